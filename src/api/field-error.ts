@@ -1,0 +1,74 @@
+/** Validation errors that name the field, worded as Kubernetes' field.Error so that kubectl users recognise them. */
+
+export type FieldErrorType =
+  | 'FieldValueRequired'
+  | 'FieldValueInvalid'
+  | 'FieldValueNotSupported'
+  | 'FieldValueForbidden'
+  | 'FieldValueDuplicate'
+  | 'FieldValueTooLong'
+  | 'FieldValueTooMany'
+  | 'FieldValueTypeInvalid'
+  | 'FieldValueNotFound'
+  | 'InternalError';
+
+export interface FieldError {
+  readonly type: FieldErrorType;
+  /** The path, e.g. `spec.containers[0].name`; empty for the object as a whole. */
+  readonly field: string;
+  /** The complete sentence without the path, e.g. `Invalid value: "x": must be positive`. */
+  readonly message: string;
+}
+
+/** A path below `parent`: `field` for a property, a number for an index, `[key]` for a map key. */
+export function child(parent: string, field: string | number): string {
+  if (typeof field === 'number') return `${parent}[${field}]`;
+  return parent === '' ? field : `${parent}.${field}`;
+}
+
+/** A path to a map's entry, e.g. `metadata.labels[app]`. */
+export function entry(parent: string, key: string): string {
+  return `${parent}[${key}]`;
+}
+
+/** A value as Go prints it in these messages: strings quoted, the rest as JSON. */
+export function show(value: unknown): string {
+  return value === undefined ? 'null' : JSON.stringify(value);
+}
+
+export function required(field: string, detail = ''): FieldError {
+  return { type: 'FieldValueRequired', field, message: detail === '' ? 'Required value' : `Required value: ${detail}` };
+}
+
+export function invalid(field: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueInvalid', field, message: `Invalid value: ${show(value)}: ${detail}` };
+}
+
+export function typeInvalid(field: string, value: unknown, detail: string): FieldError {
+  return { type: 'FieldValueTypeInvalid', field, message: `Invalid value: ${show(value)}: ${detail}` };
+}
+
+export function notSupported(field: string, value: unknown, supported: readonly string[]): FieldError {
+  const list = supported.map((each) => JSON.stringify(each)).join(', ');
+  return {
+    type: 'FieldValueNotSupported',
+    field,
+    message: `Unsupported value: ${show(value)}: supported values: ${list}`,
+  };
+}
+
+export function forbidden(field: string, detail: string): FieldError {
+  return { type: 'FieldValueForbidden', field, message: `Forbidden: ${detail}` };
+}
+
+export function duplicate(field: string, value: unknown): FieldError {
+  return { type: 'FieldValueDuplicate', field, message: `Duplicate value: ${show(value)}` };
+}
+
+export function tooLong(field: string, maxBytes: number): FieldError {
+  return { type: 'FieldValueTooLong', field, message: `Too long: may not be more than ${maxBytes} bytes` };
+}
+
+export function tooMany(field: string, actual: number, max: number): FieldError {
+  return { type: 'FieldValueTooMany', field, message: `Too many: ${actual}: must have at most ${max} items` };
+}

@@ -1,0 +1,213 @@
+import type { FieldError } from './field-error.ts';
+
+/** metav1.Status, the shape of every error that the API answers. */
+export interface Status {
+  kind: 'Status';
+  apiVersion: 'v1';
+  metadata: Record<string, never>;
+  status: 'Success' | 'Failure';
+  message?: string;
+  reason?: StatusReason;
+  details?: StatusDetails;
+  code: number;
+}
+
+export type StatusReason =
+  | 'Unauthorized'
+  | 'Forbidden'
+  | 'NotFound'
+  | 'AlreadyExists'
+  | 'Conflict'
+  | 'Gone'
+  | 'Invalid'
+  | 'ServerTimeout'
+  | 'Timeout'
+  | 'TooManyRequests'
+  | 'BadRequest'
+  | 'MethodNotAllowed'
+  | 'NotAcceptable'
+  | 'RequestEntityTooLarge'
+  | 'UnsupportedMediaType'
+  | 'InternalError'
+  | 'Expired'
+  | 'ServiceUnavailable'
+  | 'Unknown'
+  | '';
+
+export interface StatusCause {
+  reason?: string;
+  message?: string;
+  field?: string;
+}
+
+export interface StatusDetails {
+  name?: string;
+  group?: string;
+  kind?: string;
+  uid?: string;
+  causes?: StatusCause[];
+  retryAfterSeconds?: number;
+}
+
+/** Which resource an error speaks of; `kind` in details is the plural, as kube-apiserver has it. */
+export interface ResourceRef {
+  readonly group: string;
+  readonly plural: string;
+}
+
+/** `pods` or `deployments.apps`: how messages name a resource. */
+export function qualified(resource: ResourceRef): string {
+  return resource.group === '' ? resource.plural : `${resource.plural}.${resource.group}`;
+}
+
+/** The one error of this project's API: a Status that can be thrown. */
+export class ApiError extends Error {
+  readonly code: number;
+  readonly reason: StatusReason;
+  readonly details: StatusDetails | undefined;
+
+  constructor(code: number, reason: StatusReason, message: string, details?: StatusDetails, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'ApiError';
+    this.code = code;
+    this.reason = reason;
+    this.details = details;
+  }
+
+  /** Anything thrown, as an ApiError; what is not one becomes a 500 that keeps the cause but does not show it. */
+  static from(error: unknown): ApiError {
+    if (error instanceof ApiError) return error;
+    return new ApiError(500, 'InternalError', 'Internal error occurred', { causes: [] }, error);
+  }
+
+  /** Rebuilds the error from a Status that came over the wire. */
+  static fromStatus(status: Pick<Status, 'code' | 'reason' | 'message' | 'details'>): ApiError {
+    return new ApiError(status.code, status.reason ?? 'Unknown', status.message ?? '', status.details);
+  }
+
+  toStatus(): Status {
+    const status: Status = {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      code: this.code,
+    };
+    if (this.reason !== '') status.reason = this.reason;
+    if (this.details) status.details = this.details;
+    return status;
+  }
+}
+
+export function notFound(resource: ResourceRef, name: string): ApiError {
+  return new ApiError(404, 'NotFound', `${qualified(resource)} "${name}" not found`, {
+    name,
+    group: resource.group,
+    kind: resource.plural,
+  });
+}
+
+/** The answer for a path that names no served resource. */
+export function pathNotFound(): ApiError {
+  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
+}
+
+export function alreadyExists(resource: ResourceRef, name: string): ApiError {
+  return new ApiError(409, 'AlreadyExists', `${qualified(resource)} "${name}" already exists`, {
+    name,
+    group: resource.group,
+    kind: resource.plural,
+  });
+}
+
+export function conflict(resource: ResourceRef, name: string, detail: string): ApiError {
+  return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${detail}`, {
+    name,
+    group: resource.group,
+    kind: resource.plural,
+  });
+}
+
+/** What an update with a stale resourceVersion is told. */
+export function staleObject(resource: ResourceRef, name: string): ApiError {
+  return conflict(
+    resource,
+    name,
+    'the object has been modified; please apply your changes to the latest version and try again',
+  );
+}
+
+/** 422 with one cause per field; the message lists them as kubectl prints it. */
+export function invalidObject(group: string, kind: string, name: string, errors: readonly FieldError[]): ApiError {
+  const sentences = errors.map((error) => (error.field === '' ? error.message : `${error.field}: ${error.message}`));
+  const joined = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
+  const qualifiedKind = group === '' ? kind : `${kind}.${group}`;
+  const causes = errors.map((error) => ({
+    reason: error.type,
+    message: error.message,
+    field: error.field === '' ? '<nil>' : error.field,
+  }));
+  return new ApiError(422, 'Invalid', `${qualifiedKind} "${name}" is invalid: ${joined}`, {
+    name,
+    group,
+    kind,
+    causes,
+  });
+}
+
+export function badRequest(message: string, cause?: unknown): ApiError {
+  return new ApiError(400, 'BadRequest', message, undefined, cause);
+}
+
+export function forbiddenRequest(resource: ResourceRef, name: string, detail: string): ApiError {
+  const subject = name === '' ? qualified(resource) : `${qualified(resource)} "${name}"`;
+  return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${detail}`, {
+    name,
+    group: resource.group,
+    kind: resource.plural,
+  });
+}
+
+export function unauthorized(): ApiError {
+  return new ApiError(401, 'Unauthorized', 'Unauthorized');
+}
+
+export function methodNotAllowed(resource: ResourceRef, verb: string): ApiError {
+  return new ApiError(
+    405,
+    'MethodNotAllowed',
+    `${verb} is not supported on resources of kind "${qualified(resource)}"`,
+    { group: resource.group, kind: resource.plural },
+  );
+}
+
+export function expired(message: string): ApiError {
+  return new ApiError(410, 'Expired', message);
+}
+
+export function tooManyRequests(message: string, retryAfterSeconds: number, causes: StatusCause[] = []): ApiError {
+  return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds, causes });
+}
+
+export function unsupportedMediaType(message: string): ApiError {
+  return new ApiError(415, 'UnsupportedMediaType', message);
+}
+
+export function entityTooLarge(limitBytes: number): ApiError {
+  return new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${limitBytes}`);
+}
+
+export function internalError(detail: string, cause?: unknown): ApiError {
+  return new ApiError(
+    500,
+    'InternalError',
+    `Internal error occurred: ${detail}`,
+    { causes: [{ message: detail }] },
+    cause,
+  );
+}
+
+export function serviceUnavailable(message: string, cause?: unknown): ApiError {
+  return new ApiError(503, 'ServiceUnavailable', message, undefined, cause);
+}

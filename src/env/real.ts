@@ -1,0 +1,37 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import type { Clock, Env, LogFields, Logger, Random } from './ports.ts';
+
+/** The machine's own clock. */
+export const realClock: Clock = {
+  now: () => Date.now(),
+  setTimer(callback, delayMs) {
+    const timeout = setTimeout(callback, delayMs);
+    timeout.unref();
+    return { cancel: () => clearTimeout(timeout) };
+  },
+};
+
+/** Cryptographically strong randomness. */
+export const realRandom: Random = {
+  number: () => randomBytes(6).readUIntBE(0, 6) / 2 ** 48,
+  bytes: (count) => randomBytes(count),
+  uuid: () => randomUUID(),
+};
+
+/** JSON lines on standard error, so that standard output stays the user's. */
+export function realLogger(level: string, fields: LogFields = {}): Logger {
+  const wrap = (logger: ReturnType<typeof pino>): Logger => ({
+    debug: (message, extra) => logger.debug(extra ?? {}, message),
+    info: (message, extra) => logger.info(extra ?? {}, message),
+    warn: (message, extra) => logger.warn(extra ?? {}, message),
+    error: (message, extra) => logger.error(extra ?? {}, message),
+    child: (more) => wrap(logger.child({ ...more })),
+  });
+  return wrap(pino({ level, base: { ...fields } }, pino.destination({ dest: 2, sync: true })));
+}
+
+/** The real world, for processes that run in it. */
+export function realEnv(logLevel = 'info'): Env {
+  return { clock: realClock, random: realRandom, log: realLogger(logLevel) };
+}
