@@ -1,0 +1,87 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../api/status.ts';
+import { parseFieldSelector, parseLabelSelector, selectorFrom } from './selectors.ts';
+
+describe('label selectors', () => {
+  const labels = { app: 'web', tier: 'front', size: '12' };
+  it.each([
+    ['', true],
+    ['app=web', true],
+    ['app==web,tier=front', true],
+    ['app!=web', false],
+    ['other!=web', true],
+    ['app in (web, db)', true],
+    ['app notin (web,db)', false],
+    ['missing notin (web)', true],
+    ['app', true],
+    ['!app', false],
+    ['! missing', true],
+    ['size>10', true],
+    ['size<10', false],
+    ['app>1', false],
+    ['app=', false],
+    ['example.com/role', false],
+  ])('%s', (text, expected) => expect(parseLabelSelector(text).matches(labels)).toBe(expected));
+
+  it.each([
+    'a b',
+    'app in web',
+    'app in ()x',
+    '=x',
+    'a=b=c',
+    'app in (a',
+    '-x=1',
+    'a=!!',
+    'x>y',
+    `k=${'v'.repeat(64)}`,
+    ',',
+  ])('refuses %j', (text) => {
+    expect(() => parseLabelSelector(text)).toThrow(ApiError);
+  });
+
+  it('takes the object form: nothing for nil, everything for empty', () => {
+    expect(selectorFrom(undefined).matches(labels)).toBe(false);
+    expect(selectorFrom({}).matches(undefined)).toBe(true);
+    expect(
+      selectorFrom({
+        matchLabels: { app: 'web' },
+        matchExpressions: [{ key: 'tier', operator: 'NotIn', values: ['back'] }],
+      }).matches(labels),
+    ).toBe(true);
+    expect(() => selectorFrom({ matchExpressions: [{ key: 'a', operator: 'constructor' }] })).toThrow(
+      'not a valid label selector operator',
+    );
+    expect(() => selectorFrom({ matchExpressions: [{ key: 'a', operator: 'In' }] })).toThrow("can't be empty");
+  });
+
+  it('does not read labels off the prototype', () =>
+    expect(parseLabelSelector('constructor').matches(labels)).toBe(false));
+
+  it('never fails with anything but an ApiError', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.stringMatching(/^[a-c!=()<>, in]*$/)), (text) => {
+        for (const parse of [parseLabelSelector, parseFieldSelector]) {
+          try {
+            parse(text);
+          } catch (error) {
+            expect(error).toBeInstanceOf(ApiError);
+          }
+        }
+      }),
+    );
+  });
+});
+
+describe('field selectors', () => {
+  it('parses paths, both equalities and escapes', () => {
+    expect(parseFieldSelector('metadata.name=a\\,b,status.phase!=Running,spec.nodeName==')).toEqual([
+      { path: 'metadata.name', equals: true, value: 'a,b' },
+      { path: 'status.phase', equals: false, value: 'Running' },
+      { path: 'spec.nodeName', equals: true, value: '' },
+    ]);
+  });
+  it.each(['metadata.name', '=x', 'a=b=c'])('refuses %j', (text) =>
+    expect(() => parseFieldSelector(text)).toThrow(ApiError),
+  );
+});
