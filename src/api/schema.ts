@@ -58,6 +58,16 @@ export interface Schema {
   readonly 'x-kubernetes-patch-merge-key'?: string;
   /** This field's number in its parent's protobuf message. Built-ins only, never published. */
   readonly protobuf?: number;
+  /**
+   * Set where Go embeds a struct (`VolumeSource` in `Volume`): JSON has the field here, protobuf has it inside the
+   * message of this number. Built-ins only, never published.
+   */
+  readonly embedded?: number;
+  /**
+   * A zero is a value here, not an absence (a pointer in Go, e.g. `replicas: 0`): protobuf bodies keep it where they
+   * drop the zeros of other optional fields. Built-ins only, never published.
+   */
+  readonly pointer?: boolean;
 }
 
 type Extra = Partial<Schema>;
@@ -145,4 +155,18 @@ export function message(
     properties[field] = { ...schema, protobuf, ...(text === undefined ? {} : { description: text }) };
   }
   return { name, type: 'object', description, properties, ...extra };
+}
+
+/** Fields of a struct that Go embeds: in JSON among their neighbours, in protobuf a message of their own. */
+export function embedded(
+  protobuf: number,
+  fields: { readonly [field: string]: Field },
+): {
+  readonly [field: string]: Field;
+} {
+  const inlined: Record<string, Field> = {};
+  for (const [field, [number, schema, ...text]] of Object.entries(fields)) {
+    inlined[field] = [number, { ...schema, embedded: protobuf }, ...text];
+  }
+  return inlined;
 }
