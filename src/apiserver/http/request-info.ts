@@ -1,0 +1,83 @@
+import { badRequest } from '../../api/status.ts';
+import { parseFieldSelector } from '../../machinery/selectors.ts';
+import type { RequestInfo } from './message.ts';
+
+/** The Kubernetes URL grammar: what a method and a path ask for. */
+
+const VERBS: { readonly [method: string]: string } = {
+  GET: 'get',
+  HEAD: 'get',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+/** What may follow `/namespaces/{name}` and is a subresource rather than a resource in that namespace. */
+const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
+
+function nonResource(method: string, path: string): RequestInfo {
+  return {
+    verb: method.toLowerCase(),
+    isResource: false,
+    path,
+    group: '',
+    version: '',
+    namespace: '',
+    resource: '',
+    subresource: '',
+    name: '',
+    rest: '',
+  };
+}
+
+function segmentsOf(path: string): string[] {
+  try {
+    return path
+      .split('/')
+      .filter((part) => part !== '')
+      .map(decodeURIComponent);
+  } catch (error) {
+    throw badRequest(`the path ${JSON.stringify(path)} is not percent-encoded correctly`, error);
+  }
+}
+
+/** Parses the request line. Throws 400 for paths that cannot be decoded. */
+export function parseRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
+  const parts = segmentsOf(path);
+  const isCore = parts[0] === 'api';
+  const prefixLength = isCore ? 2 : 3;
+  if ((!isCore && parts[0] !== 'apis') || parts.length <= prefixLength) return nonResource(method, path);
+  const group = isCore ? '' : (parts[1] ?? '');
+  const version = (isCore ? parts[1] : parts[2]) ?? '';
+  let rest = parts.slice(prefixLength);
+  let namespace = '';
+  if (rest[0] === 'namespaces' && rest.length > 1) {
+    namespace = rest[1] ?? '';
+    // `/namespaces/x` and its subresources speak of the namespace itself, anything longer of what is inside it.
+    if (rest.length > 2 && !NAMESPACE_SUBRESOURCES.has(rest[2] ?? '')) rest = rest.slice(2);
+  }
+  const [resource = '', name = '', subresource = '', ...tail] = rest;
+  const info = { isResource: true, path, group, version, namespace, resource, subresource, name, rest: tail.join('/') };
+  return { ...info, ...verbAndName(method, name, query) };
+}
+
+function verbAndName(method: string, name: string, query: URLSearchParams): { verb: string; name: string } {
+  const verb = VERBS[method] ?? method.toLowerCase();
+  if (name !== '') return { verb, name };
+  if (verb === 'delete') return { verb: 'deletecollection', name };
+  if (verb !== 'get') return { verb, name };
+  return { verb: isTrue(query.get('watch')) ? 'watch' : 'list', name: nameFromSelector(query) };
+}
+
+/** A list of one name is authorized by that name, as a get would be. */
+function nameFromSelector(query: URLSearchParams): string {
+  const selector = query.get('fieldSelector');
+  if (!selector) return '';
+  const requirement = parseFieldSelector(selector).find((each) => each.path === 'metadata.name' && each.equals);
+  return requirement?.value ?? '';
+}
+
+/** A boolean query parameter as Go's strconv.ParseBool, where present-but-empty means true. */
+export function isTrue(value: string | null): boolean {
+  return value !== null && !['0', 'f', 'F', 'false', 'False', 'FALSE'].includes(value);
+}

@@ -1,0 +1,179 @@
+import { parseDocument } from 'yaml';
+import type { Json } from '../api/meta.ts';
+import { badRequest } from '../api/status.ts';
+
+/**
+ * Bodies into JSON values. What comes out is safe to walk recursively (its depth is bounded) and to copy
+ * key by key (`__proto__` is refused here, once, rather than guarded against everywhere).
+ */
+
+/** Deepest nesting accepted; real objects stay below 50, and recursion stays far from the stack's end. */
+export const NESTING_DEPTH_MAX = 512;
+/** Enough duplicates to understand the mistake; the rest is noise. */
+const DUPLICATES_REPORTED_MAX = 16;
+/** Aliases that a YAML document may expand to: past this it is a bomb. */
+const YAML_ALIASES_MAX = 100;
+
+export interface Decoded {
+  readonly value: Json;
+  /** Paths of fields that appear twice in one object; the last one won. */
+  readonly duplicates: readonly string[];
+}
+
+/** Decodes UTF-8 JSON. Throws 400 with the reason. */
+export function decodeJson(body: Uint8Array): Decoded {
+  const text = decodeText(body);
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch (error) {
+    throw badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
+  }
+  return { value, duplicates: scan(text) };
+}
+
+/** Decodes one YAML document; JSON is YAML too, and takes the fast path. Throws 400 with the reason. */
+export function decodeYaml(body: Uint8Array): Decoded {
+  if (looksLikeJson(body)) return decodeJson(body);
+  const text = decodeText(body);
+  checkYamlNesting(text);
+  try {
+    const document = parseDocument(text, {
+      version: '1.1',
+      uniqueKeys: false,
+      merge: true,
+      customTags: (tags) => tags.filter((tag) => !UNWANTED_TAGS.has(tagName(tag))),
+    });
+    const failure = document.errors[0];
+    if (failure) throw failure;
+    // Through JSON text: what YAML can say and JSON cannot (dates, maps with odd keys) ends here.
+    const json = JSON.stringify(document.toJS({ maxAliasCount: YAML_ALIASES_MAX })) ?? 'null';
+    return { value: JSON.parse(json) as Json, duplicates: scan(json) };
+  } catch (error) {
+    throw badRequest(`error converting YAML to JSON: ${(error as Error).message.split('\n', 1)[0]}`, error);
+  }
+}
+
+const UNWANTED_TAGS: ReadonlySet<string> = new Set([
+  'timestamp',
+  'tag:yaml.org,2002:timestamp',
+  'binary',
+  'tag:yaml.org,2002:binary',
+]);
+
+function tagName(tag: unknown): string {
+  return typeof tag === 'string' ? tag : (tag as { tag: string }).tag;
+}
+
+function decodeText(body: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+  } catch (error) {
+    throw badRequest('the body is not valid UTF-8', error);
+  }
+}
+
+function looksLikeJson(body: Uint8Array): boolean {
+  const first = body.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
+  return first === 0x7b || first === 0x5b;
+}
+
+/** The YAML parser recurses; a bound on brackets and on indentation bounds its depth. */
+function checkYamlNesting(text: string): void {
+  let brackets = 0;
+  let indentation = 0;
+  for (let index = 0, column = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x0a) column = 0;
+    else if (code === 0x20 || code === 0x2d || code === 0x3f) indentation = Math.max(indentation, ++column);
+    else column = Number.NEGATIVE_INFINITY;
+    if (code === 0x5b || code === 0x7b) brackets++;
+    else if ((code === 0x5d || code === 0x7d) && brackets > 0) brackets--;
+    if (brackets > NESTING_DEPTH_MAX || indentation > 2 * NESTING_DEPTH_MAX)
+      throw badRequest(`the body is nested deeper than ${NESTING_DEPTH_MAX} levels`);
+  }
+}
+
+interface Frame {
+  readonly keys: Set<string> | undefined;
+  key: string;
+  index: number;
+}
+
+/**
+ * One pass over text that JSON.parse has accepted: finds duplicate keys and refuses excessive depth and
+ * `__proto__`. JSON.parse tells of none of the three.
+ */
+function scan(text: string): string[] {
+  const duplicates: string[] = [];
+  const stack: Frame[] = [];
+  for (let index = 0; index < text.length; index++) {
+    switch (text.charCodeAt(index)) {
+      case 0x7b: // {
+        stack.push({ keys: new Set(), key: '', index: 0 });
+        break;
+      case 0x5b: // [
+        stack.push({ keys: undefined, key: '', index: 0 });
+        break;
+      case 0x7d: // }
+      case 0x5d: // ]
+        stack.pop();
+        break;
+      case 0x2c: {
+        // ,
+        const frame = stack.at(-1);
+        if (frame) frame.index++;
+        break;
+      }
+      case 0x22: {
+        const end = endOfString(text, index);
+        const frame = stack.at(-1);
+        if (frame?.keys && isKey(text, end)) noteKey(frame, frame.keys, text, index, end, stack, duplicates);
+        index = end;
+        break;
+      }
+      default:
+    }
+    if (stack.length > NESTING_DEPTH_MAX)
+      throw badRequest(`the body is nested deeper than ${NESTING_DEPTH_MAX} levels`);
+  }
+  return duplicates;
+}
+
+function noteKey(
+  frame: Frame,
+  keys: Set<string>,
+  text: string,
+  start: number,
+  end: number,
+  stack: readonly Frame[],
+  duplicates: string[],
+): void {
+  const raw = text.slice(start + 1, end);
+  frame.key = raw.includes('\\') ? (JSON.parse(text.slice(start, end + 1)) as string) : raw;
+  if (frame.key === '__proto__') throw badRequest(`the key "__proto__" is not accepted, at ${pathOf(stack)}`);
+  if (keys.has(frame.key) && duplicates.length < DUPLICATES_REPORTED_MAX) duplicates.push(pathOf(stack));
+  keys.add(frame.key);
+}
+
+function endOfString(text: string, start: number): number {
+  for (let index = start + 1; ; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x5c) index++;
+    else if (code === 0x22) return index;
+  }
+}
+
+function isKey(text: string, end: number): boolean {
+  for (let index = end + 1; ; index++) {
+    const code = text.charCodeAt(index);
+    if (code === 0x3a) return true;
+    if (code !== 0x20 && code !== 0x0a && code !== 0x0d && code !== 0x09) return false;
+  }
+}
+
+function pathOf(stack: readonly Frame[]): string {
+  let path = '';
+  for (const frame of stack) path += frame.keys ? (path === '' ? frame.key : `.${frame.key}`) : `[${frame.index}]`;
+  return path;
+}
