@@ -1,4 +1,5 @@
 import { badRequest } from '../api/status.ts';
+import { unreachable } from '../api/unreachable.ts';
 
 /** Label and field selectors, in the text form of query parameters and in the object form of specs. */
 
@@ -58,10 +59,6 @@ function holds(requirement: Requirement, labels: Labels): boolean {
     default:
       return unreachable(requirement.operator);
   }
-}
-
-function unreachable(value: never): never {
-  throw new Error(`unreachable: ${String(value)}`);
 }
 
 const NO_LABELS: Labels = Object.freeze({});

@@ -248,7 +248,7 @@ async function send(
   headers['content-length'] = String(bytes.length);
   if (gone.aborted) return;
   writeHead(outgoing, response.status, headers);
-  outgoing.end(incoming.method === 'HEAD' ? undefined : bytes);
+  (outgoing as ServerResponse).end(incoming.method === 'HEAD' ? undefined : bytes);
   // A body that was not read (an early refusal) would block the connection's next request.
   incoming.resume();
 }

@@ -12,6 +12,8 @@ export interface WriteContext {
   readonly fieldManager: string;
   readonly warnings: string[];
   readonly signal: AbortSignal;
+  /** Set for writes of the server itself and for those whose request was admitted as something else (an Eviction, a Binding). */
+  readonly isAdmitted?: boolean;
 }
 
 /** Which object; `namespace` is empty for cluster-scoped kinds, `name` for a create with generateName. */

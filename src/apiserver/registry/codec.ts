@@ -1,0 +1,55 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { apiVersionOf } from '../../api/meta.ts';
+import type { ResourceDefinition } from '../../api/resource.ts';
+import type { Stored } from '../storage/store.ts';
+
+/**
+ * Objects to and from their stored text. The text begins with apiVersion and kind, so that a reader can see
+ * from its first characters whether it may pass it on as it is.
+ */
+
+const openings = new WeakMap<ResourceDefinition, string>();
+
+/** How the text of every object of this definition begins. */
+function openingOf(definition: ResourceDefinition): string {
+  let opening = openings.get(definition);
+  if (opening === undefined) {
+    opening = `{"apiVersion":${JSON.stringify(apiVersionOf(definition.group, definition.version))},"kind":${JSON.stringify(definition.kind)},`;
+    openings.set(definition, opening);
+  }
+  return opening;
+}
+
+/** The key of an object in its bucket. */
+export function keyOf(definition: ResourceDefinition, namespace: string, name: string): string {
+  return definition.namespaced ? `${namespace}/${name}` : name;
+}
+
+/** Encodes in the stored version, with this revision as the resourceVersion. */
+export function encodeStored(
+  storage: ResourceDefinition,
+  face: ResourceDefinition,
+  object: KubeObject,
+  revision: number,
+): string {
+  const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = object;
+  const body = { apiVersion: '', kind: '', metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
+  if (face.storage) face.storage.toStorage(body);
+  const { apiVersion: _a, kind: _k, ...fields } = body;
+  return openingOf(storage) + JSON.stringify(fields).slice(1);
+}
+
+/** The object as this definition's version shows it; a fresh copy. */
+export function decodeStored(definition: ResourceDefinition, stored: Pick<Stored, 'text'>): KubeObject {
+  const object = JSON.parse(stored.text) as KubeObject;
+  if (definition.storage) definition.storage.fromStorage(object);
+  object.apiVersion = apiVersionOf(definition.group, definition.version);
+  object.kind = definition.kind;
+  return object;
+}
+
+/** The object's text as this definition's version shows it: the stored text itself where the versions agree. */
+export function textFor(definition: ResourceDefinition, stored: Pick<Stored, 'text'>): string {
+  if (!definition.storage && stored.text.startsWith(openingOf(definition))) return stored.text;
+  return JSON.stringify(decodeStored(definition, stored));
+}

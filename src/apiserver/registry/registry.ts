@@ -1,0 +1,375 @@
+import { formatTime, type KubeObject } from '../../api/meta.ts';
+import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
+import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
+import { alreadyExists, conflict, invalidObject, notFound, staleObject } from '../../api/status.ts';
+import { validateObjectMeta, validateObjectMetaUpdate } from '../../api/validate-meta.ts';
+import type { Env } from '../../env/ports.ts';
+import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
+import { clone } from '../../machinery/clone.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import { compileSchema } from '../../machinery/schema/compile.ts';
+import type { AdmissionChain } from '../admission/chain.ts';
+import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
+import type { Catalog } from './catalog.ts';
+import { decodeStored, encodeStored, keyOf, textFor } from './codec.ts';
+import type { AdmissionAttributes, DeleteOptions, Registry, Target, View, WriteContext } from './contract.ts';
+import { decideDeletion, isReadyToGo } from './deletion.ts';
+import { alignIdentity, checkPreconditions, generateName, prepareCreate, prepareUpdate } from './preparation.ts';
+import { BucketView } from './view.ts';
+
+/** How often a write is tried again when another came between; more means that something spins. */
+const WRITE_ATTEMPTS_MAX = 32;
+/** How many generated names are tried before the client is told that they are all taken. */
+const NAME_ATTEMPTS_MAX = 8;
+
+/** A write's outcome: the object, and its text as this definition shows it (so that answers need no second encoding). */
+export interface Written {
+  readonly object: KubeObject;
+  readonly text: string;
+}
+
+/**
+ * The one way to write an object: defaults, admission, managed fields, validation, storage, in that order.
+ * Everything is recomputed on the newest state when another write comes between (optimistic concurrency).
+ */
+export class ResourceRegistry implements Registry {
+  readonly #env: Env;
+  readonly #store: Store;
+  readonly #catalog: Catalog;
+  readonly #admission: AdmissionChain;
+  readonly #views = new Map<string, BucketView>();
+
+  constructor(options: {
+    env: Env;
+    store: Store;
+    catalog: Catalog;
+    admission: (registry: Registry) => AdmissionChain;
+  }) {
+    this.#env = options.env;
+    this.#store = options.store;
+    this.#catalog = options.catalog;
+    this.#admission = options.admission(this);
+  }
+
+  definition(group: string, version: string, plural: string): ResourceDefinition | undefined {
+    return this.#catalog.find(group, version, plural);
+  }
+
+  definitions(): readonly ResourceDefinition[] {
+    return this.#catalog.all();
+  }
+
+  onDefinitionsChange(listener: () => void): void {
+    this.#catalog.onChange(listener);
+  }
+
+  view<T extends KubeObject = KubeObject>(bucket: string): View<T> {
+    let view = this.#views.get(bucket);
+    if (!view) this.#views.set(bucket, (view = new BucketView(this.#store, bucket)));
+    return view as unknown as View<T>;
+  }
+
+  read(target: Target): KubeObject | undefined {
+    const stored = this.stored(target);
+    return stored && decodeStored(target.definition, stored);
+  }
+
+  /** The newest durable state as stored. */
+  stored(target: Target): Stored | undefined {
+    return this.#store.get(bucketOf(target.definition), keyOf(target.definition, target.namespace, target.name));
+  }
+
+  async create(context: WriteContext, target: Target, object: KubeObject): Promise<KubeObject> {
+    return (await this.createText(context, target, object)).object;
+  }
+
+  async update(
+    context: WriteContext,
+    target: Target,
+    change: (current: KubeObject) => KubeObject | Promise<KubeObject>,
+  ): Promise<KubeObject> {
+    return (await this.updateText(context, target, change)).object;
+  }
+
+  /** As `create`, with the text for the answer. */
+  async createText(context: WriteContext, target: Target, submitted: KubeObject): Promise<Written> {
+    const prefix = submitted.metadata?.name ? '' : (submitted.metadata?.generateName ?? '');
+    for (let attempt = 1; ; attempt++) {
+      const object = clone(submitted);
+      object.metadata ??= {};
+      if (prefix !== '') object.metadata.name = generateName(prefix, this.#env.random);
+      try {
+        return await this.#createOnce(context, target, object);
+      } catch (error) {
+        if (!(error instanceof RevisionMismatch)) throw error;
+        if (prefix === '' || attempt === NAME_ATTEMPTS_MAX)
+          throw alreadyExists(target.definition, object.metadata.name ?? '');
+      }
+    }
+  }
+
+  async #createOnce(context: WriteContext, target: Target, object: KubeObject): Promise<Written> {
+    const { definition } = target;
+    const nowMs = this.#env.clock.now();
+    alignIdentity(target, object);
+    prepareCreate(definition, object, nowMs, this.#env.random);
+    this.#applyDefaults(definition, object);
+    const named: Target = { ...target, name: object.metadata.name ?? '' };
+    const attributes: AdmissionAttributes = {
+      operation: 'CREATE',
+      target: named,
+      object,
+      oldObject: undefined,
+      options: optionsOf('CreateOptions', context),
+      context,
+    };
+    if (!context.isAdmitted) await this.#admission.mutate(attributes);
+    // Managed fields that came with the object were computed by an apply; admission's changes are added to them.
+    object.metadata.managedFields = this.#track(context, target, undefined, object);
+    this.#refuseInvalid(definition, object, this.#errorsOf(definition, object));
+    context.warnings.push(...(definition.strategy?.warnings?.(object, undefined) ?? []));
+    if (!context.isAdmitted) await this.#admission.validate(attributes);
+    const bucket = bucketOf(definition);
+    const key = keyOf(definition, object.metadata.namespace ?? '', object.metadata.name ?? '');
+    if (context.dryRun) {
+      if (this.#store.latest(bucket, key)) throw alreadyExists(definition, named.name);
+      return { object, text: JSON.stringify(object) };
+    }
+    const stored = await this.#store.put({ bucket, key, expected: 0, encode: this.#encoder(definition, object) });
+    return this.#written(definition, object, stored);
+  }
+
+  /** As `update`, with the text for the answer. */
+  async updateText(
+    context: WriteContext,
+    target: Target,
+    change: (current: KubeObject) => KubeObject | Promise<KubeObject>,
+  ): Promise<Written> {
+    for (let attempt = 1; ; attempt++) {
+      const latest = this.#latest(target);
+      if (!latest) throw notFound(target.definition, target.name);
+      let isPinned = false;
+      try {
+        return await this.#updateOnce(context, target, latest, async (current) => {
+          const updated = await change(current);
+          const pin = updated.metadata?.resourceVersion;
+          isPinned = pin !== undefined && pin !== '' && pin !== '0' && pin !== current.metadata.resourceVersion;
+          return updated;
+        });
+      } catch (error) {
+        if (!(error instanceof RevisionMismatch)) throw error;
+        if (isPinned || attempt === WRITE_ATTEMPTS_MAX) throw staleObject(target.definition, target.name);
+      }
+    }
+  }
+
+  async #updateOnce(
+    context: WriteContext,
+    target: Target,
+    latest: Stored,
+    change: (current: KubeObject) => Promise<KubeObject>,
+  ): Promise<Written> {
+    const { definition, subresource } = target;
+    const current = decodeStored(definition, latest);
+    const updated = await change(clone(current));
+    alignIdentity(target, updated);
+    checkPreconditions(target, updated, current);
+    prepareUpdate(target, updated, current);
+    this.#applyDefaults(definition, updated);
+    const attributes: AdmissionAttributes = {
+      operation: 'UPDATE',
+      target,
+      object: updated,
+      oldObject: current,
+      options: optionsOf('UpdateOptions', context),
+      context,
+    };
+    if (!context.isAdmitted) await this.#admission.mutate(attributes);
+    updated.metadata.managedFields = this.#track(context, target, current, updated);
+    this.#refuseInvalid(definition, updated, this.#updateErrors(definition, updated, current, subresource));
+    context.warnings.push(...(definition.strategy?.warnings?.(updated, current) ?? []));
+    if (!context.isAdmitted) await this.#admission.validate(attributes);
+    return this.#storeUpdate(context, target, latest, current, updated);
+  }
+
+  async #storeUpdate(
+    context: WriteContext,
+    target: Target,
+    latest: Stored,
+    current: KubeObject,
+    updated: KubeObject,
+  ): Promise<Written> {
+    const { definition } = target;
+    const isGone = isReadyToGo(definition, updated);
+    // A write that changes nothing costs nothing: no revision, no event, no disk.
+    if (!isGone && deepEqual(updated, current)) return { object: current, text: textFor(definition, latest) };
+    if (context.dryRun) return { object: updated, text: JSON.stringify(updated) };
+    const write = {
+      bucket: bucketOf(definition),
+      key: latest.key,
+      expected: latest.revision,
+      encode: this.#encoder(definition, updated),
+    };
+    const stored = isGone ? await this.#store.delete(write) : await this.#store.put(write);
+    return this.#written(definition, updated, stored);
+  }
+
+  async delete(
+    context: WriteContext,
+    target: Target,
+    options: DeleteOptions,
+  ): Promise<{ object: KubeObject; gone: boolean }> {
+    for (let attempt = 1; ; attempt++) {
+      const latest = this.#latest(target);
+      if (!latest) throw notFound(target.definition, target.name);
+      try {
+        return await this.#deleteOnce(context, target, latest, options);
+      } catch (error) {
+        if (!(error instanceof RevisionMismatch) || attempt === WRITE_ATTEMPTS_MAX) throw error;
+      }
+    }
+  }
+
+  async #deleteOnce(
+    context: WriteContext,
+    target: Target,
+    latest: Stored,
+    options: DeleteOptions,
+  ): Promise<{ object: KubeObject; gone: boolean }> {
+    const { definition } = target;
+    const current = decodeStored(definition, latest);
+    checkDeletePreconditions(target, current, options);
+    const attributes: AdmissionAttributes = {
+      operation: 'DELETE',
+      target,
+      object: undefined,
+      oldObject: current,
+      options: { ...optionsOf('DeleteOptions', context), ...options },
+      context,
+    };
+    if (!context.isAdmitted) {
+      await this.#admission.mutate(attributes);
+      await this.#admission.validate(attributes);
+    }
+    const decision = decideDeletion(definition, current, options, this.#env.clock.now());
+    if (decision.kind === 'unchanged') return { object: current, gone: false };
+    const gone = decision.kind === 'removed';
+    const object = gone ? current : decision.object;
+    if (context.dryRun) return { object, gone };
+    const write = {
+      bucket: bucketOf(definition),
+      key: latest.key,
+      expected: latest.revision,
+      encode: this.#encoder(definition, object),
+    };
+    const stored = gone ? await this.#store.delete(write) : await this.#store.put(write);
+    return { object: this.#written(definition, object, stored).object, gone };
+  }
+
+  /** Prunes and defaults again what a webhook has changed. */
+  reshape(definition: ResourceDefinition, object: KubeObject): void {
+    compileSchema(definition.schema, { builtin: !definition.custom }).prune(object as never);
+    this.#applyDefaults(definition, object);
+  }
+
+  #latest(target: Target): Stored | undefined {
+    return this.#store.latest(bucketOf(target.definition), keyOf(target.definition, target.namespace, target.name));
+  }
+
+  #applyDefaults(definition: ResourceDefinition, object: KubeObject): void {
+    compileSchema(definition.schema, { builtin: !definition.custom }).applyDefaults(object as never);
+    definition.strategy?.applyDefaults?.(object);
+  }
+
+  #track(
+    context: WriteContext,
+    target: Target,
+    live: KubeObject | undefined,
+    updated: KubeObject,
+  ): KubeObject['metadata']['managedFields'] {
+    const { definition } = target;
+    const managedFields = trackUpdate({
+      live,
+      updated,
+      schema: definition.schema,
+      manager: context.fieldManager,
+      apiVersion: updated.apiVersion,
+      subresource: target.subresource ?? '',
+      time: formatTime(this.#env.clock.now()),
+    });
+    return managedFields.length === 0 ? undefined : managedFields;
+  }
+
+  #errorsOf(definition: ResourceDefinition, object: KubeObject, old?: KubeObject) {
+    const nameErrors =
+      definition.nameRule === 'path-segment'
+        ? pathSegmentErrors
+        : definition.nameRule === 'dns-label'
+          ? dnsLabelErrors
+          : dnsSubdomainErrors;
+    return [
+      ...validateObjectMeta(object.metadata, definition.namespaced, nameErrors),
+      ...compileSchema(definition.schema, { builtin: !definition.custom }).validate(object as never, old as never),
+      ...(definition.strategy?.validate?.(object) ?? []),
+    ];
+  }
+
+  #updateErrors(
+    definition: ResourceDefinition,
+    updated: KubeObject,
+    current: KubeObject,
+    subresource: string | undefined,
+  ) {
+    const { strategy } = definition;
+    const own =
+      subresource === 'status'
+        ? strategy?.validateStatusUpdate?.(updated, current)
+        : subresource === undefined
+          ? strategy?.validateUpdate?.(updated, current)
+          : [];
+    return [
+      ...validateObjectMetaUpdate(updated.metadata, current.metadata),
+      ...this.#errorsOf(definition, updated, current),
+      ...(own ?? []),
+    ];
+  }
+
+  #refuseInvalid(
+    definition: ResourceDefinition,
+    object: KubeObject,
+    errors: ReturnType<ResourceRegistry['#errorsOf']>,
+  ): void {
+    if (errors.length > 0) throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', errors);
+  }
+
+  #encoder(definition: ResourceDefinition, object: KubeObject): (revision: number) => string {
+    const storage = this.#catalog.ofBucket(bucketOf(definition)) ?? definition;
+    return (revision) => encodeStored(storage, definition, object, revision);
+  }
+
+  #written(definition: ResourceDefinition, object: KubeObject, stored: Stored): Written {
+    object.metadata.resourceVersion = String(stored.revision);
+    return { object, text: textFor(definition, stored) };
+  }
+}
+
+function optionsOf(kind: string, context: WriteContext): KubeObject {
+  const options: Record<string, unknown> = { apiVersion: 'meta.k8s.io/v1', kind };
+  if (context.dryRun) options['dryRun'] = ['All'];
+  if (kind !== 'DeleteOptions' && context.fieldManager !== '') options['fieldManager'] = context.fieldManager;
+  return options as KubeObject;
+}
+
+function checkDeletePreconditions(target: Target, current: KubeObject, options: DeleteOptions): void {
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  const refuse = (what: string, wanted: string, actual: string | undefined): never => {
+    throw conflict(
+      target.definition,
+      target.name,
+      `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${actual}`,
+    );
+  };
+  if (uid !== undefined && uid !== current.metadata.uid) refuse('UID', uid, current.metadata.uid);
+  if (resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion)
+    refuse('ResourceVersion', resourceVersion, current.metadata.resourceVersion);
+}
