@@ -21,7 +21,10 @@ export interface Target {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly name: string;
-  /** The subresource through which the write comes: `status`, `scale`, `ephemeralcontainers`... */
+  /**
+   * The subresource through which the write comes: `status`, `scale`, `ephemeralcontainers`... A write through
+   * `binding` may change any field of a pod: node name, conditions, annotations at once.
+   */
   readonly subresource?: string;
 }
 
