@@ -14,6 +14,8 @@ export interface WriteContext {
   readonly signal: AbortSignal;
   /** Set for writes of the server itself and for those whose request was admitted as something else (an Eviction, a Binding). */
   readonly isAdmitted?: boolean;
+  /** Set for server-side apply: the object brings its managed fields, and only what admission changes is added to them. */
+  readonly isApply?: boolean;
 }
 
 /** Which object; `namespace` is empty for cluster-scoped kinds, `name` for a create with generateName. */
@@ -79,7 +81,7 @@ export interface Registry {
   create(context: WriteContext, target: Target, object: KubeObject): Promise<KubeObject>;
   /**
    * Applies `change` to a copy of the newest state, then validates, admits and stores it. Runs `change` again when
-   * another write comes between, unless what it answers pins a resourceVersion: then it is a 409.
+   * another write comes between; an answer that carries an older resourceVersion is then refused with 409.
    */
   update(
     context: WriteContext,

@@ -1,3 +1,4 @@
+import type { FieldError } from '../../api/field-error.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
@@ -21,6 +22,8 @@ import { BucketView } from './view.ts';
 const WRITE_ATTEMPTS_MAX = 32;
 /** How many generated names are tried before the client is told that they are all taken. */
 const NAME_ATTEMPTS_MAX = 8;
+
+type Change = (current: KubeObject) => KubeObject | Promise<KubeObject>;
 
 /** A write's outcome: the object, and its text as this definition shows it (so that answers need no second encoding). */
 export interface Written {
@@ -83,11 +86,7 @@ export class ResourceRegistry implements Registry {
     return (await this.createText(context, target, object)).object;
   }
 
-  async update(
-    context: WriteContext,
-    target: Target,
-    change: (current: KubeObject) => KubeObject | Promise<KubeObject>,
-  ): Promise<KubeObject> {
+  async update(context: WriteContext, target: Target, change: Change): Promise<KubeObject> {
     return (await this.updateText(context, target, change)).object;
   }
 
@@ -123,9 +122,9 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('CreateOptions', context),
       context,
     };
+    const before = context.isApply ? clone(object) : undefined;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
-    // Managed fields that came with the object were computed by an apply; admission's changes are added to them.
-    object.metadata.managedFields = this.#track(context, target, undefined, object);
+    this.#track(context, target, before, object);
     this.#refuseInvalid(definition, object, this.#errorsOf(definition, object));
     context.warnings.push(...(definition.strategy?.warnings?.(object, undefined) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -140,35 +139,20 @@ export class ResourceRegistry implements Registry {
   }
 
   /** As `update`, with the text for the answer. */
-  async updateText(
-    context: WriteContext,
-    target: Target,
-    change: (current: KubeObject) => KubeObject | Promise<KubeObject>,
-  ): Promise<Written> {
+  async updateText(context: WriteContext, target: Target, change: Change): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const latest = this.#latest(target);
       if (!latest) throw notFound(target.definition, target.name);
-      let isPinned = false;
       try {
-        return await this.#updateOnce(context, target, latest, async (current) => {
-          const updated = await change(current);
-          const pin = updated.metadata?.resourceVersion;
-          isPinned = pin !== undefined && pin !== '' && pin !== '0' && pin !== current.metadata.resourceVersion;
-          return updated;
-        });
+        return await this.#updateOnce(context, target, latest, change);
       } catch (error) {
         if (!(error instanceof RevisionMismatch)) throw error;
-        if (isPinned || attempt === WRITE_ATTEMPTS_MAX) throw staleObject(target.definition, target.name);
+        if (attempt === WRITE_ATTEMPTS_MAX) throw staleObject(target.definition, target.name);
       }
     }
   }
 
-  async #updateOnce(
-    context: WriteContext,
-    target: Target,
-    latest: Stored,
-    change: (current: KubeObject) => Promise<KubeObject>,
-  ): Promise<Written> {
+  async #updateOnce(context: WriteContext, target: Target, latest: Stored, change: Change): Promise<Written> {
     const { definition, subresource } = target;
     const current = decodeStored(definition, latest);
     const updated = await change(clone(current));
@@ -184,8 +168,9 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('UpdateOptions', context),
       context,
     };
+    const before = context.isApply ? clone(updated) : current;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
-    updated.metadata.managedFields = this.#track(context, target, current, updated);
+    this.#track(context, target, before, updated);
     this.#refuseInvalid(definition, updated, this.#updateErrors(definition, updated, current, subresource));
     context.warnings.push(...(definition.strategy?.warnings?.(updated, current) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -281,26 +266,22 @@ export class ResourceRegistry implements Registry {
     definition.strategy?.applyDefaults?.(object);
   }
 
-  #track(
-    context: WriteContext,
-    target: Target,
-    live: KubeObject | undefined,
-    updated: KubeObject,
-  ): KubeObject['metadata']['managedFields'] {
-    const { definition } = target;
+  /** Records who owns what has changed between `before` and `object`. */
+  #track(context: WriteContext, target: Target, before: KubeObject | undefined, object: KubeObject): void {
     const managedFields = trackUpdate({
-      live,
-      updated,
-      schema: definition.schema,
+      live: before,
+      updated: object,
+      schema: target.definition.schema,
       manager: context.fieldManager,
-      apiVersion: updated.apiVersion,
+      apiVersion: object.apiVersion,
       subresource: target.subresource ?? '',
       time: formatTime(this.#env.clock.now()),
     });
-    return managedFields.length === 0 ? undefined : managedFields;
+    if (managedFields.length > 0) object.metadata.managedFields = managedFields;
+    else delete object.metadata.managedFields;
   }
 
-  #errorsOf(definition: ResourceDefinition, object: KubeObject, old?: KubeObject) {
+  #errorsOf(definition: ResourceDefinition, object: KubeObject, old?: KubeObject): FieldError[] {
     const nameErrors =
       definition.nameRule === 'path-segment'
         ? pathSegmentErrors
@@ -334,11 +315,7 @@ export class ResourceRegistry implements Registry {
     ];
   }
 
-  #refuseInvalid(
-    definition: ResourceDefinition,
-    object: KubeObject,
-    errors: ReturnType<ResourceRegistry['#errorsOf']>,
-  ): void {
+  #refuseInvalid(definition: ResourceDefinition, object: KubeObject, errors: readonly FieldError[]): void {
     if (errors.length > 0) throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', errors);
   }
 

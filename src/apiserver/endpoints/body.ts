@@ -1,0 +1,126 @@
+import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
+import type { ResourceDefinition } from '../../api/resource.ts';
+import type { Schema } from '../../api/schema.ts';
+import { badRequest, unsupportedMediaType } from '../../api/status.ts';
+import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
+import { decodeProtobuf } from '../../machinery/protobuf/decode.ts';
+import { compileSchema } from '../../machinery/schema/compile.ts';
+import type { ApiRequest } from '../http/message.ts';
+
+/** Request bodies into objects: content types, and how strictly unknown and duplicate fields are taken. */
+
+export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
+
+/** Reads the `fieldValidation` parameter; what is not said is Warn, as kube-apiserver has it. */
+export function fieldValidationOf(query: URLSearchParams): FieldValidation {
+  const value = query.get('fieldValidation') ?? '';
+  if (value === '') return 'Warn';
+  if (value === 'Ignore' || value === 'Warn' || value === 'Strict') return value;
+  throw badRequest(`invalid fieldValidation ${JSON.stringify(value)}: supported values: "Ignore", "Warn", "Strict"`);
+}
+
+/** Reads the `dryRun` parameter. Throws for anything but `All`. */
+export function dryRunOf(values: readonly string[]): boolean {
+  const unknown = values.find((value) => value !== 'All');
+  if (unknown !== undefined)
+    throw badRequest(`Invalid value: ${JSON.stringify(unknown)}: dryRun: supported values: "All"`);
+  return values.length > 0;
+}
+
+function mediaTypeOf(request: ApiRequest): string {
+  return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+}
+
+/** The body as an object of the given kind (or of any kind whose schema protobuf decoding can find), with its duplicates. */
+export async function readBody(
+  request: ApiRequest,
+  schemaFor: (apiVersion: string, kind: string) => Schema | undefined,
+): Promise<Decoded | undefined> {
+  const type = mediaTypeOf(request);
+  const bytes = await request.body();
+  if (bytes.length === 0) return undefined;
+  switch (type) {
+    case '':
+    case 'application/json':
+      return decodeJson(bytes);
+    case 'application/yaml':
+    case 'application/x-yaml':
+    case 'text/yaml':
+      return decodeYaml(bytes);
+    case 'application/vnd.kubernetes.protobuf':
+      return { value: decodeProtobuf(bytes, schemaFor) as unknown as Json, duplicates: [] };
+    default:
+      throw unsupportedMediaType(
+        `the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf`,
+      );
+  }
+}
+
+/** Checks that a decoded value is an object of this kind. Throws 400 that names what it is instead. */
+export function expectKind(value: Json | undefined, apiVersion: string, kind: string): KubeObject {
+  if (value === undefined) throw badRequest(`the request has no body; a ${kind} is expected`);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badRequest(`the object provided is unrecognized (must be of type ${kind}): it is no JSON object`);
+  const object = value as unknown as KubeObject;
+  object.apiVersion ??= apiVersion;
+  object.kind ??= kind;
+  if (object.kind !== kind)
+    throw badRequest(
+      `${String(object.kind)} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${kind}: the kind does not match the path`,
+    );
+  if (object.apiVersion !== apiVersion)
+    throw badRequest(
+      `the API version in the data (${String(object.apiVersion)}) does not match the expected API version (${apiVersion})`,
+    );
+  const metadata: unknown = object.metadata ?? {};
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+    throw badRequest(
+      `${kind} in version ${JSON.stringify(apiVersion)} cannot be handled as a ${kind}: metadata must be an object`,
+    );
+  object.metadata = metadata;
+  return object;
+}
+
+/**
+ * Removes what the schema does not know from an object, and tells of it as strictly as asked: an error, warnings
+ * or nothing. `duplicates` joins the unknown fields.
+ */
+export function pruneStrictly(
+  definition: ResourceDefinition,
+  object: KubeObject,
+  duplicates: readonly string[],
+  level: FieldValidation,
+  warnings: string[],
+): void {
+  const unknown = compileSchema(definition.schema, { builtin: !definition.custom }).prune(object as unknown as Json);
+  if (level === 'Ignore') return;
+  const problems = [
+    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+  ];
+  if (problems.length === 0) return;
+  if (level === 'Warn') {
+    warnings.push(...problems);
+    return;
+  }
+  const { kind, version } = definition;
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: strict decoding error: ${problems.join(', ')}`,
+  );
+}
+
+/** Reads the body as an object of this definition. */
+export async function readObject(
+  request: ApiRequest,
+  definition: ResourceDefinition,
+  level: FieldValidation,
+  warnings: string[],
+): Promise<KubeObject> {
+  const apiVersion = apiVersionOf(definition.group, definition.version);
+  const decoded = await readBody(request, (version, kind) =>
+    version === apiVersion && kind === definition.kind ? definition.schema : undefined,
+  );
+  const object = expectKind(decoded?.value, apiVersion, definition.kind);
+  pruneStrictly(definition, object, decoded?.duplicates ?? [], level, warnings);
+  return object;
+}

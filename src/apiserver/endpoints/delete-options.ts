@@ -1,0 +1,83 @@
+import type { JsonObject } from '../../api/meta.ts';
+import { badRequest } from '../../api/status.ts';
+import { deleteOptionsSchema } from '../../api/kinds/meta-options.ts';
+import type { ApiRequest } from '../http/message.ts';
+import type { DeleteOptions } from '../registry/contract.ts';
+import { dryRunOf, readBody } from './body.ts';
+
+/** DeleteOptions from the body, else from the query, as kube-apiserver reads them. */
+
+export interface ReadDeleteOptions {
+  readonly options: DeleteOptions;
+  readonly dryRun: boolean;
+}
+
+const POLICIES = ['Orphan', 'Background', 'Foreground'] as const;
+
+/** Reads the options of a DELETE. Throws 400 naming the field. */
+export async function readDeleteOptions(request: ApiRequest): Promise<ReadDeleteOptions> {
+  const decoded = await readBody(request, (_apiVersion, kind) =>
+    kind === 'DeleteOptions' ? deleteOptionsSchema : undefined,
+  );
+  if (decoded === undefined) return parseDeleteOptions(fromQuery(request.query));
+  const { value } = decoded;
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badRequest('the body of a DELETE must be DeleteOptions');
+  const kind = value['kind'] ?? 'DeleteOptions';
+  if (kind !== 'DeleteOptions')
+    throw badRequest(`the body of a DELETE must be DeleteOptions, not ${JSON.stringify(kind)}`);
+  return parseDeleteOptions(value);
+}
+
+function fromQuery(query: URLSearchParams): JsonObject {
+  const value: JsonObject = {};
+  const grace = query.get('gracePeriodSeconds');
+  if (grace !== null && grace !== '') value['gracePeriodSeconds'] = Number(grace);
+  const policy = query.get('propagationPolicy');
+  if (policy !== null && policy !== '') value['propagationPolicy'] = policy;
+  const orphan = query.get('orphanDependents');
+  if (orphan !== null && orphan !== '') value['orphanDependents'] = orphan === 'true';
+  return value;
+}
+
+/** Checks and types options that came as JSON; also used for the options inside an Eviction. */
+export function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = value;
+  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isSafeInteger(gracePeriodSeconds)) {
+    throw badRequest(
+      `DeleteOptions.gracePeriodSeconds: Invalid value: ${JSON.stringify(gracePeriodSeconds)}: must be a whole number`,
+    );
+  }
+  const policy = policyOf(propagationPolicy, orphanDependents);
+  const conditions = (preconditions ?? {}) as { uid?: string; resourceVersion?: string };
+  const options: DeleteOptions = {
+    ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),
+    ...(policy ? { propagationPolicy: policy } : {}),
+    ...(preconditions
+      ? {
+          preconditions: {
+            ...(conditions.uid ? { uid: conditions.uid } : {}),
+            ...(conditions.resourceVersion ? { resourceVersion: conditions.resourceVersion } : {}),
+          },
+        }
+      : {}),
+  };
+  return { options, dryRun: dryRunOf(Array.isArray(dryRun) ? dryRun.map(String) : []) };
+}
+
+function policyOf(policy: unknown, orphanDependents: unknown): DeleteOptions['propagationPolicy'] {
+  if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
+    throw badRequest(
+      'DeleteOptions.propagationPolicy: Invalid value: orphanDependents and propagationPolicy cannot both be set',
+    );
+  }
+  if (orphanDependents === true) return 'Orphan';
+  if (orphanDependents === false) return 'Background';
+  if (policy === undefined || policy === null) return undefined;
+  const known = POLICIES.find((each) => each === policy);
+  if (!known)
+    throw badRequest(
+      `DeleteOptions.propagationPolicy: Unsupported value: ${JSON.stringify(policy)}: supported values: "Foreground", "Background", "Orphan"`,
+    );
+  return known;
+}

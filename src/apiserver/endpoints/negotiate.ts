@@ -1,0 +1,87 @@
+import { stringify } from 'yaml';
+import { ApiError } from '../../api/status.ts';
+import type { ApiResponse } from '../http/message.ts';
+
+/** Which of the forms that we can produce a client asked for. Protobuf answers are never given: all clients take JSON too. */
+
+export interface Representation {
+  readonly format: 'json' | 'yaml';
+  readonly as: 'Object' | 'Table' | 'PartialObjectMetadata';
+  /** What the answer's content-type says. */
+  readonly contentType: string;
+}
+
+const PLAIN: Representation = { format: 'json', as: 'Object', contentType: 'application/json' };
+
+interface MediaRange {
+  readonly type: string;
+  readonly parameters: ReadonlyMap<string, string>;
+}
+
+function parseRange(text: string): MediaRange {
+  const [type = '', ...rest] = text.split(';').map((part) => part.trim());
+  const parameters = new Map(
+    rest.map((part): [string, string] => [
+      part.slice(0, part.indexOf('=')).toLowerCase(),
+      part.slice(part.indexOf('=') + 1),
+    ]),
+  );
+  return { type: type.toLowerCase(), parameters };
+}
+
+function represent(range: MediaRange): Representation | undefined {
+  const format =
+    range.type === 'application/yaml'
+      ? 'yaml'
+      : ['application/json', 'application/*', '*/*'].includes(range.type)
+        ? 'json'
+        : undefined;
+  if (!format) return undefined;
+  const as = range.parameters.get('as');
+  if (as === undefined) return format === 'json' ? PLAIN : { format, as: 'Object', contentType: 'application/yaml' };
+  const group = range.parameters.get('g') ?? '';
+  const version = range.parameters.get('v') ?? '';
+  if (group !== 'meta.k8s.io' || (version !== 'v1' && version !== 'v1beta1')) return undefined;
+  if (as === 'Table') return { format, as, contentType: `application/${format}` };
+  // A list is answered as the list of what was asked for, whichever of the two names came.
+  if (as === 'PartialObjectMetadata' || as === 'PartialObjectMetadataList')
+    return { format, as: 'PartialObjectMetadata', contentType: `application/${format}` };
+  return undefined;
+}
+
+/** The first acceptable form of an Accept header. Throws 406 when there is none. */
+export function negotiate(accept: string | undefined): Representation {
+  if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return PLAIN;
+  for (const part of accept.split(',')) {
+    const representation = represent(parseRange(part));
+    if (representation) return representation;
+  }
+  throw new ApiError(
+    406,
+    'NotAcceptable',
+    'only the following media types are accepted: application/json, application/yaml',
+  );
+}
+
+/** Warnings in the form of RFC 7234; control characters cannot travel in a header. */
+export function warningHeaders(warnings: readonly string[]): { warning?: string[] } {
+  if (warnings.length === 0) return {};
+  // oxlint-disable-next-line no-control-regex -- exactly those are to go
+  const quote = (text: string): string =>
+    text
+      .replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
+      .replaceAll('\\', '\\\\')
+      .replaceAll('"', '\\"');
+  return { warning: [...new Set(warnings)].map((text) => `299 - "${quote(text)}"`) };
+}
+
+/** A complete answer in the form that was asked for. `text` is its JSON. */
+export function respond(
+  representation: Representation,
+  status: number,
+  text: string,
+  warnings: readonly string[] = [],
+): ApiResponse {
+  const body = representation.format === 'yaml' ? stringify(JSON.parse(text)) : `${text}\n`;
+  return { status, headers: { 'content-type': representation.contentType, ...warningHeaders(warnings) }, body };
+}

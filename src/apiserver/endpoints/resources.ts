@@ -1,0 +1,220 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { ApiError, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
+import type { Env } from '../../env/ports.ts';
+import { toTable } from '../../machinery/table.ts';
+import { isTrue } from '../http/request-info.ts';
+import type { ApiResponse } from '../http/message.ts';
+import { decodeStored, textFor } from '../registry/codec.ts';
+import type { Target, WriteContext } from '../registry/contract.ts';
+import type { ResourceRegistry, Written } from '../registry/registry.ts';
+import type { Store } from '../storage/store.ts';
+import { fieldValidationOf, pruneStrictly, readObject } from './body.ts';
+import { type Call, writeContext } from './context.ts';
+import { readDeleteOptions } from './delete-options.ts';
+import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
+import { respond } from './negotiate.ts';
+import { readPatch } from './patch.ts';
+import { answerWatch } from './watch.ts';
+
+/** The REST verbs on stored objects and on their `status`: HTTP in, registry calls, HTTP out. */
+export class ResourceEndpoints {
+  readonly #env: Env;
+  readonly #store: Store;
+  readonly #registry: ResourceRegistry;
+
+  constructor(options: { env: Env; store: Store; registry: ResourceRegistry }) {
+    this.#env = options.env;
+    this.#store = options.store;
+    this.#registry = options.registry;
+  }
+
+  /** Serves one request, or throws the ApiError that answers it. */
+  async serve(call: Call): Promise<ApiResponse> {
+    const { definition } = call.target;
+    const { verb } = call.info;
+    switch (verb) {
+      case 'get':
+        return this.#get(call);
+      case 'list':
+        return answerList({
+          store: this.#store,
+          definition,
+          namespace: call.target.namespace,
+          query: call.request.query,
+          representation: call.representation,
+          nowMs: this.#env.clock.now(),
+        });
+      case 'watch':
+        return this.#watch(call);
+      case 'create':
+        return this.#create(call);
+      case 'update':
+        return this.#update(call);
+      case 'patch':
+        return this.#patch(call);
+      case 'delete':
+        return this.#delete(call);
+      case 'deletecollection':
+        return this.#deleteCollection(call);
+      default:
+        throw methodNotAllowed(definition, verb);
+    }
+  }
+
+  #get(call: Call): ApiResponse {
+    const { target } = call;
+    const stored = this.#registry.stored(target);
+    if (!stored) throw notFound(target.definition, target.name);
+    if (call.representation.as === 'Object')
+      return respond(call.representation, 200, textFor(target.definition, stored));
+    return this.#respondObject(call, 200, decodeStored(target.definition, stored), []);
+  }
+
+  #watch(call: Call): ApiResponse {
+    const { target, request, representation } = call;
+    return answerWatch({
+      env: this.#env,
+      store: this.#store,
+      definition: target.definition,
+      namespace: target.namespace,
+      query: request.query,
+      representation,
+      signal: request.signal,
+    });
+  }
+
+  async #create(call: Call): Promise<ApiResponse> {
+    const context = writeContext(call);
+    const object = await readObject(
+      call.request,
+      call.target.definition,
+      fieldValidationOf(call.request.query),
+      context.warnings,
+    );
+    return this.#respondWritten(call, 201, await this.#registry.createText(context, call.target, object), context);
+  }
+
+  async #update(call: Call): Promise<ApiResponse> {
+    const context = writeContext(call);
+    const object = await readObject(
+      call.request,
+      call.target.definition,
+      fieldValidationOf(call.request.query),
+      context.warnings,
+    );
+    return this.#respondWritten(
+      call,
+      200,
+      await this.#registry.updateText(context, call.target, () => object),
+      context,
+    );
+  }
+
+  async #patch(call: Call): Promise<ApiResponse> {
+    const { request, target } = call;
+    const level = fieldValidationOf(request.query);
+    const rehearsal = writeContext(call);
+    const isForced = isTrue(request.query.get('force'));
+    const patch = await readPatch(request, {
+      target,
+      fieldManager: request.query.get('fieldManager') ?? '',
+      force: isForced,
+      nowMs: this.#env.clock.now(),
+      level,
+      warnings: rehearsal.warnings,
+    });
+    const context: WriteContext = { ...rehearsal, isApply: patch.isApply };
+    const change = (current: KubeObject): KubeObject => {
+      const patched = patch.apply(current);
+      pruneStrictly(
+        target.definition,
+        patched,
+        patch.decoded.duplicates,
+        patch.isApply ? 'Ignore' : level,
+        context.warnings,
+      );
+      return patched;
+    };
+    try {
+      return this.#respondWritten(call, 200, await this.#registry.updateText(context, target, change), context);
+    } catch (error) {
+      const isMissing = error instanceof ApiError && error.reason === 'NotFound' && !this.#registry.stored(target);
+      if (!patch.isApply || !isMissing || target.subresource !== undefined) throw error;
+      // Applying what is not there creates it.
+      const created = patch.apply(undefined as unknown as KubeObject);
+      return this.#respondWritten(
+        call,
+        201,
+        await this.#registry.createText(context, { ...target, name: '' }, created),
+        context,
+      );
+    }
+  }
+
+  async #delete(call: Call): Promise<ApiResponse> {
+    const { options, dryRun } = await readDeleteOptions(call.request);
+    const context = writeContext(call, { dryRun });
+    const { object, gone } = await this.#registry.delete(context, call.target, options);
+    if (gone)
+      return respond(call.representation, 200, JSON.stringify(deletedStatus(call.target, object)), context.warnings);
+    const isWaiting = options.propagationPolicy === 'Foreground' || options.propagationPolicy === 'Orphan';
+    return this.#respondObject(call, isWaiting ? 202 : 200, object, context.warnings);
+  }
+
+  async #deleteCollection(call: Call): Promise<ApiResponse> {
+    const { target, request } = call;
+    const { options, dryRun } = await readDeleteOptions(request);
+    const context = writeContext(call, { dryRun });
+    const page = readPage(this.#store, target.definition, target.namespace, request.query);
+    const items: KubeObject[] = [];
+    for (const stored of page.items) {
+      const { metadata } = decodeStored(target.definition, stored);
+      const each: Target = { ...target, namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+      try {
+        items.push((await this.#registry.delete(context, each, options)).object);
+      } catch (error) {
+        // Somebody else was faster, which is what was wanted.
+        if (!(error instanceof ApiError) || error.reason !== 'NotFound') throw error;
+      }
+    }
+    const { group, version, listKind } = target.definition;
+    const list = {
+      kind: listKind,
+      apiVersion: group === '' ? version : `${group}/${version}`,
+      metadata: page.metadata,
+      items,
+    };
+    return respond(call.representation, 200, JSON.stringify(list), context.warnings);
+  }
+
+  #respondWritten(call: Call, status: number, written: Written, context: WriteContext): ApiResponse {
+    if (call.representation.as === 'Object')
+      return respond(call.representation, status, written.text, context.warnings);
+    return this.#respondObject(call, status, written.object, context.warnings);
+  }
+
+  #respondObject(call: Call, status: number, object: KubeObject, warnings: readonly string[]): ApiResponse {
+    const { representation, target, request } = call;
+    if (representation.as === 'PartialObjectMetadata')
+      return respond(representation, status, JSON.stringify(partialMetadata(object)), warnings);
+    if (representation.as === 'Object') return respond(representation, status, JSON.stringify(object), warnings);
+    const table = toTable(target.definition, [object], {
+      nowMs: this.#env.clock.now(),
+      includeObject: includeObjectOf(request.query),
+      listMeta: { resourceVersion: object.metadata.resourceVersion },
+    });
+    return respond(representation, status, JSON.stringify(table), warnings);
+  }
+}
+
+function deletedStatus(target: Target, object: KubeObject): Status {
+  const { group, plural } = target.definition;
+  return {
+    kind: 'Status',
+    apiVersion: 'v1',
+    metadata: {},
+    status: 'Success',
+    details: { name: target.name, group, kind: plural, uid: object.metadata.uid },
+    code: 200,
+  };
+}

@@ -1,0 +1,73 @@
+import type { ResourceDefinition } from '../../api/resource.ts';
+import { badRequest } from '../../api/status.ts';
+import {
+  everything,
+  type FieldRequirement,
+  parseFieldSelector,
+  parseLabelSelector,
+  type Selector,
+} from '../../machinery/selectors.ts';
+import { decodeStored } from '../registry/codec.ts';
+import type { Stored } from '../storage/store.ts';
+
+/** Label and field selectors of a request, against stored objects that are parsed at most once each. */
+
+export interface Filter {
+  /** Undefined when everything matches. */
+  readonly matches: ((stored: Stored) => boolean) | undefined;
+  /** The one name asked for, where the selector pins it. */
+  readonly name: string | undefined;
+  /** The one namespace asked for, likewise. */
+  readonly namespace: string | undefined;
+}
+
+interface Selectable {
+  readonly labels: Record<string, string>;
+  readonly fields: ReadonlyMap<string, string>;
+}
+
+const ALWAYS = ['metadata.name', 'metadata.namespace'];
+
+function selectableOf(definition: ResourceDefinition, stored: Stored): Selectable {
+  // Another face of a kind selects by other paths, so its answer is not kept.
+  if (!definition.storage && stored.selectable !== undefined) return stored.selectable as Selectable;
+  const object = decodeStored(definition, stored);
+  const fields = new Map<string, string>();
+  for (const path of [...ALWAYS, ...(definition.selectableFields ?? [])]) {
+    let value: unknown = object;
+    for (const part of path.split('.'))
+      value =
+        typeof value === 'object' && value !== null && Object.hasOwn(value, part)
+          ? (value as Record<string, unknown>)[part]
+          : undefined;
+    fields.set(path, value === undefined || value === null ? '' : String(value));
+  }
+  const selectable: Selectable = { labels: object.metadata.labels ?? {}, fields };
+  if (!definition.storage) stored.selectable = selectable;
+  return selectable;
+}
+
+function checkPaths(definition: ResourceDefinition, requirements: readonly FieldRequirement[]): void {
+  const unknown = requirements.find(
+    ({ path }) => !ALWAYS.includes(path) && !definition.selectableFields?.includes(path),
+  );
+  if (unknown) throw badRequest(`field label not supported: ${unknown.path}`);
+}
+
+/** The filter of a list, watch or deletecollection. Throws 400 on bad or unsupported selectors. */
+export function filterOf(definition: ResourceDefinition, query: URLSearchParams): Filter {
+  const labels: Selector = parseLabelSelector(query.get('labelSelector') ?? '');
+  const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
+  checkPaths(definition, fields);
+  const pinned = (path: string): string | undefined => fields.find((each) => each.path === path && each.equals)?.value;
+  const pins = { name: pinned('metadata.name'), namespace: pinned('metadata.namespace') };
+  if (labels === everything && fields.length === 0) return { matches: undefined, ...pins };
+  const matches = (stored: Stored): boolean => {
+    const selectable = selectableOf(definition, stored);
+    return (
+      labels.matches(selectable.labels) &&
+      fields.every(({ path, equals, value }) => (selectable.fields.get(path) === value) === equals)
+    );
+  };
+  return { matches, ...pins };
+}
