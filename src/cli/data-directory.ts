@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto';
+import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+/** A data directory and who holds it. One control plane per directory, whatever was killed before. */
+
+/** Who holds a data directory. */
+export interface Holder {
+  readonly pid: number;
+  /** The process' start time in clock ticks, which tells it from a later process of the same id. */
+  readonly startTicks: string;
+  readonly since: string;
+  /** Where it serves, once it does. */
+  readonly url?: string;
+}
+
+export class DirectoryInUse extends Error {
+  readonly holder: Holder;
+
+  constructor(directory: string, holder: Holder) {
+    super(
+      `${directory} is in use by process ${holder.pid} (running since ${holder.since}${holder.url ? `, serving ${holder.url}` : ''}); stop it with 'godwit down --data-dir ${directory}' or choose another --data-dir`,
+    );
+    this.name = 'DirectoryInUse';
+    this.holder = holder;
+  }
+}
+
+/** Where data lives unless told otherwise. */
+export function defaultDataDirectory(): string {
+  return process.env['GODWIT_DATA_DIR'] ?? join(homedir(), '.godwit');
+}
+
+function startTicksOf(pid: number): string | undefined {
+  try {
+    // The second field is the command in parentheses and may itself contain spaces and parentheses.
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    // No such process: exactly what the caller wants to know.
+    return undefined;
+  }
+}
+
+function lockPath(directory: string): string {
+  return join(directory, 'lock');
+}
+
+/** The living holder of a directory, if it has one. */
+export function holderOf(directory: string): Holder | undefined {
+  let holder: Holder;
+  try {
+    holder = JSON.parse(readFileSync(lockPath(directory), 'utf8')) as Holder;
+  } catch {
+    // No lock, or one that a crash left half-written: nobody holds it. Locks appear whole, by link.
+    return undefined;
+  }
+  return startTicksOf(holder.pid) === holder.startTicks ? holder : undefined;
+}
+
+/** The lock on a directory, until released. */
+export class DirectoryLock {
+  readonly #path: string;
+  #holder: Holder;
+
+  private constructor(path: string, holder: Holder) {
+    this.#path = path;
+    this.#holder = holder;
+  }
+
+  /** Creates the directory if need be and takes it. Throws DirectoryInUse. */
+  static acquire(directoryName: string, nowMs: number): DirectoryLock {
+    const directory = resolve(directoryName);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    chmodSync(directory, 0o700);
+    const path = lockPath(directory);
+    const holder: Holder = {
+      pid: process.pid,
+      startTicks: startTicksOf(process.pid) ?? '',
+      since: new Date(nowMs).toISOString(),
+    };
+    for (;;) {
+      if (tryLink(path, holder)) return new DirectoryLock(path, holder);
+      const other = holderOf(directory);
+      if (other) throw new DirectoryInUse(directory, other);
+      // A dead process' lock: moved aside under a name of our own, so that two starters cannot both remove it.
+      moveAside(path);
+    }
+  }
+
+  /** Tells where the control plane serves; `godwit down` and a refused second start show it. */
+  announce(url: string): void {
+    this.#holder = { ...this.#holder, url };
+    const temporary = `${this.#path}.${suffix()}`;
+    writeFileSync(temporary, JSON.stringify(this.#holder), { mode: 0o600 });
+    renameSync(temporary, this.#path);
+  }
+
+  release(): void {
+    rmSync(this.#path, { force: true });
+  }
+}
+
+function suffix(): string {
+  return randomBytes(6).toString('hex');
+}
+
+function tryLink(path: string, holder: Holder): boolean {
+  const temporary = `${path}.${suffix()}`;
+  writeFileSync(temporary, JSON.stringify(holder), { mode: 0o600 });
+  try {
+    linkSync(temporary, path);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function moveAside(path: string): void {
+  const aside = `${path}.${suffix()}`;
+  try {
+    renameSync(path, aside);
+    rmSync(aside, { force: true });
+  } catch (error) {
+    // Another starter moved it first; the next round sees whose lock it is now.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+}
