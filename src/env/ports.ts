@@ -12,7 +12,7 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the Unix epoch. */
   now(): number;
-  /** Calls back once, `delayMs` from now. A pending timer does not keep the process alive. */
+  /** Calls back once, `delayMs` from now. */
   setTimer(callback: () => void, delayMs: number): Timer;
 }
 

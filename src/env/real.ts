@@ -7,7 +7,6 @@ export const realClock: Clock = {
   now: () => Date.now(),
   setTimer(callback, delayMs) {
     const timeout = setTimeout(callback, delayMs);
-    timeout.unref();
     return { cancel: () => clearTimeout(timeout) };
   },
 };

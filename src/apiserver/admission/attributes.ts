@@ -38,7 +38,10 @@ export function refusal(attributes: AdmissionAttributes, detail: string): ApiErr
 
 const SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
-/** The context of a write that the server makes on its own account; it outlives the request that led to it. */
+/**
+ * The context of a write that the server makes on its own account. It outlives the request that led to it, and passes
+ * no admission: bookkeeping must not wait for a webhook, least of all inside another admission.
+ */
 export function serverContext(): WriteContext {
   return {
     user: SERVER,
@@ -46,5 +49,6 @@ export function serverContext(): WriteContext {
     fieldManager: 'kube-apiserver',
     warnings: [],
     signal: new AbortController().signal,
+    isAdmitted: true,
   };
 }

@@ -17,6 +17,8 @@ export interface Patch {
   /** Duplicates in the body, for strict validation. */
   readonly decoded: Decoded;
   readonly apply: (current: KubeObject) => KubeObject;
+  /** What to create where there is nothing yet; only server-side apply can. */
+  readonly create?: () => KubeObject;
 }
 
 const JSON_PATCH = 'application/json-patch+json';
@@ -91,7 +93,7 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
       time: formatTime(nowMs),
       resetFields: resetFieldsOf(target),
     });
-  return { isApply: true, decoded, apply };
+  return { isApply: true, decoded, apply, create: () => apply(undefined) };
 }
 
 /** What cannot be owned through this endpoint, because it cannot be written through it. */

@@ -139,9 +139,9 @@ export class ResourceEndpoints {
       return this.#respondWritten(call, 200, await this.#registry.updateText(context, target, change), context);
     } catch (error) {
       const isMissing = error instanceof ApiError && error.reason === 'NotFound' && !this.#registry.stored(target);
-      if (!patch.isApply || !isMissing || target.subresource !== undefined) throw error;
+      if (!patch.create || !isMissing || target.subresource !== undefined) throw error;
       // Applying what is not there creates it.
-      const created = patch.apply(undefined as unknown as KubeObject);
+      const created = patch.create();
       return this.#respondWritten(
         call,
         201,
