@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, jsonValue, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { clone } from './clone.ts';
 import { deepEqual } from './equal.ts';
@@ -22,8 +22,8 @@ describe('clone', () => {
   });
 
   it('makes an equal copy of any JSON', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
+    assert(
+      property(jsonValue(), (value) => {
         const copy = clone(value);
         return JSON.stringify(copy) === JSON.stringify(value) && deepEqual(copy, value);
       }),

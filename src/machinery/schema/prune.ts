@@ -1,0 +1,152 @@
+import type { Json, JsonObject } from '../../api/meta.ts';
+import type { Schema } from '../../api/schema.ts';
+import { type Path, spell } from './path.ts';
+import { describeResource } from './resource.ts';
+
+/**
+ * Pruning: what the schema does not know is removed in place. Built-in kinds (and the metadata of all kinds) are read
+ * as Go reads them: null is absence, and a null inside a list or map of scalars is the scalar's zero.
+ */
+
+interface Walk {
+  readonly path: Path;
+  readonly dropped: string[];
+}
+
+type Prune = (value: Json, walk: Walk) => void;
+
+interface ObjectPlan {
+  readonly fields: ReadonlyMap<string, Prune>;
+  /** For keys that are no fields; undefined: they are unknown. */
+  readonly others: Prune | undefined;
+  readonly keepsUnknown: boolean;
+  readonly dropsNulls: boolean;
+  /** What a null entry of a map becomes where nulls are dropped; undefined: it goes. */
+  readonly nullEntry: Json | undefined;
+}
+
+const keepAll: Prune = () => {};
+
+/** Compiles the removal of unknown fields; the function answers the paths that it removed, sorted. */
+export function compilePrune(schema: Schema, isResource: boolean, builtin: boolean): (value: Json) => string[] {
+  const prune = new Compiler(builtin).compile(schema, isResource);
+  return (value) => {
+    const walk: Walk = { path: [], dropped: [] };
+    prune(value, walk);
+    return walk.dropped.sort();
+  };
+}
+
+class Compiler {
+  readonly #builtin: boolean;
+  readonly #known = new Map<Schema, Prune>();
+
+  constructor(builtin: boolean) {
+    this.#builtin = builtin;
+  }
+
+  compile(given: Schema | undefined, isResource = false): Prune {
+    if (given === undefined) return pruneUntyped;
+    if (given.format === 'raw') return keepAll;
+    const resource = isResource || given['x-kubernetes-embedded-resource'] === true;
+    const schema = resource && given.type === 'object' ? describeResource(given) : given;
+    const known = this.#known.get(schema);
+    if (known) return known;
+    let compiled: Prune | undefined;
+    // A schema that contains itself finds this stand-in instead of compiling for ever.
+    this.#known.set(schema, (value, walk) => compiled?.(value, walk));
+    compiled = this.#node(schema, resource);
+    this.#known.set(schema, compiled);
+    return compiled;
+  }
+
+  #node(schema: Schema, isResource: boolean): Prune {
+    const plan = this.#objectPlan(schema, isResource);
+    const items = schema.items === undefined ? undefined : this.compile(schema.items);
+    const nullItem = plan.dropsNulls && schema.items ? zeroOf(schema.items) : undefined;
+    return (value, walk) => {
+      if (typeof value !== 'object' || value === null) return;
+      if (Array.isArray(value))
+        pruneItems(value, items ?? (plan.keepsUnknown ? keepAll : pruneUntyped), nullItem, walk);
+      else pruneObject(value, plan, walk);
+    };
+  }
+
+  #objectPlan(schema: Schema, isResource: boolean): ObjectPlan {
+    const fields = new Map<string, Prune>();
+    for (const [field, property] of Object.entries(schema.properties ?? {})) {
+      // Metadata is decoded into Go's ObjectMeta for custom resources too.
+      const compiler = isResource && field === 'metadata' && !this.#builtin ? new Compiler(true) : this;
+      fields.set(field, compiler.compile(property));
+    }
+    const additional = schema.additionalProperties;
+    const keepsUnknown = schema['x-kubernetes-preserve-unknown-fields'] === true;
+    return {
+      fields,
+      others: additional ? this.compile(additional === true ? undefined : additional) : undefined,
+      keepsUnknown,
+      dropsNulls: this.#builtin && !keepsUnknown,
+      nullEntry: typeof additional === 'object' ? zeroOf(additional) : undefined,
+    };
+  }
+}
+
+function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
+  for (const key of Object.keys(value)) {
+    const child = value[key] as Json;
+    const prune = plan.fields.get(key) ?? plan.others;
+    if (prune === undefined) {
+      if (plan.keepsUnknown) continue;
+      walk.path.push(key);
+      walk.dropped.push(spell(walk.path));
+      walk.path.pop();
+      delete value[key];
+    } else if (child === null) {
+      if (plan.dropsNulls) dropNull(value, key, plan);
+    } else if (typeof child === 'object') {
+      walk.path.push(key);
+      prune(child, walk);
+      walk.path.pop();
+    }
+  }
+}
+
+function dropNull(value: JsonObject, key: string, plan: ObjectPlan): void {
+  if (plan.fields.has(key) || plan.nullEntry === undefined) delete value[key];
+  else value[key] = plan.nullEntry;
+}
+
+function pruneItems(items: Json[], prune: Prune, nullItem: Json | undefined, walk: Walk): void {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index] as Json;
+    if (item === null) {
+      if (nullItem !== undefined) items[index] = nullItem;
+    } else if (typeof item === 'object') {
+      walk.path.push(index);
+      prune(item, walk);
+      walk.path.pop();
+    }
+  }
+}
+
+/** Where the schema says nothing of a value's inside (`additionalProperties: true`), nothing inside is known. */
+function pruneUntyped(value: Json, walk: Walk): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (Array.isArray(value)) {
+    pruneItems(value, pruneUntyped, undefined, walk);
+    return;
+  }
+  for (const key of Object.keys(value)) {
+    walk.path.push(key);
+    walk.dropped.push(spell(walk.path));
+    walk.path.pop();
+    delete value[key];
+  }
+}
+
+function zeroOf(schema: Schema): Json | undefined {
+  if (schema.nullable === true) return undefined;
+  if (schema.type === 'string') return '';
+  if (schema.type === 'boolean') return false;
+  return schema.type === 'integer' || schema.type === 'number' ? 0 : undefined;
+}

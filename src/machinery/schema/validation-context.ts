@@ -1,0 +1,34 @@
+import type { FieldError } from '../../api/field-error.ts';
+import { type Path, spell } from './path.ts';
+
+/** Errors reported of one object: enough to mend it, few enough to send and read. */
+export const ERRORS_MAX = 100;
+
+/** The state of one walk: where it is, and what it found. */
+export class ValidationContext {
+  readonly path: Path;
+  readonly errors: FieldError[] = [];
+
+  constructor(path: Path = []) {
+    this.path = path;
+  }
+
+  /** Whether enough has been found: walks stop here. */
+  get isFull(): boolean {
+    return this.errors.length >= ERRORS_MAX;
+  }
+
+  /** The path of the value being looked at. */
+  get field(): string {
+    return spell(this.path);
+  }
+
+  add(error: FieldError): void {
+    if (!this.isFull) this.errors.push(error);
+  }
+
+  /** The same place, with findings of its own: for alternatives of which not all need to hold. */
+  fork(): ValidationContext {
+    return new ValidationContext(this.path);
+  }
+}
