@@ -1,7 +1,7 @@
 import { ageOf } from '../human-duration.ts';
-import type { KubeObject } from '../meta.ts';
+import type { JsonObject, KubeObject } from '../meta.ts';
 import type { Column } from '../resource.ts';
-import { type Fields, fieldsOf, itemsOf, numberOf, textOf } from './access.ts';
+import { type Fields, numberAt, objectAt, objectsAt, textAt, textEntriesAt, textsAt } from './core/fields.ts';
 
 /** Columns that many kinds share; what they show is what kubectl users know. */
 
@@ -26,8 +26,8 @@ export const ageColumn: Column = {
 };
 
 type Cell = (
-  spec: Readonly<Fields>,
-  status: Readonly<Fields>,
+  spec: JsonObject | undefined,
+  status: JsonObject | undefined,
   object: KubeObject,
   nowMs: number,
 ) => string | number | boolean | null;
@@ -39,7 +39,7 @@ export function column(name: string, type: Column['type'], description: string, 
     type,
     description,
     ...(priority === 0 ? {} : { priority }),
-    cell: (object, nowMs) => cell(fieldsOf(object.spec), fieldsOf(object.status), object, nowMs),
+    cell: (object, nowMs) => cell(objectAt(object, 'spec'), objectAt(object, 'status'), object, nowMs),
   };
 }
 
@@ -50,18 +50,18 @@ export function wideColumn(name: string, type: Column['type'], description: stri
 
 /** A column with a number of the status. */
 export function countColumn(name: string, description: string, field: string): Column {
-  return column(name, 'integer', description, (_spec, status) => numberOf(status[field]));
+  return column(name, 'integer', description, (_spec, status) => numberAt(status, field) ?? 0);
 }
 
 /** Containers and images of a workload's pod template; `templateOf` finds the template in the spec. */
 export function containerColumns(
-  templateOf: (spec: Readonly<Fields>) => unknown = (spec) => spec.template,
+  templateOf: (spec: JsonObject | undefined) => Fields | undefined = (spec) => objectAt(spec, 'template'),
 ): readonly Column[] {
   const cellOf =
     (field: string): Cell =>
     (spec) =>
-      itemsOf(fieldsOf(fieldsOf(templateOf(spec)).spec).containers)
-        .map((container) => textOf(fieldsOf(container)[field]))
+      objectsAt(objectAt(templateOf(spec), 'spec'), 'containers')
+        .map((container) => textAt(container, field))
         .join(',');
   return [
     wideColumn('Containers', 'string', 'Names of the containers in the template.', cellOf('name')),
@@ -71,32 +71,28 @@ export function containerColumns(
 
 /** The selector of a workload, as text. */
 export const selectorColumn: Column = wideColumn('Selector', 'string', 'Which pods belong to it.', (spec) =>
-  selectorText(spec.selector),
+  selectorText(objectAt(spec, 'selector')),
 );
 
 /** A LabelSelector as `kubectl get` shows it; `<none>` where it is empty or missing. */
-export function selectorText(selector: unknown): string {
-  const { matchLabels, matchExpressions } = fieldsOf(selector);
-  const requirements = Object.entries(fieldsOf(matchLabels)).map(([key, value]) => ({
-    key,
-    text: `${key}=${textOf(value)}`,
-  }));
-  for (const expression of itemsOf(matchExpressions).map(fieldsOf)) {
-    const key = textOf(expression.key);
-    requirements.push({ key, text: requirementText(key, textOf(expression.operator), itemsOf(expression.values)) });
+export function selectorText(selector: Fields | undefined): string {
+  const requirements = textEntriesAt(selector, 'matchLabels').map(([key, value]) => ({ key, text: `${key}=${value}` }));
+  for (const expression of objectsAt(selector, 'matchExpressions')) {
+    requirements.push({ key: textAt(expression, 'key'), text: requirementText(expression) });
   }
   if (requirements.length === 0) return NONE;
   requirements.sort((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
   return requirements.map((requirement) => requirement.text).join(',');
 }
 
-function requirementText(key: string, operator: string, values: readonly unknown[]): string {
-  const list = `(${values.map(textOf).toSorted().join(',')})`;
-  switch (operator) {
+function requirementText(expression: JsonObject): string {
+  const key = textAt(expression, 'key');
+  const values = `(${textsAt(expression, 'values').toSorted().join(',')})`;
+  switch (textAt(expression, 'operator')) {
     case 'In':
-      return `${key} in ${list}`;
+      return `${key} in ${values}`;
     case 'NotIn':
-      return `${key} notin ${list}`;
+      return `${key} notin ${values}`;
     case 'Exists':
       return key;
     case 'DoesNotExist':
