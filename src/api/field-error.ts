@@ -66,9 +66,17 @@ export function duplicate(field: string, value: unknown): FieldError {
 }
 
 export function tooLong(field: string, maxBytes: number): FieldError {
-  return { type: 'FieldValueTooLong', field, message: `Too long: may not be more than ${maxBytes} bytes` };
+  return {
+    type: 'FieldValueTooLong',
+    field,
+    message: `Too long: may not be more than ${maxBytes} byte${maxBytes === 1 ? '' : 's'}`,
+  };
 }
 
 export function tooMany(field: string, actual: number, max: number): FieldError {
-  return { type: 'FieldValueTooMany', field, message: `Too many: ${actual}: must have at most ${max} items` };
+  return {
+    type: 'FieldValueTooMany',
+    field,
+    message: `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`,
+  };
 }

@@ -7,7 +7,7 @@ import { compileEmbeddedCheck } from './embedded.ts';
 import { compileListCheck } from './list-type.ts';
 import { compilePrune } from './prune.ts';
 import { compileCheck } from './validate.ts';
-import { ERRORS_MAX, ValidationContext } from './validation-context.ts';
+import { ERRORS_MAX, unique, ValidationContext } from './validation-context.ts';
 
 /** What a schema does to the objects of its kind. */
 export interface CompiledSchema {
@@ -64,7 +64,7 @@ function compile(schema: Schema, isBuiltin: boolean): CompiledSchema {
       if (context.errors.length === 0) checkEmbedded?.(object, context);
       const errors = isNew ? [...context.errors, ...repeated] : context.errors;
       if (rules) errors.push(...(errors.some(isBlocking) ? [UNCHECKED] : rules.validate(object, old)));
-      return errors.slice(0, ERRORS_MAX);
+      return errors.length < 2 ? errors : unique(errors).slice(0, ERRORS_MAX);
     },
   };
 }

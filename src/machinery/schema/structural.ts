@@ -6,6 +6,7 @@ import { defaultErrors } from './structural-defaults.ts';
 import { invariantErrors } from './structural-invariants.ts';
 import { keywordErrors } from './structural-keywords.ts';
 import { shapeErrors } from './structural-shape.ts';
+import { unique } from './validation-context.ts';
 
 /**
  * Whether a CRD's `openAPIV3Schema` is structural, as apiextensions demands: what is wrong with it, each with the path
@@ -20,10 +21,4 @@ export function structuralErrors(schema: Json, path: string): FieldError[] {
   if (errors.length > 0) return unique(errors);
   const defaults = defaultErrors(shaped, path);
   return defaults.length > 0 ? defaults : ruleErrors(shaped, path);
-}
-
-function unique(errors: readonly FieldError[]): FieldError[] {
-  const seen = new Map<string, FieldError>();
-  for (const error of errors) seen.set(`${error.field}: ${error.message}`, error);
-  return [...seen.values()];
 }

@@ -19,31 +19,31 @@ export function compileLogic(schema: Schema, compile: (schema: Schema) => Check)
 
 function compileAnyOf(branches: readonly Check[]): Check {
   return (value, old, context) => {
-    let best: FieldError[] | undefined;
+    let first: FieldError[] | undefined;
     for (const branch of branches) {
       const errors = attempt(branch, value, old, context);
       if (errors.length === 0) return;
-      if (best === undefined || errors.length < best.length) best = errors;
+      first ??= errors;
     }
     fail(context, 'must validate at least one schema (anyOf)');
-    for (const error of best ?? []) context.add(error);
+    for (const error of first ?? []) context.add(error);
   };
 }
 
 function compileOneOf(branches: readonly Check[]): Check {
   return (value, _old, context) => {
-    let best: FieldError[] | undefined;
+    let first: FieldError[] | undefined;
     let fits = 0;
     for (const branch of branches) {
       // Without the old value: excusing an unchanged part could make a second branch fit.
       const errors = attempt(branch, value, undefined, context);
       if (errors.length === 0) fits++;
-      else if (best === undefined || errors.length < best.length) best = errors;
+      else first ??= errors;
     }
     if (fits === 1) return;
     const found = fits === 0 ? 'Found none valid' : `Found ${fits} valid alternatives`;
     fail(context, `must validate one and only one schema (oneOf). ${found}`);
-    if (fits === 0) for (const error of best ?? []) context.add(error);
+    if (fits === 0) for (const error of first ?? []) context.add(error);
   };
 }
 

@@ -4,6 +4,16 @@ import { type Path, spell } from './path.ts';
 /** Errors reported of one object: enough to mend it, few enough to send and read. */
 export const ERRORS_MAX = 100;
 
+/** The same errors, each once: branches of a schema often find the same. */
+export function unique(errors: readonly FieldError[]): FieldError[] {
+  const seen = new Map<string, FieldError>();
+  for (const error of errors) {
+    const text = `${error.field}: ${error.message}`;
+    if (!seen.has(text)) seen.set(text, error);
+  }
+  return [...seen.values()];
+}
+
 /** The state of one walk: where it is, and what it found. */
 export class ValidationContext {
   readonly path: Path;
