@@ -1,0 +1,174 @@
+import { chmod, mkdir, open as openFile, statfs } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { open, type RootDatabase } from 'lmdb';
+import { decodeEntry, encodeEntry } from './entry-codec.ts';
+import { type Engine, type LogEntry, StorageError } from './port.ts';
+
+/** The record at key 0, below every revision, says what the rest is. */
+const FORMAT_KEY = 0;
+const FORMAT_NAME = 'godwit-log';
+const FORMAT_VERSION = 1;
+
+const FILE_MODE = 0o600;
+const DIRECTORY_MODE = 0o700;
+
+/** With LMDB's usual 4 KiB, two objects of 1 KiB fill a page; large pages waste less and measured faster. */
+const PAGE_BYTES = 16 * 1024;
+
+/** Address space, not memory or disk. LMDB grows the map by itself past this, leaving the old one behind. */
+const MAP_BYTES = 8 * 1024 ** 3;
+
+/** LMDB's own error for a map that cannot grow. */
+const MDB_MAP_FULL = -30792;
+
+export interface LmdbEngineOptions {
+  /** Pages are written in multiples of this; only for new directories. */
+  readonly pageBytes?: number;
+}
+
+/**
+ * A log in LMDB. The directory is created if need be, private to this user; one process at a time may use it.
+ * Refuses a directory of another format.
+ */
+export async function openLmdbEngine(directory: string, options: LmdbEngineOptions = {}): Promise<Engine> {
+  const path = resolve(directory);
+  await mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
+  await chmod(path, DIRECTORY_MODE);
+  const engine = new LmdbEngine(path, options.pageBytes ?? PAGE_BYTES);
+  try {
+    await engine.checkFormat();
+    await syncDirectory(path);
+    await syncDirectory(dirname(path));
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
+  return engine;
+}
+
+class LmdbEngine implements Engine {
+  readonly #path: string;
+  readonly #pageBytes: number;
+  #database: RootDatabase<Buffer, number>;
+
+  constructor(path: string, pageBytes: number) {
+    this.#path = path;
+    this.#pageBytes = pageBytes;
+    this.#database = this.#open();
+  }
+
+  /** Writes the format record into an empty database, and checks that of any other. */
+  async checkFormat(): Promise<void> {
+    const record = this.#database.get(FORMAT_KEY)?.toString('utf8');
+    const format = `${FORMAT_NAME} ${FORMAT_VERSION}`;
+    if (record === format) return;
+    const isEmpty = this.#database.getKeysCount({ limit: 1 }) === 0;
+    if (record !== undefined || !isEmpty) {
+      const found = record === undefined ? 'of an unknown format' : `of format "${record}"`;
+      throw new StorageError(`${this.#path} is ${found}, this version reads "${format}"`, { fatal: true });
+    }
+    await this.#database.put(FORMAT_KEY, Buffer.from(format, 'utf8'));
+  }
+
+  async load(visit: (entry: LogEntry) => void): Promise<void> {
+    for (const { key, value } of this.#database.getRange({ start: FORMAT_KEY + 1 })) visit(decodeEntry(key, value));
+    // Reading has mapped the whole file into memory; a new map begins empty.
+    await this.#reopen();
+  }
+
+  read(revision: number): LogEntry | undefined {
+    const bytes = this.#database.get(revision);
+    return bytes === undefined ? undefined : decodeEntry(revision, bytes);
+  }
+
+  async commit(append: readonly LogEntry[], drop: readonly number[]): Promise<void> {
+    // Everything that can throw comes before the transaction: LMDB would commit a half-filled one.
+    const values = append.map((entry) => encodeEntry(entry));
+    const database = this.#database;
+    try {
+      await database.batch(() => {
+        for (const revision of drop) void database.remove(revision);
+        for (let index = 0; index < append.length; index++) {
+          void database.put((append[index] as LogEntry).revision, values[index] as Buffer);
+        }
+      });
+    } catch (error) {
+      const cause = await commitError(error);
+      const bytes = values.reduce((sum, value) => sum + value.length, 0);
+      if (!(await this.#isOutOfSpace(cause, bytes))) {
+        throw new StorageError(`cannot write to ${this.#path}`, { fatal: true, cause });
+      }
+      await this.#recover(append, cause);
+      throw new StorageError(`no space left in ${this.#path}`, { fatal: false, cause });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+  }
+
+  #open(): RootDatabase<Buffer, number> {
+    // The type lacks permissionsMode, which the native side reads.
+    const options = {
+      noSubdir: false,
+      encoding: 'binary' as const,
+      pageSize: this.#pageBytes,
+      mapSize: MAP_BYTES,
+      permissionsMode: FILE_MODE,
+      // A commit that fails before its one decisive write has failed whole. Overlapping the sync measured no faster
+      // (there is one commit in flight anyway) and makes a commit visible before anyone knows whether it is on disk.
+      overlappingSync: false,
+      // Our transactions are explicit: there is nothing to gather, so nothing to wait for.
+      eventTurnBatching: false,
+    };
+    return open<Buffer, number>(this.#path, options);
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#database.close();
+    this.#database = this.#open();
+  }
+
+  /** After a failed transaction, begins again from what is on disk, and makes sure that it does not contain any of it. */
+  async #recover(append: readonly LogEntry[], cause: unknown): Promise<void> {
+    try {
+      await this.#reopen();
+      if (append.every((entry) => this.#database.get(entry.revision) === undefined)) return;
+    } catch (error) {
+      throw new StorageError(`cannot reopen ${this.#path}`, { fatal: true, cause: error });
+    }
+    throw new StorageError(`a commit to ${this.#path} failed by half`, { fatal: true, cause });
+  }
+
+  async #isOutOfSpace(cause: unknown, bytes: number): Promise<boolean> {
+    const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
+    const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
+    if (code === MDB_MAP_FULL || code === ENOSPC || code === EDQUOT || code === EFBIG) return true;
+    if (code !== EIO) return false;
+    // LMDB calls a short write an I/O error, and that is how most full disks show themselves first.
+    const { bavail, bsize } = await statfs(this.#path);
+    return bavail * bsize < 2 * bytes + 64 * this.#pageBytes;
+  }
+}
+
+/** LMDB rejects with an error that only promises the reason. */
+async function commitError(error: unknown): Promise<unknown> {
+  if (typeof error !== 'object' || error === null || !('commitError' in error)) return error;
+  try {
+    await error.commitError;
+  } catch (reason) {
+    return reason;
+  }
+  return error;
+}
+
+/** A new file is only safe once its directory is. */
+async function syncDirectory(path: string): Promise<void> {
+  const handle = await openFile(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
