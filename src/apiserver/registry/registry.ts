@@ -251,6 +251,12 @@ export class ResourceRegistry implements Registry {
     return { object: this.#written(definition, object, stored).object, gone };
   }
 
+  /** Admission of a request that stores nothing under its own name: an Eviction, a Binding, a token. */
+  async admit(attributes: AdmissionAttributes): Promise<void> {
+    await this.#admission.mutate(attributes);
+    await this.#admission.validate(attributes);
+  }
+
   /** Prunes and defaults again what a webhook has changed. */
   reshape(definition: ResourceDefinition, object: KubeObject): void {
     compileSchema(definition.schema, { builtin: !definition.custom }).prune(object as never);

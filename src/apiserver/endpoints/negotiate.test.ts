@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { negotiate, warningHeaders } from './negotiate.ts';
+
+describe('content negotiation', () => {
+  const kubectl =
+    'application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json';
+  it.each([
+    [undefined, 'json Object'],
+    ['*/*', 'json Object'],
+    ['application/vnd.kubernetes.protobuf, */*', 'json Object'],
+    ['application/vnd.kubernetes.protobuf,application/json', 'json Object'],
+    [kubectl, 'json Table'],
+    ['application/json;as=Table;v=v9;g=meta.k8s.io,application/yaml', 'yaml Object'],
+    ['application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io', 'json PartialObjectMetadata'],
+  ])('%s', (accept, expected) => {
+    const { format, as } = negotiate(accept);
+    expect(`${format} ${as}`).toBe(expected);
+  });
+  it('refuses what it cannot produce', () =>
+    expect(() => negotiate('application/xml')).toThrow('only the following media types are accepted'));
+  it('keeps warnings inside one header line', () => {
+    expect(warningHeaders(['a "b"\nc', 'a "b"\nc'])).toEqual({ warning: ['299 - "a \\"b\\" c"'] });
+  });
+});

@@ -1,0 +1,46 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { DirectoryInUse, DirectoryLock, holderOf } from './data-directory.ts';
+
+let directory = '';
+beforeEach(() => {
+  directory = join(mkdtempSync(join(tmpdir(), 'godwit-')), 'data');
+});
+afterEach(() => rmSync(join(directory, '..'), { recursive: true, force: true }));
+
+describe('the data directory', () => {
+  it('is private and held by one process at a time, whose name a second one learns', () => {
+    const lock = DirectoryLock.acquire(directory, 0);
+    lock.announce('https://127.0.0.1:1');
+    expect(statSync(directory).mode & 0o777).toBe(0o700);
+    expect(() => DirectoryLock.acquire(directory, 0)).toThrow(DirectoryInUse);
+    expect(() => DirectoryLock.acquire(directory, 0)).toThrow(
+      `process ${process.pid} (running since 1970-01-01T00:00:00.000Z, serving https://127.0.0.1:1)`,
+    );
+    lock.release();
+    expect(holderOf(directory)).toBeUndefined();
+    DirectoryLock.acquire(directory, 0).release();
+  });
+
+  it('is taken over from a process that was killed', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    const lock = DirectoryLock.acquire(directory, 0);
+    lock.release();
+    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: child.pid, startTicks: 'another boot', since: '' }));
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    DirectoryLock.acquire(directory, 0).release();
+  });
+
+  it('is taken over from a lock whose process id belongs to somebody else now, or that is torn', () => {
+    DirectoryLock.acquire(directory, 0).release();
+    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.pid, startTicks: '1', since: '' }));
+    DirectoryLock.acquire(directory, 0).release();
+    writeFileSync(join(directory, 'lock'), '{"pid":');
+    DirectoryLock.acquire(directory, 0).release();
+  });
+});
