@@ -1,0 +1,116 @@
+import { objectMeta, statusSubresource } from '../../api/kinds/meta.ts';
+import { scaleSchema } from '../../api/kinds/meta-options.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { ALL_VERBS, type Column, type ResourceDefinition, type SubresourceDefinition } from '../../api/resource.ts';
+import { type Schema, str } from '../../api/schema.ts';
+import type { CustomResourceColumn, CustomResourceDefinition, CustomResourceVersion } from './wire.ts';
+
+/** What a CRD makes the server serve. */
+
+const scaleSubresource: SubresourceDefinition = {
+  name: 'scale',
+  group: 'autoscaling',
+  version: 'v1',
+  kind: 'Scale',
+  verbs: ['get', 'patch', 'update'],
+  schema: scaleSchema,
+};
+
+const AGE: CustomResourceColumn = {
+  name: 'Age',
+  type: 'date',
+  description: 'How long ago the object was created.',
+  jsonPath: '.metadata.creationTimestamp',
+};
+
+/** A terminating CRD takes no new objects, or its clean-up might never end. */
+const TERMINATING_VERBS = ALL_VERBS.filter((verb) => verb !== 'create');
+
+/**
+ * One definition per served version of a valid CRD, the storage version first. All versions share one bucket and
+ * differ only in their schema: an object of one is read as the other with nothing but its apiVersion changed.
+ */
+export function definitionsOf(crd: KubeObject): ResourceDefinition[] {
+  const { spec } = crd as CustomResourceDefinition;
+  const served = (spec?.versions ?? []).filter((version) => version.served);
+  served.sort((a, b) => Number(b.storage ?? false) - Number(a.storage ?? false));
+  return served.map((version) => definitionOf(crd as CustomResourceDefinition, version));
+}
+
+function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVersion): ResourceDefinition {
+  const { group = '', names = {}, scope } = crd.spec ?? {};
+  const { kind = '', plural = '' } = names;
+  const scale = version.subresources?.scale;
+  const hasStatus = version.subresources?.status !== undefined;
+  return {
+    group,
+    version: version.name ?? '',
+    plural,
+    singular: names.singular || kind.toLowerCase(),
+    kind,
+    listKind: names.listKind || `${kind}List`,
+    namespaced: scope === 'Namespaced',
+    shortNames: names.shortNames ?? [],
+    categories: names.categories ?? [],
+    verbs: crd.metadata.deletionTimestamp === undefined ? ALL_VERBS : TERMINATING_VERBS,
+    schema: objectSchemaOf(version.schema?.openAPIV3Schema ?? {}),
+    hasStatus,
+    hasGeneration: true,
+    subresources: [...(scale ? [scaleSubresource] : []), ...(hasStatus ? [statusSubresource] : [])],
+    columns: columnsOf(version),
+    selectableFields: (version.selectableFields ?? []).map((field) => (field.jsonPath ?? '').replace(/^\./, '')),
+    ...(scale
+      ? {
+          scale: {
+            specReplicasPath: scale.specReplicasPath ?? '',
+            statusReplicasPath: scale.statusReplicasPath ?? '',
+            ...(scale.labelSelectorPath ? { labelSelectorPath: scale.labelSelectorPath } : {}),
+          },
+        }
+      : {}),
+    custom: true,
+    ...(version.deprecated ? { strategy: { warnings: () => [deprecationOf(crd, version)] } } : {}),
+  };
+}
+
+function deprecationOf(crd: CustomResourceDefinition, version: CustomResourceVersion): string {
+  const { group = '', names } = crd.spec ?? {};
+  return version.deprecationWarning ?? `${group}/${version.name} ${names?.kind} is deprecated`;
+}
+
+/**
+ * The CRD's schema completed by what every object has. Authors may restrict the object's name and nothing else of the
+ * metadata, so theirs is laid over ours.
+ */
+function objectSchemaOf(schema: Schema): Schema {
+  const own = schema.properties ?? {};
+  const ownMetadata = own['metadata'];
+  const metadata: Record<string, Schema> = { ...objectMeta.properties };
+  for (const field of ['name', 'generateName']) {
+    const restricted = ownMetadata?.properties?.[field];
+    if (restricted) metadata[field] = { ...metadata[field], ...restricted };
+  }
+  const required = ownMetadata?.required ? { required: ownMetadata.required } : {};
+  return {
+    ...schema,
+    type: 'object',
+    properties: {
+      apiVersion: str({ description: 'Version of the schema of this object.' }),
+      kind: str({ description: 'What this object is.' }),
+      ...own,
+      metadata: { ...objectMeta, ...required, properties: metadata, description: 'Standard metadata.' },
+    },
+  };
+}
+
+function columnsOf(version: CustomResourceVersion): Column[] {
+  const columns = version.additionalPrinterColumns ?? [];
+  return (columns.length === 0 ? [AGE] : columns).map((column) => ({
+    name: column.name ?? '',
+    type: (column.type ?? 'string') as Column['type'],
+    ...(column.format === undefined ? {} : { format: column.format }),
+    ...(column.description === undefined ? {} : { description: column.description }),
+    ...(column.priority === undefined ? {} : { priority: column.priority }),
+    jsonPath: column.jsonPath ?? '',
+  }));
+}
