@@ -1,0 +1,74 @@
+#!/usr/bin/env node
+import { Command, InvalidArgumentError } from 'commander';
+import { realEnv } from '../env/real.ts';
+import { defaultDataDirectory } from './data-directory.ts';
+import { down } from './down.ts';
+import { UserError } from './failure.ts';
+import { type ListenAddress, up } from './up.ts';
+
+/** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
+
+const print = (line: string): void => void process.stdout.write(`${line}\n`);
+
+function parseListen(text: string): ListenAddress {
+  const match = /^(?:\[([0-9a-fA-F:]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (!match || port > 65_535)
+    throw new InvalidArgumentError(
+      'give HOST:PORT, for example 127.0.0.1:6443 or [::1]:6443 (port 0 takes a free one).',
+    );
+  return { host: match[1] ?? match[2] ?? '', port };
+}
+
+function parseNodes(text: string): number {
+  if (text !== '0') throw new InvalidArgumentError('this version serves the API only; give 0.');
+  return 0;
+}
+
+const program = new Command('godwit')
+  .description('Keeps virtual machines running while the machines under them come and go.')
+  .exitOverride()
+  .showHelpAfterError("(see 'godwit --help')");
+
+program
+  .command('up')
+  .description('Start the control plane on this machine, and serve until stopped.')
+  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 0)
+  .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
+  .option(
+    '--listen <host:port>',
+    'where to serve (default: 127.0.0.1:6443, or a free port if that is taken)',
+    parseListen,
+  )
+  .option('--audit-log <file>', 'append an audit event for each request to this file')
+  .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+  .addHelpText(
+    'after',
+    '\nExample:\n  godwit up --nodes 0 --data-dir ./cluster --listen 127.0.0.1:6443\n  KUBECONFIG=./cluster/kubeconfig kubectl get namespaces',
+  )
+  .action(async (options: { dataDir: string; listen?: ListenAddress; auditLog?: string; logLevel: string }) =>
+    up(options, realEnv(options.logLevel), print),
+  );
+
+program
+  .command('down')
+  .description('Stop the control plane of a data directory.')
+  .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
+  .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
+  .action(async (options: { dataDir: string }) => down(options, realEnv('warn').clock, print));
+
+try {
+  await program.parseAsync();
+  process.exit(0);
+} catch (error) {
+  const { exitCode, code, message, stack } = error as {
+    exitCode?: number;
+    code?: string;
+    message: string;
+    stack?: string;
+  };
+  // Commander has already printed its own complaints, and help is no failure.
+  if (code?.startsWith('commander.')) process.exit(exitCode === 0 ? 0 : 2);
+  process.stderr.write(error instanceof UserError ? `godwit: ${message}\n` : `godwit: ${stack ?? message}\n`);
+  process.exit(error instanceof UserError ? error.exitCode : 1);
+}

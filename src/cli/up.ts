@@ -1,0 +1,111 @@
+import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
+import type { Env } from '../env/ports.ts';
+import { DirectoryInUse, DirectoryLock } from './data-directory.ts';
+import { UserError } from './failure.ts';
+import { readLastPort, rememberPort } from './last-port.ts';
+
+/** `godwit up`: one control plane on this machine, until a signal. */
+
+export interface ListenAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface UpOptions {
+  readonly dataDir: string;
+  readonly listen?: ListenAddress;
+  readonly auditLog?: string;
+}
+
+const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
+
+/** Starts, tells where the kubeconfig is, serves until SIGTERM or SIGINT, and stops cleanly. */
+export async function up(options: UpOptions, env: Env, print: (line: string) => void): Promise<void> {
+  const directory = resolve(options.dataDir);
+  const lock = takeDirectory(directory, env.clock.now());
+  try {
+    const stopped = untilSignal();
+    const server = await listen(options, directory, env, print);
+    rememberPort(directory, server.port);
+    const kubeconfig = writeKubeconfig(directory, server.kubeconfig);
+    lock.announce(server.url);
+    print(`Godwit serves the Kubernetes API at ${server.url}`);
+    print(`Admin kubeconfig: ${kubeconfig}`);
+    print(`Try: KUBECONFIG=${kubeconfig} kubectl get namespaces`);
+    const reason = await Promise.race([stopped, server.failed]);
+    await server.stop();
+    if (reason instanceof Error)
+      throw new UserError(
+        `the storage has failed (${reason.message}); what was acknowledged is on disk: mend the disk and start again`,
+        { cause: reason },
+      );
+    print('Stopped.');
+  } finally {
+    lock.release();
+  }
+}
+
+function takeDirectory(directory: string, nowMs: number): DirectoryLock {
+  try {
+    return DirectoryLock.acquire(directory, nowMs);
+  } catch (error) {
+    if (error instanceof DirectoryInUse) throw new UserError(error.message, { cause: error });
+    throw new UserError(`cannot use ${directory}: ${(error as Error).message}; choose another --data-dir`, {
+      cause: error,
+    });
+  }
+}
+
+function untilSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+  });
+}
+
+/** An address that was asked for is used or refused; the default gives way to whoever has it already. */
+async function listen(
+  options: UpOptions,
+  directory: string,
+  env: Env,
+  print: (line: string) => void,
+): Promise<ApiServer> {
+  const wanted = options.listen ?? { ...DEFAULT_LISTEN, port: readLastPort(directory) ?? DEFAULT_LISTEN.port };
+  const start = (address: ListenAddress): Promise<ApiServer> =>
+    startApiServer({
+      env,
+      directory,
+      ...address,
+      ...(options.auditLog ? { auditLog: resolve(options.auditLog) } : {}),
+    });
+  try {
+    return await start(wanted);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const address = `${wanted.host}:${wanted.port}`;
+    if (code === 'EADDRINUSE' && !options.listen) {
+      print(`Port ${wanted.port} is taken; using a free one.`);
+      return start({ ...wanted, port: 0 });
+    }
+    if (code === 'EADDRINUSE')
+      throw new UserError(`${address} is taken by another program; choose another --listen, or port 0 for a free one`, {
+        cause: error,
+      });
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EACCES')
+      throw new UserError(`cannot listen on ${address}: ${(error as Error).message}; choose another --listen`, {
+        cause: error,
+      });
+    throw error;
+  }
+}
+
+/** Appears whole, and private from its first byte. */
+function writeKubeconfig(directory: string, text: string): string {
+  const path = join(directory, 'kubeconfig');
+  const temporary = `${path}.new`;
+  writeFileSync(temporary, text, { mode: 0o600 });
+  chmodSync(temporary, 0o600);
+  renameSync(temporary, path);
+  return path;
+}

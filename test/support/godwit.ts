@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+
+/** A real `godwit up` in a process and a directory of its own, as a user would start it. */
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
+
+/** Credentials of a kubeconfig, as PEM. */
+export interface Access {
+  readonly url: string;
+  readonly ca: string;
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export class Godwit {
+  readonly directory: string;
+  readonly #arguments: readonly string[];
+  #child: ChildProcess | undefined;
+  /** Everything that the process printed. */
+  output = '';
+
+  private constructor(directory: string, args: readonly string[]) {
+    this.directory = directory;
+    this.#arguments = args;
+  }
+
+  /** Starts on a fresh directory and a free port. */
+  static async start(...args: readonly string[]): Promise<Godwit> {
+    const godwit = new Godwit(mkdtempSync(join(tmpdir(), 'godwit-test-')), args);
+    await godwit.start();
+    return godwit;
+  }
+
+  get kubeconfig(): string {
+    return join(this.directory, 'kubeconfig');
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Starts again on the same directory (and so on the same port), and returns once it serves. */
+  async start(): Promise<void> {
+    const listen = this.output === '' ? ['--listen', '127.0.0.1:0'] : [];
+    const child = spawn(
+      process.execPath,
+      [main, 'up', '--nodes', '0', '--data-dir', this.directory, ...listen, ...this.#arguments],
+      { stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    this.#child = child;
+    let started = '';
+    await new Promise<void>((resolve, reject) => {
+      const take = (chunk: Buffer): void => {
+        this.output += chunk;
+        started += chunk;
+        if (started.includes('Admin kubeconfig:')) resolve();
+      };
+      child.stdout?.on('data', take);
+      child.stderr?.on('data', take);
+      child.once('error', reject);
+      child.once('exit', (code, signal) => reject(new Error(`godwit up ended with ${code ?? signal}:\n${started}`)));
+    });
+  }
+
+  /** kill -9, and wait until the process is gone. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** SIGTERM, and wait for the exit code. */
+  async terminate(): Promise<number | null> {
+    return this.#end('SIGTERM');
+  }
+
+  /** Ends the process and removes its directory. */
+  async remove(): Promise<void> {
+    await this.#end('SIGKILL');
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  access(): Access {
+    const { clusters, users } = parse(readFileSync(this.kubeconfig, 'utf8')) as {
+      clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
+      users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
+    };
+    const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
+    return {
+      url: clusters[0]?.cluster.server ?? '',
+      ca: decode(clusters[0]?.cluster['certificate-authority-data']),
+      certificate: decode(users[0]?.user['client-certificate-data']),
+      key: decode(users[0]?.user['client-key-data']),
+    };
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<number | null> {
+    const child = this.#child;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    await exited;
+    return child.exitCode;
+  }
+}
