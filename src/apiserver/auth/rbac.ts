@@ -80,6 +80,11 @@ export class RbacAuthorizer implements Authorizer {
     return this.#index.rulesOf(roleRef, namespace)?.rules;
   }
 
+  /** The names of the ClusterRoles that gather other ones' rules. */
+  gatheringRoles(): readonly string[] {
+    return this.#index.gatheringRoles();
+  }
+
   #rulesOf(user: UserInfo, namespace: string): { rules: PolicyRule[]; unresolved: Set<string> } {
     const rules: PolicyRule[] = [];
     const unresolved = new Set<string>();

@@ -101,6 +101,11 @@ export class RoleIndex {
     return role && this.#ownRules(role);
   }
 
+  /** The names of the ClusterRoles that gather other ones' rules. */
+  gatheringRoles(): readonly string[] {
+    return [...this.#aggregating.keys()];
+  }
+
   #ownRules(role: Role): Rules {
     let rules = this.#rules.get(role);
     if (!rules) this.#rules.set(role, (rules = compile(role.rules ?? [])));
