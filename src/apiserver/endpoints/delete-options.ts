@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../api/meta.ts';
 import { badRequest } from '../../api/status.ts';
-import { deleteOptions } from '../../api/kinds/meta-options.ts';
+import { deleteOptionsSchema } from '../../api/kinds/meta-options.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { DeleteOptions } from '../registry/contract.ts';
 import { dryRunOf, readBody } from './body.ts';
@@ -17,7 +17,7 @@ const POLICIES = ['Orphan', 'Background', 'Foreground'] as const;
 /** Reads the options of a DELETE. Throws 400 naming the field. */
 export async function readDeleteOptions(request: ApiRequest): Promise<ReadDeleteOptions> {
   const decoded = await readBody(request, (_apiVersion, kind) =>
-    kind === 'DeleteOptions' ? deleteOptions : undefined,
+    kind === 'DeleteOptions' ? deleteOptionsSchema : undefined,
   );
   if (decoded === undefined) return parseDeleteOptions(fromQuery(request.query));
   const { value } = decoded;

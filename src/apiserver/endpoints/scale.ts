@@ -1,6 +1,6 @@
 import type { Json, KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { selectorFrom } from '../../machinery/selectors.ts';
+import { type LabelSelectorObject, selectorFrom } from '../../machinery/selectors.ts';
 
 /** The `scale` subresource: a small view of any kind that has replicas. */
 
@@ -33,7 +33,9 @@ function selectorText(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   // A replication controller's selector is a plain map, everyone else's a LabelSelector.
   const isLabelSelector = 'matchLabels' in value || 'matchExpressions' in value;
-  const { requirements } = selectorFrom(isLabelSelector ? value : { matchLabels: value as Record<string, string> });
+  const { requirements } = selectorFrom(
+    isLabelSelector ? (value as LabelSelectorObject) : { matchLabels: value as Record<string, string> },
+  );
   const words: { readonly [operator: string]: (key: string, values: readonly string[]) => string } = {
     In: (key, values) => (values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(',')})`),
     NotIn: (key, values) => `${key} notin (${values.join(',')})`,

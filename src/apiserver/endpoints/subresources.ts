@@ -1,26 +1,31 @@
 import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition, SubresourceDefinition } from '../../api/resource.ts';
+import type { Schema } from '../../api/schema.ts';
 import { invalidObject, methodNotAllowed, notFound } from '../../api/status.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiResponse } from '../http/message.ts';
 import type { WriteContext } from '../registry/contract.ts';
 import type { ResourceRegistry } from '../registry/registry.ts';
-import { expectKind, readBody } from './body.ts';
+import { expectKind, fieldValidationOf, readBody } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
-import { fieldValidationOf } from './body.ts';
 import { type Scale, scaleOf, withScale } from './scale.ts';
 import { isTrue } from '../http/request-info.ts';
 
 /** Subresources that are no mere part of their object: actions (eviction, binding, token) and views (scale). */
 
-/** What an action gets: its admitted body. Answers the object or Status to send. */
-export type Action = (action: {
-  readonly call: Call;
-  readonly context: WriteContext;
-  readonly body: KubeObject;
-}) => Promise<object>;
+/** Something that a POST to a subresource does. */
+export interface Action {
+  /** Of its body. */
+  readonly schema: Schema;
+  /** Gets the admitted body, answers the object or Status to send. */
+  readonly perform: (action: {
+    readonly call: Call;
+    readonly context: WriteContext;
+    readonly body: KubeObject;
+  }) => Promise<object>;
+}
 
 /** Reads a POSTed body, admits it as what it is, and hands it to the action. */
 export async function serveAction(
@@ -31,7 +36,7 @@ export async function serveAction(
 ): Promise<ApiResponse> {
   if (call.info.verb !== 'create') throw methodNotAllowed(call.target.definition, call.info.verb);
   const context = writeContext(call);
-  const body = await readAction(call, definition);
+  const body = await readAction(call, definition, action.schema);
   await registry.admit({
     operation: 'CREATE',
     target: call.target,
@@ -40,13 +45,14 @@ export async function serveAction(
     options: undefined,
     context,
   });
-  const answer = await action({ call, context, body });
+  const answer = await action.perform({ call, context, body });
   return respond(call.representation, 201, JSON.stringify(answer), context.warnings);
 }
 
 async function readAction(
   call: Call,
-  { schema, kind, group = '', version = '' }: SubresourceDefinition,
+  { kind, group = '', version = '' }: SubresourceDefinition,
+  schema: Schema,
 ): Promise<KubeObject> {
   const { definition, name, namespace } = call.target;
   const wantedKind = kind ?? definition.kind;
@@ -56,13 +62,11 @@ async function readAction(
   // Older clients send older versions of the same small body (policy/v1beta1 evictions); only the group counts.
   const isSameGroup = given !== undefined && given.split('/').slice(0, -1).join('/') === group;
   const body = expectKind(value, isSameGroup ? given : apiVersionOf(group, version), wantedKind);
-  if (schema) {
-    const compiled = compileSchema(schema, { builtin: true });
-    compiled.prune(body as unknown as Json);
-    compiled.applyDefaults(body as unknown as Json);
-    const errors = compiled.validate(body as unknown as Json);
-    if (errors.length > 0) throw invalidObject(group, wantedKind, name, errors);
-  }
+  const compiled = compileSchema(schema, { builtin: true });
+  compiled.prune(body as unknown as Json);
+  compiled.applyDefaults(body as unknown as Json);
+  const errors = compiled.validate(body as unknown as Json);
+  if (errors.length > 0) throw invalidObject(group, wantedKind, name, errors);
   body.metadata.name ??= name;
   if (definition.namespaced) body.metadata.namespace ??= namespace;
   return body;
