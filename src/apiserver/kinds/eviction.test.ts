@@ -394,9 +394,9 @@ describe('eviction: many at once', () => {
       namespace: 'ns',
       name: 'b',
     };
-    let isDone = false;
+    const stop = new AbortController();
     const controller = (async () => {
-      for (let round = 0; !isDone; round++) {
+      for (let round = 0; !stop.signal.aborted; round++) {
         await registry.update(userContext(), target, (current) => {
           current.metadata.labels = { round: String(round) };
           return current;
@@ -405,7 +405,7 @@ describe('eviction: many at once', () => {
       }
     })();
     const outcomes = await Promise.allSettled(names.map((name) => evict(registry, name)));
-    isDone = true;
+    stop.abort();
     await controller;
     expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(3);
     expect(registry.collisions).toBeGreaterThan(0);

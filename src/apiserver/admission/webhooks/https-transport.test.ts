@@ -1,0 +1,165 @@
+import { once } from 'node:events';
+import { createServer as createPlainServer } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { realClock } from '../../../env/real.ts';
+import { HttpsWebhookTransport, RESPONSE_BYTES_MAX } from './https-transport.ts';
+import { TransportError, type WebhookRequest, type WebhookResponse } from './transport.ts';
+import { answer, type Respond, startWebhookServer, type WebhookServer } from './webhook-server.fixture.ts';
+
+const BODY = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: { uid: 'u' } });
+const transport = new HttpsWebhookTransport(realClock);
+const closers: (() => Promise<void> | void)[] = [];
+
+afterEach(async () => {
+  transport.close();
+  while (closers.length > 0) await closers.pop()?.();
+});
+
+async function serve(respond: Respond, dnsNames?: readonly string[]): Promise<WebhookServer> {
+  const server = await startWebhookServer(respond, dnsNames);
+  closers.push(() => server.close());
+  return server;
+}
+
+function call(server: { port: number; caPem?: string }, more: Partial<WebhookRequest> = {}): Promise<WebhookResponse> {
+  return transport.call({
+    url: `https://127.0.0.1:${server.port}/validate?timeout=5s`,
+    ...(server.caPem === undefined ? {} : { caBundle: server.caPem }),
+    body: BODY,
+    timeoutMs: 5_000,
+    signal: new AbortController().signal,
+    ...more,
+  });
+}
+
+async function failure(promise: Promise<unknown>): Promise<TransportError> {
+  const error = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(TransportError);
+  return error as TransportError;
+}
+
+const allow: Respond = (review, response) => answer(review, response, { allowed: true });
+
+describe('the HTTPS transport', () => {
+  it('posts JSON to the path with its query and answers status and body', async () => {
+    const types: unknown[] = [];
+    const server = await serve((review, response, request) => {
+      types.push(request.method, request.headers['content-type']);
+      response.statusCode = 418;
+      response.end(JSON.stringify(review));
+    });
+    const { status, body } = await call(server);
+    expect([status, Buffer.from(body).toString()]).toEqual([418, BODY]);
+    expect(server.paths).toEqual(['/validate?timeout=5s']);
+    expect(types).toEqual(['POST', 'application/json']);
+  });
+
+  it('keeps one connection for calls that follow each other', async () => {
+    const server = await serve(allow);
+    for (let round = 0; round < 5; round++) await call(server);
+    expect(server.reviews).toHaveLength(5);
+    expect(server.connections).toBe(1);
+  });
+
+  it('does not share connections between different authorities or names', async () => {
+    const server = await serve(allow);
+    await call(server);
+    expect((await failure(call({ port: server.port }))).message).toBe(
+      'tls: failed to verify certificate: x509: certificate signed by unknown authority',
+    );
+    await call(server, { serverName: 'hook.ns.svc' });
+    expect((await failure(call(server, { serverName: 'other.ns.svc' }))).message).toMatch(
+      /^tls: failed to verify certificate: x509: /,
+    );
+  });
+
+  it('tries again on a connection of its own when a kept one was closed under it', async () => {
+    const server = await serve((review, response, request) => {
+      // Only the second call comes on a used connection; it is cut without an answer.
+      if (server.reviews.length === 2) request.socket.destroy();
+      else answer(review, response, { allowed: true });
+    });
+    await call(server);
+    expect((await call(server)).status).toBe(200);
+    expect(server.connections).toBe(2);
+  });
+
+  it('does not try again on a connection that was new', async () => {
+    const server = await serve((_, __, request) => request.socket.destroy());
+    expect((await failure(call(server))).message).toBe('EOF');
+    expect(server.reviews).toHaveLength(1);
+  });
+
+  it('gives up at the deadline while waiting for the answer', async () => {
+    const server = await serve(() => undefined);
+    const error = await failure(call(server, { timeoutMs: 100 }));
+    expect([error.message, error.duringBody]).toEqual(['context deadline exceeded', false]);
+  });
+
+  it('gives up at the deadline in the middle of a slow body', async () => {
+    const server = await serve((_, response) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('{');
+    });
+    const error = await failure(call(server, { timeoutMs: 200 }));
+    expect([error.message, error.duringBody]).toEqual(['context deadline exceeded', true]);
+  });
+
+  it('gives up at the deadline while a handshake does not come to an end', async () => {
+    const silent = createTcpServer().listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    const sockets: { destroy(): void }[] = [];
+    silent.on('connection', (socket) => sockets.push(socket));
+    closers.push(() => {
+      for (const socket of sockets) socket.destroy();
+      silent.close();
+    });
+    const error = await failure(call({ port: (silent.address() as AddressInfo).port }, { timeoutMs: 100 }));
+    expect(error.message).toBe('context deadline exceeded');
+  });
+
+  it('gives up when nobody waits any more', async () => {
+    const abort = new AbortController();
+    const server = await serve(() => abort.abort());
+    expect((await failure(call(server, { signal: abort.signal }))).message).toBe('context canceled');
+    expect((await failure(call(server, { signal: AbortSignal.abort() }))).message).toBe('context canceled');
+  });
+
+  it('refuses an answer that is too large', async () => {
+    const server = await serve((_, response) => response.end(Buffer.alloc(RESPONSE_BYTES_MAX + 1, 0x20)));
+    expect((await failure(call(server))).message).toBe(`response is larger than ${RESPONSE_BYTES_MAX} bytes`);
+  });
+
+  it('notices an answer that ends too early', async () => {
+    const server = await serve((_, response, request) => {
+      response.writeHead(200, { 'content-length': '1000' });
+      response.write('{', () => request.socket.destroy());
+    });
+    const error = await failure(call(server));
+    expect([error.message, error.duringBody]).toEqual(['unexpected EOF', true]);
+  });
+
+  it('says so when nobody listens', async () => {
+    const server = await serve(allow);
+    await server.close();
+    closers.pop();
+    expect((await failure(call(server))).message).toBe(
+      `dial tcp 127.0.0.1:${server.port}: connect: connection refused`,
+    );
+  });
+
+  it('speaks TLS only', async () => {
+    const plain = createPlainServer((_, response) => response.end('{}')).listen(0, '127.0.0.1');
+    await once(plain, 'listening');
+    closers.push(() => void plain.close());
+    const { port } = plain.address() as AddressInfo;
+    expect((await failure(call({ port }))).message).toBe('tls: first record does not look like a TLS handshake');
+    expect((await failure(call({ port }, { url: `http://127.0.0.1:${port}/` }))).message).toBe(
+      'unsupported protocol scheme "http"',
+    );
+  });
+});

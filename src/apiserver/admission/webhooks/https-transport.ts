@@ -1,0 +1,196 @@
+import type { IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
+import type { Clock } from '../../../env/ports.ts';
+import {
+  CANCELED,
+  DEADLINE_EXCEEDED,
+  TransportError,
+  type WebhookRequest,
+  type WebhookResponse,
+  type WebhookTransport,
+} from './transport.ts';
+
+/** Larger answers are refused: a patch cannot sensibly be larger than the largest object. */
+export const RESPONSE_BYTES_MAX = 3 * 1024 * 1024;
+/** Idle connections kept to one webhook. */
+const IDLE_CONNECTIONS_MAX = 16;
+/** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
+const IDLE_TIMEOUT_MS = 30_000;
+/** Webhooks whose connections are kept; past it the least recently used are closed. */
+const AGENTS_MAX = 200;
+
+/** Calls webhooks over HTTPS/1.1, with connections kept open per server, trust anchors and name. */
+export class HttpsWebhookTransport implements WebhookTransport {
+  readonly #clock: Clock;
+  /** In order of use: the first is the one that was not used for longest. */
+  readonly #agents = new Map<string, Agent>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async call(request: WebhookRequest): Promise<WebhookResponse> {
+    const url = new URL(request.url);
+    if (url.protocol !== 'https:')
+      throw new TransportError(`unsupported protocol scheme "${url.protocol.slice(0, -1)}"`);
+    const deadline = new AbortController();
+    const timer = this.#clock.setTimer(() => deadline.abort(), request.timeoutMs);
+    const signal = AbortSignal.any([request.signal, deadline.signal]);
+    const state: Exchange = {
+      url,
+      request,
+      agent: this.#agentFor(url, request),
+      signal,
+      isReused: false,
+      isAnswered: false,
+    };
+    try {
+      return await this.#exchange(state);
+    } catch (error) {
+      const duringBody = state.isAnswered;
+      if (deadline.signal.aborted) throw new TransportError(DEADLINE_EXCEEDED, { duringBody, cause: error });
+      if (request.signal.aborted) throw new TransportError(CANCELED, { duringBody, cause: error });
+      if (error instanceof TransportError) throw error;
+      throw new TransportError(duringBody ? 'unexpected EOF' : explain(error, url), { duringBody, cause: error });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** Closes the connections that are kept; the transport can still be used. */
+  close(): void {
+    for (const agent of this.#agents.values()) agent.destroy();
+    this.#agents.clear();
+  }
+
+  async #exchange(state: Exchange): Promise<WebhookResponse> {
+    try {
+      return await exchange(state);
+    } catch (error) {
+      // A server may close a kept connection just as we write into it; a review is a question and can be asked again.
+      if (!state.isReused || state.isAnswered || codeOf(error) !== 'ECONNRESET' || state.signal.aborted) throw error;
+      state.agent = undefined;
+      return exchange(state);
+    }
+  }
+
+  #agentFor(url: URL, { serverName = '', caBundle }: WebhookRequest): Agent {
+    const key = `${url.host}\n${serverName}\n${caBundle ?? ''}`;
+    const known = this.#agents.get(key);
+    const agent =
+      known ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS_MAX, timeout: IDLE_TIMEOUT_MS });
+    this.#agents.delete(key);
+    this.#agents.set(key, agent);
+    if (this.#agents.size > AGENTS_MAX) this.#dropOldest();
+    return agent;
+  }
+
+  #dropOldest(): void {
+    const [oldest] = this.#agents;
+    if (!oldest) return;
+    this.#agents.delete(oldest[0]);
+    oldest[1].destroy();
+  }
+}
+
+interface Exchange {
+  readonly url: URL;
+  readonly request: WebhookRequest;
+  /** Undefined for a connection of its own. */
+  agent: Agent | undefined;
+  readonly signal: AbortSignal;
+  isReused: boolean;
+  /** Whether the headers of the answer have arrived. */
+  isAnswered: boolean;
+}
+
+function exchange(state: Exchange): Promise<WebhookResponse> {
+  const { url, request, agent, signal } = state;
+  const body = Buffer.from(request.body);
+  const hostname = url.hostname.replace(/^\[|\]$/g, '');
+  return new Promise((resolve, reject) => {
+    const outgoing = httpsRequest({
+      agent: agent ?? false,
+      host: hostname,
+      port: url.port === '' ? 443 : Number(url.port),
+      path: url.pathname + url.search,
+      method: 'POST',
+      signal,
+      ...(request.caBundle === undefined ? {} : { ca: request.caBundle }),
+      ...(request.serverName === undefined ? {} : { servername: request.serverName }),
+      headers: {
+        host: request.serverName ?? url.host,
+        'content-type': 'application/json',
+        accept: 'application/json, */*',
+        'content-length': body.length,
+      },
+    });
+    outgoing.on('response', (response) => {
+      state.isAnswered = true;
+      readBody(response).then((bytes) => resolve({ status: response.statusCode ?? 0, body: bytes }), reject);
+    });
+    outgoing.on('error', (error) => {
+      state.isReused = outgoing.reusedSocket;
+      reject(error);
+    });
+    outgoing.end(body);
+  });
+}
+
+async function readBody(response: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    // Leaving the loop ends the connection.
+    if (length > RESPONSE_BYTES_MAX) {
+      throw new TransportError(`response is larger than ${RESPONSE_BYTES_MAX} bytes`, { duringBody: true });
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function codeOf(error: unknown): string {
+  return (error as { code?: string } | undefined)?.code ?? '';
+}
+
+const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+/** Node's error in Go's words. */
+function explain(error: unknown, url: URL): string {
+  const code = codeOf(error);
+  const address = `${url.hostname}:${url.port === '' ? '443' : url.port}`;
+  const failed = (detail: string): string => `tls: failed to verify certificate: x509: ${detail}`;
+  if (UNKNOWN_AUTHORITY.has(code)) return failed('certificate signed by unknown authority');
+  switch (code) {
+    case 'ECONNREFUSED':
+      return `dial tcp ${address}: connect: connection refused`;
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `dial tcp ${address}: connect: no route to host`;
+    case 'ENOTFOUND':
+      return `dial tcp: lookup ${url.hostname}: no such host`;
+    case 'ETIMEDOUT':
+      return `dial tcp ${address}: i/o timeout`;
+    case 'ECONNRESET':
+    case 'EPIPE':
+      return 'EOF';
+    case 'CERT_HAS_EXPIRED':
+    case 'CERT_NOT_YET_VALID':
+      return failed('certificate has expired or is not yet valid');
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return failed((error as { reason?: string }).reason ?? 'certificate is not valid for this name');
+    case 'EPROTO':
+    case 'ERR_SSL_WRONG_VERSION_NUMBER':
+      return 'tls: first record does not look like a TLS handshake';
+    default:
+      return (error as Error).message;
+  }
+}
