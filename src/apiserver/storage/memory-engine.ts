@@ -43,8 +43,8 @@ export class MemoryEngine implements Engine {
   }
 
   async commit(append: readonly LogEntry[], drop: readonly number[]): Promise<void> {
-    if (this.#isCommitting) throw new Error('one commit at a time');
     if (this.#state !== 'working') throw new StorageError(`the engine is ${this.#state}`, { fatal: true });
+    if (this.#isCommitting) throw new Error('one commit at a time');
     this.#isCommitting = true;
     const fault = this.#options.fault?.();
     if (fault !== 'disk-full') this.#disk.writeJournal(append, drop);
@@ -109,10 +109,10 @@ class Disk {
     this.#journal = `${checksum(record)} ${record}`;
   }
 
-  /** Some prefix of the journal has reached the disk: none of it, a part, or all. */
+  /** Some prefix of the journal has reached the disk: none of it, a part, or all, each as likely. */
   tearJournal(random: Random | undefined): void {
-    const kept = random === undefined ? 0 : Math.floor(random.number() * (this.#journal.length + 2));
-    this.#journal = this.#journal.slice(0, kept);
+    const chance = random === undefined ? 0 : random.number() * 3 - 1;
+    this.#journal = this.#journal.slice(0, Math.max(0, Math.floor(chance * this.#journal.length)));
   }
 
   /** Applies the journal if it is whole. */

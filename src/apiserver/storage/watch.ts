@@ -119,7 +119,8 @@ class BucketWatch implements AsyncIterableIterator<string> {
       this.#fail(error);
       return;
     }
-    if (this.#pendingCharacters > this.#options.bufferBytesMax) {
+    // A consumer that is waiting takes everything as soon as this commit is through.
+    if (this.#wake === undefined && this.#pendingCharacters > this.#options.bufferBytesMax) {
       this.#fail(new SlowWatcher(this.#bucket, this.#options.bufferBytesMax));
     }
   }
