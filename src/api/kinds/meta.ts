@@ -27,8 +27,8 @@ const ownerReference = message(
     name: [3, str(), 'Name of the owner.'],
     uid: [4, str(), 'UID of the owner; an owner of another UID is another object.'],
     apiVersion: [5, str(), 'API version of the owner.'],
-    controller: [6, bool(), 'Whether this owner is the managing controller.'],
-    blockOwnerDeletion: [7, bool(), 'Whether foreground deletion of the owner waits for this object.'],
+    controller: [6, bool({ pointer: true }), 'Whether this owner is the managing controller.'],
+    blockOwnerDeletion: [7, bool({ pointer: true }), 'Whether foreground deletion of the owner waits for this object.'],
   },
   { required: ['apiVersion', 'kind', 'name', 'uid'], 'x-kubernetes-map-type': 'atomic' },
 );
@@ -53,7 +53,7 @@ export const objectMeta = message(`${META}.ObjectMeta`, "Every object's metadata
   generation: [7, int64(), 'Counts changes of the desired state.'],
   creationTimestamp: [8, time(), 'When the object was created.'],
   deletionTimestamp: [9, time(), 'When the object is to be gone; set by a graceful deletion.'],
-  deletionGracePeriodSeconds: [10, int64(), 'Seconds that a graceful deletion may take.'],
+  deletionGracePeriodSeconds: [10, int64({ pointer: true }), 'Seconds that a graceful deletion may take.'],
   labels: [11, map(str()), 'Keys and values to select objects by.'],
   annotations: [12, map(str()), 'Keys and values for tools; not selectable.'],
   ownerReferences: [13, listMap(['uid'], ownerReference), 'Objects that this one depends on.'],
@@ -65,10 +65,11 @@ export const listMeta = message(`${META}.ListMeta`, "A list's metadata.", {
   selfLink: [1, str()],
   resourceVersion: [2, str(), 'The version of the collection that this list shows.'],
   continue: [3, str(), 'Token for the next page.'],
-  remainingItemCount: [4, int64(), 'How many items are left.'],
+  remainingItemCount: [4, int64({ pointer: true }), 'How many items are left.'],
 });
 
-const labelSelectorRequirement = message(
+/** One requirement of a label selector. */
+export const labelSelectorRequirement = message(
   `${META}.LabelSelectorRequirement`,
   'A selector that relates a key to values.',
   {
