@@ -22,24 +22,18 @@ const MAP_BYTES = 8 * 1024 ** 3;
 /** LMDB's own error for a map that cannot grow. */
 const MDB_MAP_FULL = -30792;
 
-export interface LmdbEngineOptions {
-  /** Pages are written in multiples of this; only for new directories. */
-  readonly pageBytes?: number;
-}
-
 /**
  * A log in LMDB. The directory is created if need be, private to this user; one process at a time may use it.
  * Refuses a directory of another format.
  */
-export async function openLmdbEngine(directory: string, options: LmdbEngineOptions = {}): Promise<Engine> {
+export async function openLmdbEngine(directory: string): Promise<Engine> {
   const path = resolve(directory);
-  await mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
+  const created = await mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
   await chmod(path, DIRECTORY_MODE);
-  const engine = new LmdbEngine(path, options.pageBytes ?? PAGE_BYTES);
+  const engine = new LmdbEngine(path);
   try {
     await engine.checkFormat();
-    await syncDirectory(path);
-    await syncDirectory(dirname(path));
+    await syncDirectories(path, created === undefined ? path : dirname(created));
   } catch (error) {
     await engine.close();
     throw error;
@@ -49,12 +43,10 @@ export async function openLmdbEngine(directory: string, options: LmdbEngineOptio
 
 class LmdbEngine implements Engine {
   readonly #path: string;
-  readonly #pageBytes: number;
   #database: RootDatabase<Buffer, number>;
 
-  constructor(path: string, pageBytes: number) {
+  constructor(path: string) {
     this.#path = path;
-    this.#pageBytes = pageBytes;
     this.#database = this.#open();
   }
 
@@ -113,7 +105,7 @@ class LmdbEngine implements Engine {
     const options = {
       noSubdir: false,
       encoding: 'binary' as const,
-      pageSize: this.#pageBytes,
+      pageSize: PAGE_BYTES,
       mapSize: MAP_BYTES,
       permissionsMode: FILE_MODE,
       // A commit that fails before its one decisive write has failed whole. Overlapping the sync measured no faster
@@ -148,7 +140,7 @@ class LmdbEngine implements Engine {
     if (code !== EIO) return false;
     // LMDB calls a short write an I/O error, and that is how most full disks show themselves first.
     const { bavail, bsize } = await statfs(this.#path);
-    return bavail * bsize < 2 * bytes + 64 * this.#pageBytes;
+    return bavail * bsize < 2 * bytes + 64 * PAGE_BYTES;
   }
 }
 
@@ -163,12 +155,13 @@ async function commitError(error: unknown): Promise<unknown> {
   return error;
 }
 
-/** A new file is only safe once its directory is. */
-async function syncDirectory(path: string): Promise<void> {
+/** A new file is only safe once its directory is, and so on up to the first that was there before. */
+async function syncDirectories(path: string, last: string): Promise<void> {
   const handle = await openFile(path, 'r');
   try {
     await handle.sync();
   } finally {
     await handle.close();
   }
+  if (path !== last) await syncDirectories(dirname(path), last);
 }
