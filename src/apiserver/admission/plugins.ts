@@ -1,0 +1,41 @@
+import type { Env } from '../../env/ports.ts';
+import { EscalationAdmission } from '../auth/escalation.ts';
+import type { RbacAuthorizer } from '../auth/rbac.ts';
+import { CertificateSigningAdmission } from '../kinds/certificate-signing.ts';
+import type { AdmissionPlugin, Registry } from '../registry/contract.ts';
+import { DefaultTolerations } from './default-tolerations.ts';
+import { NamespaceLifecycle } from './namespace-lifecycle.ts';
+import { Priority } from './priority.ts';
+import { ResourceQuotaAdmission } from './resource-quota.ts';
+import { ServiceAccountAdmission } from './service-account.ts';
+import { StorageDefaultClass } from './storage-default-class.ts';
+import type { WebhookOptions } from './webhooks/caller.ts';
+import { type AfterMutation, MutatingWebhooks } from './webhooks/mutating.ts';
+import { ValidatingWebhooks } from './webhooks/validating.ts';
+
+export interface PluginOptions {
+  readonly env: Env;
+  readonly registry: Registry;
+  readonly authorizer: RbacAuthorizer;
+  readonly transport: WebhookOptions['transport'];
+  readonly observer?: WebhookOptions['observer'];
+  readonly afterMutation: AfterMutation;
+}
+
+/** Every plug-in in the order in which they are asked, which is kube-apiserver's: webhooks late, the quota last of all. */
+export function admissionPlugins(options: PluginOptions): AdmissionPlugin[] {
+  const { env, registry, authorizer, afterMutation } = options;
+  return [
+    new NamespaceLifecycle(registry),
+    new ServiceAccountAdmission(registry),
+    new Priority(registry),
+    new DefaultTolerations(),
+    new StorageDefaultClass(registry),
+    new CertificateSigningAdmission({ clock: env.clock, authorizer }),
+    new EscalationAdmission(authorizer),
+    new MutatingWebhooks({ ...options, afterMutation }),
+    new ValidatingWebhooks(options),
+    // Charged only when nothing else can refuse the object any more.
+    new ResourceQuotaAdmission(registry, env.clock),
+  ];
+}
