@@ -43,16 +43,20 @@ function eventOf(change: Change, matches: Filter['matches']): EventType | undefi
   return wasSeen ? 'DELETED' : undefined;
 }
 
-/** Encoded once per object and event, shared by all plain watchers. */
-const lines = new WeakMap<Stored, Map<string, string>>();
+/** Encoded once per change, shared by all plain watchers; gone with the change. */
+const lines = new WeakMap<Change, Map<string, string>>();
 
-function plainLine(definition: ResourceDefinition, type: EventType, stored: Stored): string {
-  let known = lines.get(stored);
-  if (!known) lines.set(stored, (known = new Map()));
+function line(definition: ResourceDefinition, type: EventType, stored: Stored): string {
+  return `{"type":"${type}","object":${textFor(definition, stored)}}\n`;
+}
+
+function sharedLine(definition: ResourceDefinition, type: EventType, change: Change): string {
+  let known = lines.get(change);
+  if (!known) lines.set(change, (known = new Map()));
   const key = `${type} ${definition.group}/${definition.version}`;
-  let line = known.get(key);
-  if (line === undefined) known.set(key, (line = `{"type":"${type}","object":${textFor(definition, stored)}}\n`));
-  return line;
+  let text = known.get(key);
+  if (text === undefined) known.set(key, (text = line(definition, type, change.stored)));
+  return text;
 }
 
 class EventEncoder {
@@ -63,10 +67,17 @@ class EventEncoder {
     this.#request = request;
   }
 
-  event(type: EventType, stored: Stored): string {
+  /** An object that was there when the watch began. */
+  initial(stored: Stored): string {
     const { definition, representation } = this.#request;
-    if (representation.as === 'Object') return plainLine(definition, type, stored);
-    return this.#line(type, decodeStored(definition, stored));
+    if (representation.as === 'Object') return line(definition, 'ADDED', stored);
+    return this.#line('ADDED', decodeStored(definition, stored));
+  }
+
+  change(type: EventType, change: Change): string {
+    const { definition, representation } = this.#request;
+    if (representation.as === 'Object') return sharedLine(definition, type, change);
+    return this.#line(type, decodeStored(definition, change.stored));
   }
 
   bookmark(revision: number, annotations?: Record<string, string>): string {
@@ -123,7 +134,7 @@ export function answerWatch(request: WatchRequest): ApiResponse {
   if (sendInitial || since === undefined) {
     const page = readPage(store, definition, namespace, selectorsOnly(query));
     start = Number(page.metadata.resourceVersion);
-    for (const stored of page.items) initial.push(encoder.event('ADDED', stored));
+    for (const stored of page.items) initial.push(encoder.initial(stored));
     if (sendInitial && isTrue(query.get('allowWatchBookmarks')))
       initial.push(encoder.bookmark(start, { 'k8s.io/initial-events-end': 'true' }));
   }
@@ -136,7 +147,7 @@ export function answerWatch(request: WatchRequest): ApiResponse {
     stop.signal,
     (change) => {
       const type = eventOf(change, filter.matches);
-      return type && encoder.event(type, change.stored);
+      return type && encoder.change(type, change);
     },
   );
   const bookmark = isTrue(query.get('allowWatchBookmarks')) ? () => encoder.bookmark(store.revision) : undefined;

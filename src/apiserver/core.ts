@@ -1,0 +1,244 @@
+import type { Duplex } from 'node:stream';
+import { builtinDefinitions } from '../api/kinds/builtins.ts';
+import { bucketOf, type ResourceDefinition } from '../api/resource.ts';
+import { ApiError } from '../api/status.ts';
+import type { Env } from '../env/ports.ts';
+import { admissionPlugins } from './admission/plugins.ts';
+import type { WebhookTransport } from './admission/webhooks/transport.ts';
+import { AdmissionChain } from './admission/chain.ts';
+import { Aggregator } from './aggregation/aggregator.ts';
+import type { BackendTransport } from './aggregation/backend.ts';
+import { LocalApiServices } from './aggregation/local-services.ts';
+import { Authenticator } from './auth/authenticate.ts';
+import { BearerTokens } from './auth/bearer-tokens.ts';
+import { RbacAuthorizer } from './auth/rbac.ts';
+import { ServiceAccountTokens } from './auth/tokens.ts';
+import { bootstrap } from './bootstrap.ts';
+import { CustomResources } from './custom-resources/controller.ts';
+import { customResourceDefinitionStrategy } from './custom-resources/strategy.ts';
+import { Discovery } from './discovery/discovery.ts';
+import { OpenApiV2 } from './discovery/openapi-v2.ts';
+import { OpenApiV3 } from './discovery/openapi-v3.ts';
+import { ResourceEndpoints } from './endpoints/resources.ts';
+import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
+import { actions, scaleDefinition } from './kinds/actions.ts';
+import { CertificateSigner } from './kinds/certificate-signer.ts';
+import { reviews } from './kinds/reviews.ts';
+import { NonResources } from './non-resources.ts';
+import type { Audit } from './observability/audit.ts';
+import { Metrics } from './observability/metrics.ts';
+import { Pipeline } from './pipeline.ts';
+import type { ClusterPki } from './pki/cluster-pki.ts';
+import { decodeStored } from './registry/codec.ts';
+import { Catalog } from './registry/catalog.ts';
+import { ResourceRegistry } from './registry/registry.ts';
+import { Router } from './router.ts';
+import { ServerWrites } from './server-writes.ts';
+import type { Store } from './storage/store.ts';
+import { KUBERNETES_VERSION } from './version.ts';
+
+/**
+ * The API server without its sockets and disks: everything between a request and the store, wired. Those come in
+ * through ports, so that a simulation can run this very code.
+ */
+
+export interface CoreOptions {
+  readonly env: Env;
+  readonly store: Store;
+  readonly pki: ClusterPki;
+  /** What tokens name as their issuer, and are meant for. */
+  readonly issuer: string;
+  readonly webhookTransport: WebhookTransport;
+  readonly backendTransport: BackendTransport;
+  readonly audit?: Audit;
+}
+
+const CUSTOM_RESOURCE_DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
+
+/** Built-in kinds whose behaviour needs more than the language of the API can say. */
+function completed(definition: ResourceDefinition): ResourceDefinition {
+  if (bucketOf(definition) === CUSTOM_RESOURCE_DEFINITIONS)
+    return { ...definition, strategy: customResourceDefinitionStrategy };
+  return definition;
+}
+
+export class ApiServerCore {
+  readonly registry: ResourceRegistry;
+  readonly #options: CoreOptions;
+  readonly #stopping = new AbortController();
+  readonly #writes: ServerWrites;
+  readonly #pipeline: Pipeline;
+  readonly #router: Router;
+  readonly #aggregator: Aggregator;
+  readonly #discovery: Discovery;
+  readonly #openApi: readonly (OpenApiV2 | OpenApiV3)[];
+  readonly #nonResources: NonResources;
+  readonly #controllers: readonly { run(signal: AbortSignal): Promise<void> }[];
+  #running: Promise<unknown> = Promise.resolve();
+  #isReady = false;
+
+  constructor(options: CoreOptions) {
+    this.#options = options;
+    const { env, store, pki, issuer, webhookTransport, backendTransport, audit } = options;
+    const metrics = new Metrics(store);
+    const catalog = new Catalog(builtinDefinitions.map(completed));
+    let authorizer: RbacAuthorizer | undefined;
+    this.registry = new ResourceRegistry({
+      env,
+      store,
+      catalog,
+      admission: (registry) => {
+        authorizer = new RbacAuthorizer(registry);
+        return new AdmissionChain(
+          admissionPlugins({
+            env,
+            registry,
+            authorizer,
+            transport: webhookTransport,
+            observer: metrics.webhook,
+            afterMutation: (definition, object) => this.registry.reshape(definition, object),
+          }),
+        );
+      },
+    });
+    if (!authorizer) throw new Error('the registry makes its admission chain at once');
+    const { registry } = this;
+    this.#writes = new ServerWrites(registry, this.#stopping.signal);
+    const customResources = this.#customResources(catalog);
+    this.#aggregator = this.#makeAggregator(backendTransport);
+    const tokens = new ServiceAccountTokens({
+      env,
+      registry,
+      keyPem: pki.serviceAccountKeyPem,
+      issuer,
+      audiences: [issuer],
+    });
+    const bearerTokens = new BearerTokens({ clock: env.clock, registry, serviceAccounts: tokens });
+    this.#router = new Router({
+      env,
+      registry,
+      endpoints: new ResourceEndpoints({ env, store, registry }),
+      actions: actions({ env, registry, tokens }),
+      questions: reviews({ authorizer, tokens: bearerTokens, clock: env.clock }),
+      scale: scaleDefinition,
+    });
+    const source = {
+      definitions: () => registry.definitions(),
+      onDefinitionsChange: (listener: () => void) => registry.onDefinitionsChange(listener),
+      remotes: () => this.#aggregator.remotes(),
+      onRemotesChange: (listener: () => void) => this.#aggregator.onRemotesChange(listener),
+      version: KUBERNETES_VERSION.gitVersion,
+    };
+    this.#discovery = new Discovery(source);
+    this.#openApi = [new OpenApiV3(source), new OpenApiV2(source)];
+    this.#nonResources = new NonResources({ metrics, tokens, isReady: () => this.#isReady });
+    this.#pipeline = new Pipeline({
+      env,
+      authenticator: new Authenticator({ log: env.log, tokens: bearerTokens, authorizer }),
+      authorizer,
+      route: (request, info, user) => this.#route(request, info, user),
+      onOutcome: (outcome) => {
+        metrics.request(outcome);
+        audit?.record(outcome);
+      },
+      onLoad: (load) => metrics.load(load),
+    });
+    const signer = new CertificateSigner({ env, registry, authorizer, authority: pki.clusterAuthority });
+    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer];
+  }
+
+  /** Makes what every cluster has, and starts the server's own controllers. Ready when it resolves. */
+  async start(): Promise<void> {
+    await bootstrap(this.registry, this.#options.pki, this.#writes.context);
+    this.#running = Promise.all(this.#controllers.map((controller) => controller.run(this.#stopping.signal)));
+    this.#isReady = true;
+  }
+
+  /** Ends the controllers; requests under way may still finish. */
+  async stop(): Promise<void> {
+    this.#isReady = false;
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  /** Answers a request; never rejects. */
+  handle(request: ApiRequest): Promise<ApiResponse> {
+    return this.#pipeline.handle(request);
+  }
+
+  /** Takes over a connection that asked for an upgrade. */
+  async upgrade(request: ApiRequest, socket: Duplex, head: Buffer): Promise<void> {
+    try {
+      const { user } = await this.#pipeline.admit(request);
+      await this.#aggregator.upgrade(request, user, socket, head);
+    } catch (error) {
+      const { code, reason } = ApiError.from(error);
+      socket.end(`HTTP/1.1 ${code} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    }
+  }
+
+  async #route(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
+    // A group that an APIService sends elsewhere is served there, discovery of it excepted: that is merged here.
+    if (info.isResource && this.#aggregator.owns(info.path)) return this.#aggregator.proxy(request, user);
+    if (info.isResource) return this.#router.serve(request, info, user);
+    const path = info.path.length > 1 ? info.path.replace(/\/$/, '') : info.path;
+    const documented =
+      this.#discovery.handle(request, path) ??
+      this.#openApi.map((each) => each.handle(request, path)).find((answer) => answer !== undefined);
+    if (documented) return documented;
+    if (this.#aggregator.owns(path)) return this.#aggregator.proxy(request, user);
+    return this.#nonResources.handle(request, path);
+  }
+
+  #customResources(catalog: Catalog): CustomResources {
+    const { registry } = this;
+    const { env, store } = this.#options;
+    const crds = this.#definition('apiextensions.k8s.io', 'customresourcedefinitions');
+    const customResources = new CustomResources(env, {
+      crds: registry.view(CUSTOM_RESOURCE_DEFINITIONS),
+      builtins: catalog.all(),
+      objects: (definition) =>
+        store.list(bucketOf(definition), {}).items.map((stored) => {
+          const { namespace = '', name = '', deletionTimestamp } = decodeStored(definition, stored).metadata;
+          return { namespace, name, terminating: deletionTimestamp !== undefined };
+        }),
+      deleteObject: (definition, namespace, name) => this.#writes.delete(definition, namespace, name),
+      updateStatus: (name, change) => this.#writes.updateStatus(crds, name, change),
+      removeFinalizer: (name, finalizer) => this.#writes.removeFinalizer(crds, name, finalizer),
+    });
+    catalog.setCustom(customResources.definitions());
+    customResources.onChange(() => catalog.setCustom(customResources.definitions()));
+    return customResources;
+  }
+
+  #makeAggregator(transport: BackendTransport): Aggregator {
+    const { registry } = this;
+    const apiServices = this.#definition('apiregistration.k8s.io', 'apiservices');
+    return new Aggregator(this.#options.env, {
+      apiServices: registry.view(bucketOf(apiServices)),
+      services: registry.view('services'),
+      endpoints: registry.view('endpoints'),
+      transport,
+      updateStatus: (name, change) => this.#writes.updateStatus(apiServices, name, change),
+    });
+  }
+
+  #localServices(): LocalApiServices {
+    const { registry } = this;
+    const apiServices = this.#definition('apiregistration.k8s.io', 'apiservices');
+    const ports = {
+      definitions: () => registry.definitions(),
+      onDefinitionsChange: (listener: () => void) => registry.onDefinitionsChange(listener),
+      apiServices: registry.view(bucketOf(apiServices)),
+      create: (object: Parameters<ServerWrites['create']>[1]) => this.#writes.create(apiServices, object),
+      delete: (name: string) => this.#writes.delete(apiServices, '', name),
+    };
+    return new LocalApiServices(ports, this.#options.env.log);
+  }
+
+  #definition(group: string, plural: string): ResourceDefinition {
+    const definition = this.registry.definition(group, 'v1', plural);
+    if (!definition) throw new Error(`${plural}.${group} are not built in`);
+    return definition;
+  }
+}
