@@ -1,0 +1,97 @@
+import { describe, expect, it } from 'vitest';
+import { attributesOf, configMaps, FakeRegistry, fakeDefinition, namespaces, nodes } from './fake-registry.fixture.ts';
+import { NamespaceLifecycle } from './namespace-lifecycle.ts';
+import { object, refused } from './plugins.fixture.ts';
+
+describe('NamespaceLifecycle', () => {
+  function scene(): [FakeRegistry, NamespaceLifecycle] {
+    const registry = new FakeRegistry();
+    registry.put('namespaces', object('Namespace', 'ns', { status: { phase: 'Active' } }, ''));
+    registry.put('namespaces', object('Namespace', 'going', { status: { phase: 'Terminating' } }, ''));
+    return [registry, new NamespaceLifecycle(registry)];
+  }
+  const configMap = (namespace: string) => object('ConfigMap', 'c', {}, namespace);
+
+  it('refuses what is created or updated in a namespace that does not exist', async () => {
+    const [, plugin] = scene();
+    for (const operation of ['CREATE', 'UPDATE'] as const) {
+      const error = await refused(plugin, attributesOf(configMaps, configMap('nope'), { operation }));
+      expect(error?.toStatus()).toMatchObject({
+        code: 404,
+        reason: 'NotFound',
+        message: 'namespaces "nope" not found',
+        details: { name: 'nope', kind: 'namespaces' },
+      });
+    }
+  });
+
+  it('refuses creation in a terminating namespace, with the cause', async () => {
+    const [, plugin] = scene();
+    const error = await refused(plugin, attributesOf(configMaps, configMap('going')));
+    expect(error?.toStatus()).toMatchObject({
+      code: 403,
+      reason: 'Forbidden',
+      message:
+        'configmaps "c" is forbidden: unable to create new content in namespace going because it is being terminated',
+      details: {
+        name: 'c',
+        kind: 'configmaps',
+        causes: [
+          {
+            reason: 'NamespaceTerminating',
+            message: 'namespace going is being terminated',
+            field: 'metadata.namespace',
+          },
+        ],
+      },
+    });
+  });
+
+  it.each([
+    ['creation in a live namespace', attributesOf(configMaps, configMap('ns'))],
+    ['updates in a terminating one', attributesOf(configMaps, configMap('going'), { operation: 'UPDATE' })],
+    [
+      'deletion in a terminating one',
+      attributesOf(configMaps, undefined, { operation: 'DELETE', oldObject: configMap('going') }),
+    ],
+    [
+      'deletion in a lost one',
+      attributesOf(configMaps, undefined, { operation: 'DELETE', oldObject: configMap('nope') }),
+    ],
+    ['cluster-scoped objects', attributesOf(nodes, object('Node', 'n', {}, ''))],
+    ['namespaces themselves', attributesOf(namespaces, object('Namespace', 'new', {}, ''))],
+    [
+      'questions about permissions in a lost one',
+      attributesOf(
+        fakeDefinition('authorization.k8s.io', 'v1', 'localsubjectaccessreviews', 'LocalSubjectAccessReview'),
+        configMap('nope'),
+      ),
+    ],
+  ])('lets %s pass', async (_, attributes) => {
+    const [, plugin] = scene();
+    expect(await refused(plugin, attributes)).toBeUndefined();
+  });
+
+  it.each([
+    ['default', true],
+    ['kube-system', true],
+    ['kube-public', true],
+    ['kube-node-lease', true],
+    ['ns', false],
+  ])('deletion of namespace %s is refused: %s', async (name, isRefused) => {
+    const [, plugin] = scene();
+    const oldObject = object('Namespace', name, {}, '');
+    const error = await refused(plugin, attributesOf(namespaces, undefined, { operation: 'DELETE', oldObject }));
+    expect(error?.message).toBe(
+      isRefused ? `namespaces "${name}" is forbidden: this namespace may not be deleted` : undefined,
+    );
+  });
+
+  it('names an object without a name by its generateName', async () => {
+    const [, plugin] = scene();
+    const nameless = configMap('going');
+    nameless.metadata = { generateName: 'gen-', namespace: 'going' };
+    const error = await refused(plugin, attributesOf(configMaps, nameless));
+    expect(error?.message).toMatch(/^configmaps "gen-" is forbidden/);
+  });
+});
