@@ -156,7 +156,7 @@ describe('role aggregation', () => {
     const { registry, authorizer } = await setup();
     const abort = new AbortController();
     const aggregation = new RoleAggregation({ registry, roles: authorizer, log: silentLogger });
-    const running = aggregation.run(context, abort.signal);
+    const running = aggregation.run(abort.signal);
     const rulesOf = (name: string): readonly PolicyRule[] =>
       (registry.view(`clusterroles.${RBAC}`).get('', name)?.['rules'] ?? []) as PolicyRule[];
     const things: PolicyRule = { verbs: ['get'], apiGroups: ['x.io'], resources: ['things'] };

@@ -1,7 +1,8 @@
 import { ApiError } from '../../api/status.ts';
 import type { Logger } from '../../env/ports.ts';
 import { deepEqual } from '../../machinery/equal.ts';
-import type { Registry, WriteContext } from '../registry/contract.ts';
+import type { Registry } from '../registry/contract.ts';
+import { serverContext } from '../server-writes.ts';
 import type { RbacAuthorizer } from './rbac.ts';
 import { RBAC_GROUP, type Role } from './role-index.ts';
 import { Wakeup } from './wakeup.ts';
@@ -26,15 +27,15 @@ export class RoleAggregation {
     this.#log = options.log;
   }
 
-  /** Keeps the roles in step until the signal aborts. Writes as `context` says, which must be allowed everything. */
-  async run(context: WriteContext, signal: AbortSignal): Promise<void> {
+  /** Keeps the roles in step until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
     const wake = new Wakeup(signal);
     this.#registry.view<Role>(`clusterroles.${RBAC_GROUP}`).onChange(() => wake.ring());
     wake.ring();
-    while (await wake.wait()) await this.#pass(context, signal);
+    while (await wake.wait()) await this.#pass(signal);
   }
 
-  async #pass(context: WriteContext, signal: AbortSignal): Promise<void> {
+  async #pass(signal: AbortSignal): Promise<void> {
     const definition = this.#registry.definition(RBAC_GROUP, 'v1', 'clusterroles');
     const view = this.#registry.view<Role>(`clusterroles.${RBAC_GROUP}`);
     if (!definition) return;
@@ -44,7 +45,7 @@ export class RoleAggregation {
       if (deepEqual(view.get('', name)?.rules ?? [], rules())) continue;
       try {
         const target = { definition, namespace: '', name };
-        await this.#registry.update(context, target, (current) => ({ ...current, rules: rules() }));
+        await this.#registry.update(serverContext(signal), target, (current) => ({ ...current, rules: rules() }));
       } catch (error) {
         // Deleted meanwhile, or changed too often: either is a change that wakes the next pass.
         this.#log.warn('could not write the rules of a gathering role', { name, error: ApiError.from(error).message });

@@ -2,12 +2,12 @@ import { numberAt, objectAt, objectsAt, textAt, textsAt } from '../../api/kinds/
 import { formatTime, type Json, type KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
-import { serverContext } from '../admission/attributes.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import { Wakeup } from '../auth/wakeup.ts';
 import { type Authority, DAY_MS } from '../pki/authority.ts';
 import { type CertificateRequest, parseCertificateRequest, signRequest } from '../pki/certificate-request.ts';
-import type { Registry } from '../registry/contract.ts';
+import type { Registry, WriteContext } from '../registry/contract.ts';
+import { serverContext } from '../server-writes.ts';
 import {
   automaticApproval,
   CERTIFICATES_GROUP,
@@ -70,7 +70,7 @@ export class CertificateSigner {
         if (signal.aborted) return;
         this.#pending.delete(name);
         try {
-          await this.#handle(name);
+          await this.#handle(name, serverContext(signal));
         } catch (error) {
           this.#env.log.warn('could not handle a certificate request', { name, error: ApiError.from(error).message });
           this.#env.clock.setTimer(() => add(view.get('', name)), RETRY_AFTER_MS);
@@ -79,7 +79,7 @@ export class CertificateSigner {
     }
   }
 
-  async #handle(name: string): Promise<void> {
+  async #handle(name: string, context: WriteContext): Promise<void> {
     const object = this.#registry.view(REQUESTS_BUCKET).get('', name);
     if (!object || !isOpen(object)) return;
     const step = await this.#decide(object);
@@ -87,15 +87,15 @@ export class CertificateSigner {
       case 'wait':
         return;
       case 'approve':
-        return this.#write(object, 'approval', (current) =>
+        return this.#write(context, object, 'approval', (current) =>
           this.#withCondition(current, 'Approved', 'AutoApproved', step.message),
         );
       case 'fail':
-        return this.#write(object, 'status', (current) =>
+        return this.#write(context, object, 'status', (current) =>
           this.#withCondition(current, 'Failed', 'SignerValidationFailure', step.message),
         );
       case 'sign':
-        return this.#write(object, 'status', (current) => withCertificate(current, step.certificatePem));
+        return this.#write(context, object, 'status', (current) => withCertificate(current, step.certificatePem));
     }
   }
 
@@ -122,11 +122,15 @@ export class CertificateSigner {
   }
 
   /** Writes the outcome, unless the request was decided otherwise, deleted or replaced meanwhile. */
-  async #write(object: KubeObject, subresource: string, change: (current: KubeObject) => KubeObject): Promise<void> {
+  async #write(
+    context: WriteContext,
+    object: KubeObject,
+    subresource: string,
+    change: (current: KubeObject) => KubeObject,
+  ): Promise<void> {
     const definition = this.#registry.definition(CERTIFICATES_GROUP, 'v1', 'certificatesigningrequests');
     if (!definition) return;
     const target = { definition, namespace: '', name: object.metadata.name ?? '', subresource };
-    const context = { ...serverContext(), isAdmitted: true };
     try {
       await this.#registry.update(context, target, (current) =>
         isOpen(current) && current.metadata.uid === object.metadata.uid ? change(current) : current,
