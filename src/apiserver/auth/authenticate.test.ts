@@ -7,7 +7,7 @@ import { generateKeyPem } from '../pki/authority.ts';
 import { Authenticator } from './authenticate.ts';
 import { BearerTokens } from './bearer-tokens.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from './registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from './fake-registry.fixture.ts';
 import { ServiceAccountTokens } from './tokens.ts';
 
 let keyPem: string;

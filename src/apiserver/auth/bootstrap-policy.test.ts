@@ -7,7 +7,7 @@ import { AUTO_UPDATE_ANNOTATION, bootstrapObjects } from './bootstrap-policy.ts'
 import { reconcileBootstrapPolicy, repaired } from './bootstrap-reconcile.ts';
 import type { AuthorizationAttributes, PolicyRule } from './policy-rule.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext, roleBinding } from './registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, fakeContext, roleBinding } from './fake-registry.fixture.ts';
 import { RoleAggregation } from './role-aggregation.ts';
 import { ANONYMOUS } from './users.ts';
 

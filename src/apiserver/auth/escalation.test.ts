@@ -4,7 +4,7 @@ import type { UserInfo } from '../http/message.ts';
 import type { AdmissionAttributes } from '../registry/contract.ts';
 import { EscalationAdmission } from './escalation.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext, role, roleBinding } from './registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, fakeContext, role, roleBinding } from './fake-registry.fixture.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const ann: UserInfo = { username: 'ann', groups: ['staff', 'system:authenticated'] };

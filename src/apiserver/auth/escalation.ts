@@ -113,7 +113,7 @@ const LINES_MAX = 100;
 const LINE_LENGTH_MAX = 1_000;
 
 /** Upstream's words for an attempt to grant what one does not hold. */
-export function escalationMessage(user: UserInfo, missing: readonly PolicyRule[]): string {
+function escalationMessage(user: UserInfo, missing: readonly PolicyRule[]): string {
   const all = [...new Set(compactRules(missing).map(describeRule))].sort();
   const lines = all.slice(0, LINES_MAX).map((line) => line.slice(0, LINE_LENGTH_MAX));
   if (all.length > LINES_MAX) lines.push(`and ${all.length - LINES_MAX} more`);

@@ -3,7 +3,7 @@ import type { UserInfo } from '../http/message.ts';
 import { forbiddenError } from './forbidden.ts';
 import type { AuthorizationAttributes } from './policy-rule.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, role, roleBinding } from './registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, role, roleBinding } from './fake-registry.fixture.ts';
 
 const user = (username: string, ...groups: string[]): UserInfo => ({ username, groups });
 

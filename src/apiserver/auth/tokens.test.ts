@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { generateKeyPem } from '../pki/authority.ts';
-import { FakeRegistry } from './registry.fake.ts';
+import { FakeRegistry } from './fake-registry.fixture.ts';
 import { ServiceAccountTokens, type TokenRequestClaims } from './tokens.ts';
 
 const ISSUER = 'https://kubernetes.default.svc';

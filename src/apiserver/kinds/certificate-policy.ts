@@ -10,8 +10,8 @@ import type { UserInfo } from '../http/message.ts';
 export const CERTIFICATES_GROUP = 'certificates.k8s.io';
 export const REQUESTS_BUCKET = `certificatesigningrequests.${CERTIFICATES_GROUP}`;
 export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
-export const NODE_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
-export const NODE_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
+const NODE_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
+const NODE_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
 
 const NODE_GROUP = 'system:nodes';
 const NODE_PREFIX = 'system:node:';

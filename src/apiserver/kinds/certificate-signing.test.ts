@@ -5,7 +5,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { clone } from '../../machinery/clone.ts';
 import { RbacAuthorizer } from '../auth/rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext } from '../auth/registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, fakeContext } from '../auth/fake-registry.fixture.ts';
 import type { UserInfo } from '../http/message.ts';
 import { type Authority, createAuthority } from '../pki/authority.ts';
 import { makeCertificateRequest, type RequestNames } from '../pki/certificate-request.fixture.ts';

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { BearerTokens } from '../auth/bearer-tokens.ts';
 import { RbacAuthorizer } from '../auth/rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from '../auth/registry.fake.ts';
+import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from '../auth/fake-registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
 import type { UserInfo } from '../http/message.ts';
 import { generateKeyPem } from '../pki/authority.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
-import { FakeRegistry } from '../auth/registry.fake.ts';
+import { FakeRegistry } from '../auth/fake-registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
 import { generateKeyPem } from '../pki/authority.ts';
 import { requestToken } from './token-request.ts';

@@ -33,7 +33,7 @@ export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 
 /** Certificates are valid from a little before now, so that a peer whose clock is behind accepts them at once. */
-export const BACKDATE_MS = 5 * 60_000;
+const BACKDATE_MS = 5 * 60_000;
 
 /** A cluster outlives many servers; nothing here can rotate its root while clients hold kubeconfigs. */
 const AUTHORITY_VALIDITY_MS = 3650 * DAY_MS;
