@@ -342,8 +342,11 @@ describe('eviction: the writes', () => {
     expect(exists(registry, 'a')).toBe(false);
   });
 
-  it('takes null preconditions for none', async () => {
-    const registry = scene({ pods: [pod('a')] });
+  it('takes null for nothing', async () => {
+    const registry = scene({ pods: [pod('a'), pod('b')] });
+    const bare = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' }, deleteOptions: null };
+    await evictPod({ registry, context: userContext(), namespace: 'ns', name: 'b', eviction: bare, nowMs: NOW_MS });
+    expect(exists(registry, 'b')).toBe(false);
     await evict(registry, 'a', { preconditions: { uid: null, resourceVersion: null }, gracePeriodSeconds: null });
     expect(exists(registry, 'a')).toBe(false);
   });

@@ -86,8 +86,8 @@ function checkEviction(eviction: Eviction, name: string): void {
   }
 }
 
-function deleteOptionsOf({ deleteOptions = {} }: Eviction): DeleteOptions {
-  const { gracePeriodSeconds, propagationPolicy, preconditions } = deleteOptions;
+function deleteOptionsOf(eviction: Eviction): DeleteOptions {
+  const { gracePeriodSeconds, propagationPolicy, preconditions } = eviction.deleteOptions ?? {};
   const { uid, resourceVersion } = preconditions ?? {};
   return {
     ...(typeof gracePeriodSeconds === 'number' ? { gracePeriodSeconds } : {}),

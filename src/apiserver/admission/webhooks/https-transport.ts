@@ -33,27 +33,35 @@ export class HttpsWebhookTransport implements WebhookTransport {
     const url = new URL(request.url);
     if (url.protocol !== 'https:')
       throw new TransportError(`unsupported protocol scheme "${url.protocol.slice(0, -1)}"`);
-    const deadline = new AbortController();
-    const timer = this.#clock.setTimer(() => deadline.abort(), request.timeoutMs);
-    const signal = AbortSignal.any([request.signal, deadline.signal]);
+    if (request.signal.aborted) throw new TransportError(CANCELED);
+    // By hand rather than with AbortSignal.any: callers may wait with a signal that lives as long as the process.
+    const cut = new AbortController();
+    let reason = '';
+    const end = (why: string): void => {
+      reason ||= why;
+      cut.abort();
+    };
+    const cancel = (): void => end(CANCELED);
+    const timer = this.#clock.setTimer(() => end(DEADLINE_EXCEEDED), request.timeoutMs);
+    request.signal.addEventListener('abort', cancel, { once: true });
     const state: Exchange = {
       url,
       request,
       agent: this.#agentFor(url, request),
-      signal,
+      signal: cut.signal,
       isReused: false,
       isAnswered: false,
     };
     try {
       return await this.#exchange(state);
     } catch (error) {
-      const duringBody = state.isAnswered;
-      if (deadline.signal.aborted) throw new TransportError(DEADLINE_EXCEEDED, { duringBody, cause: error });
-      if (request.signal.aborted) throw new TransportError(CANCELED, { duringBody, cause: error });
       if (error instanceof TransportError) throw error;
-      throw new TransportError(duringBody ? 'unexpected EOF' : explain(error, url), { duringBody, cause: error });
+      const duringBody = state.isAnswered;
+      reason ||= duringBody ? 'unexpected EOF' : explain(error, url);
+      throw new TransportError(reason, { duringBody, cause: error });
     } finally {
       timer.cancel();
+      request.signal.removeEventListener('abort', cancel);
     }
   }
 
