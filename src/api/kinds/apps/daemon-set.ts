@@ -1,8 +1,9 @@
 import { type FieldError, invalid, notSupported, required } from '../../field-error.ts';
 import type { ResourceDefinition } from '../../resource.ts';
 import { int32, int64, intOrString, listMap, message, str, time } from '../../schema.ts';
-import { ageColumn, column, containerColumns, countColumn, NONE, nameColumn, selectorColumn } from '../columns.ts';
-import { ensureObject, type Fields, objectAt, setDefault, textAt, textEntriesAt } from '../core/fields.ts';
+import { ageColumn, column, containerColumns, countColumn, nameColumn, selectorColumn } from '../columns.ts';
+import { ensureObject, type Fields, objectAt, setDefault, textAt } from '../core/fields.ts';
+import { labelsText } from '../core/labels-text.ts';
 import { podTemplateSpec } from '../core/pod-template.ts';
 import { builtin, labelSelector, objectSchema } from '../meta.ts';
 import {
@@ -12,7 +13,7 @@ import {
   nonNegativeErrors,
   percentLimitErrors,
 } from '../validation.ts';
-import { APPS, countErrors, lastingTemplateErrors, selectorErrors, specWithTemplateDefaults } from './workload.ts';
+import { APPS, countErrors, selectorErrors, specWithTemplateDefaults, templateErrors } from './workload.ts';
 
 const rollingUpdateDaemonSet = message(`${APPS}.RollingUpdateDaemonSet`, 'How a rolling update goes on.', {
   maxUnavailable: [1, intOrString(), 'Pods that may be missing during the update, as a number or a percentage.'],
@@ -103,11 +104,6 @@ function updateStrategyErrors(strategy: Fields | undefined): FieldError[] {
   return errors;
 }
 
-function nodeSelectorText(template: Fields | undefined): string {
-  const labels = textEntriesAt(objectAt(template, 'spec'), 'nodeSelector').map(([key, value]) => `${key}=${value}`);
-  return labels.length === 0 ? NONE : labels.toSorted().join(',');
-}
-
 /** apps/v1 DaemonSet. */
 export const daemonSetDefinition: ResourceDefinition = builtin({
   group: 'apps',
@@ -128,7 +124,7 @@ export const daemonSetDefinition: ResourceDefinition = builtin({
     countColumn('Up-to-date', 'Nodes whose pod is of the newest template.', 'updatedNumberScheduled'),
     countColumn('Available', 'Nodes whose pod is available.', 'numberAvailable'),
     column('Node Selector', 'string', 'Labels of the nodes that should run a pod.', (spec) =>
-      nodeSelectorText(objectAt(spec, 'template')),
+      labelsText(objectAt(objectAt(spec, 'template'), 'spec'), 'nodeSelector'),
     ),
     ageColumn,
     ...containerColumns(),
@@ -155,7 +151,7 @@ export const daemonSetDefinition: ResourceDefinition = builtin({
       return [
         ...nonNegativeErrors(spec, 'spec', 'minReadySeconds', 'revisionHistoryLimit'),
         ...selectorErrors(spec, 'daemonset'),
-        ...lastingTemplateErrors(spec, 'DaemonSet'),
+        ...templateErrors(objectAt(spec, 'template'), 'DaemonSet'),
         ...updateStrategyErrors(objectAt(spec, 'updateStrategy')),
       ];
     },

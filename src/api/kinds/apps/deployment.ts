@@ -15,11 +15,11 @@ import {
 import {
   APPS,
   countErrors,
-  lastingTemplateErrors,
   scalePaths,
   scaleSubresource,
   selectorErrors,
   specWithTemplateDefaults,
+  templateErrors,
 } from './workload.ts';
 
 const rollingUpdateDeployment = message(`${APPS}.RollingUpdateDeployment`, 'How a rolling update goes on.', {
@@ -141,7 +141,7 @@ function specErrors(spec: Fields | undefined): FieldError[] {
       'progressDeadlineSeconds',
     ),
     ...selectorErrors(spec, 'deployment'),
-    ...lastingTemplateErrors(spec, 'ReplicaSet'),
+    ...templateErrors(objectAt(spec, 'template'), 'ReplicaSet'),
     ...strategyErrors(objectAt(spec, 'strategy')),
   ];
   if (deadlineSeconds !== undefined && deadlineSeconds <= (numberAt(spec, 'minReadySeconds') ?? 0)) {

@@ -8,11 +8,11 @@ import { immutableErrors, nonNegativeErrors } from '../validation.ts';
 import {
   APPS,
   countErrors,
-  lastingTemplateErrors,
   scalePaths,
   scaleSubresource,
   selectorErrors,
   specWithTemplateDefaults,
+  templateErrors,
 } from './workload.ts';
 
 const replicaSetSpec = message(
@@ -101,7 +101,7 @@ export const replicaSetDefinition: ResourceDefinition = builtin({
       return [
         ...nonNegativeErrors(spec, 'spec', 'replicas', 'minReadySeconds'),
         ...selectorErrors(spec, 'replicaset'),
-        ...lastingTemplateErrors(spec, 'ReplicaSet'),
+        ...templateErrors(objectAt(spec, 'template'), 'ReplicaSet'),
       ];
     },
     validateUpdate: (object, old) =>

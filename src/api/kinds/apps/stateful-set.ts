@@ -4,7 +4,7 @@ import { dnsLabelErrors } from '../../names.ts';
 import type { ResourceDefinition } from '../../resource.ts';
 import { int32, int64, intOrString, list, listMap, message, str, time } from '../../schema.ts';
 import { ageColumn, column, containerColumns, nameColumn } from '../columns.ts';
-import { ensureObject, type Fields, has, numberAt, objectAt, setDefault, textAt } from '../core/fields.ts';
+import { ensureObject, type Fields, has, numberAt, objectAt, objectsAt, setDefault, textAt } from '../core/fields.ts';
 import { persistentVolumeClaim } from '../core/persistent-volume-claim.ts';
 import { podTemplateSpec } from '../core/pod-template.ts';
 import { builtin, labelSelector, objectSchema } from '../meta.ts';
@@ -19,11 +19,11 @@ import {
 import {
   APPS,
   countErrors,
-  lastingTemplateErrors,
   scalePaths,
   scaleSubresource,
   selectorErrors,
   specWithTemplateDefaults,
+  templateErrors,
 } from './workload.ts';
 
 const rollingUpdateStatefulSetStrategy = message(
@@ -159,6 +159,19 @@ function updateStrategyErrors(strategy: Fields | undefined): FieldError[] {
   return errors;
 }
 
+/** The template as its pods will be: the claims become volumes, and the set decides on names. */
+function templateWithClaims(spec: Fields | undefined): JsonObject | undefined {
+  const template = objectAt(spec, 'template');
+  const podSpec = objectAt(template, 'spec');
+  if (podSpec === undefined) return template;
+  const names = objectsAt(spec, 'volumeClaimTemplates').map((claim) => textAt(objectAt(claim, 'metadata'), 'name'));
+  const own = objectsAt(podSpec, 'volumes').filter((volume) => !names.includes(textAt(volume, 'name')));
+  const claimed = names.map((name) => ({ name, persistentVolumeClaim: { claimName: name } }));
+  const { hostname: _hostname, subdomain: _subdomain, ...kept } = podSpec;
+  const volumes = [...claimed, ...own];
+  return { ...template, spec: { ...kept, ...(volumes.length > 0 ? { volumes } : {}) } };
+}
+
 function specErrors(spec: Fields | undefined): FieldError[] {
   const policy = textAt(spec, 'podManagementPolicy');
   const errors = [
@@ -166,7 +179,7 @@ function specErrors(spec: Fields | undefined): FieldError[] {
     ...nonNegativeErrors(spec, 'spec', 'replicas', 'minReadySeconds', 'revisionHistoryLimit'),
     ...nonNegativeErrors(objectAt(spec, 'ordinals'), 'spec.ordinals', 'start'),
     ...selectorErrors(spec, 'statefulset'),
-    ...lastingTemplateErrors(spec, 'StatefulSet'),
+    ...templateErrors(templateWithClaims(spec), 'StatefulSet'),
   ];
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
     errors.push(invalid('spec.podManagementPolicy', policy, "must be 'OrderedReady' or 'Parallel'"));

@@ -2,7 +2,7 @@ import { child, type FieldError, forbidden, invalid, notSupported } from '../../
 import type { JsonObject, KubeObject } from '../../meta.ts';
 import type { ResourceDefinition, SubresourceDefinition } from '../../resource.ts';
 import { ensureObject, type Fields, has, objectAt, textAt, textEntriesAt } from '../core/fields.ts';
-import { applyPodSpecDefaults } from '../core/pod/defaults.ts';
+import { applyPodTemplateDefaults, podTemplateErrors } from '../core/pod-template.ts';
 import { scaleSchema } from '../meta-options.ts';
 import { isEmptySelector, labelSelectorErrors, nonNegativeErrors, selectorMatches } from '../validation.ts';
 
@@ -30,8 +30,8 @@ export const scalePaths: NonNullable<ResourceDefinition['scale']> = {
 /** The spec of a workload, its pod template's defaults filled in. Undefined where there is none to fill. */
 export function specWithTemplateDefaults(object: KubeObject): JsonObject | undefined {
   const spec = ensureObject(object, 'spec');
-  const podSpec = objectAt(objectAt(spec, 'template'), 'spec');
-  if (podSpec !== undefined) applyPodSpecDefaults(podSpec);
+  const template = objectAt(spec, 'template');
+  if (template !== undefined) applyPodTemplateDefaults(template);
   return spec;
 }
 
@@ -51,15 +51,14 @@ export function selectorErrors(spec: Fields | undefined, workload: string): Fiel
   return errors;
 }
 
-/** Refuses templates of pods that would end by themselves: the workload is there to keep them running. */
-export function lastingTemplateErrors(spec: Fields | undefined, workload: string): FieldError[] {
-  const podSpec = objectAt(objectAt(spec, 'template'), 'spec');
+/** What is wrong with a template; one of pods that would end by themselves is, for the workload keeps them running. */
+export function templateErrors(template: JsonObject | undefined, workload: string): FieldError[] {
+  if (template === undefined) return [];
+  const errors = podTemplateErrors(template, 'spec.template');
+  const podSpec = objectAt(template, 'spec');
   const path = 'spec.template.spec';
-  const errors: FieldError[] = [];
   const restartPolicy = textAt(podSpec, 'restartPolicy');
-  if (restartPolicy !== '' && restartPolicy !== 'Always') {
-    errors.push(notSupported(child(path, 'restartPolicy'), restartPolicy, ['Always']));
-  }
+  if (restartPolicy !== 'Always') errors.push(notSupported(child(path, 'restartPolicy'), restartPolicy, ['Always']));
   if (has(podSpec, 'activeDeadlineSeconds')) {
     const detail = `activeDeadlineSeconds in ${workload} is not Supported`;
     errors.push(forbidden(child(path, 'activeDeadlineSeconds'), detail));

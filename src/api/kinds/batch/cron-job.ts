@@ -4,7 +4,7 @@ import type { ResourceDefinition } from '../../resource.ts';
 import { bool, enumeration, int32, int64, list, message, str, time } from '../../schema.ts';
 import { ageColumn, column, containerColumns, NONE, nameColumn, selectorText, wideColumn } from '../columns.ts';
 import { type Fields, has, isSet, objectAt, objectsAt, textAt } from '../core/fields.ts';
-import { applyPodSpecDefaults } from '../core/pod/defaults.ts';
+import { applyPodTemplateDefaults } from '../core/pod-template.ts';
 import { objectReference } from '../core/schema/references.ts';
 import { builtin, objectMeta, objectSchema } from '../meta.ts';
 import { nonNegativeErrors } from '../validation.ts';
@@ -123,8 +123,8 @@ export const cronJobDefinition: ResourceDefinition = builtin({
   ],
   strategy: {
     applyDefaults(object) {
-      const podSpec = objectAt(objectAt(jobSpecOf(objectAt(object, 'spec')), 'template'), 'spec');
-      if (podSpec !== undefined) applyPodSpecDefaults(podSpec);
+      const template = objectAt(jobSpecOf(objectAt(object, 'spec')), 'template');
+      if (template !== undefined) applyPodTemplateDefaults(template);
     },
     prepareForCreate(object) {
       object.status = {};

@@ -17,8 +17,7 @@ import {
   textEntriesAt,
   textMapAt,
 } from '../core/fields.ts';
-import { applyPodSpecDefaults } from '../core/pod/defaults.ts';
-import { podTemplateSpec } from '../core/pod-template.ts';
+import { applyPodTemplateDefaults, podTemplateErrors, podTemplateSpec } from '../core/pod-template.ts';
 import { builtin, labelSelector, objectSchema } from '../meta.ts';
 import { immutableErrors, labelSelectorErrors, nonNegativeErrors, selectorMatches } from '../validation.ts';
 
@@ -182,8 +181,8 @@ function applySpecDefaults(spec: JsonObject): void {
   setDefault(spec, 'suspend', false);
   setDefault(spec, 'podReplacementPolicy', has(spec, 'podFailurePolicy') ? 'Failed' : 'TerminatingOrFailed');
   setDefault(spec, 'manualSelector', false);
-  const podSpec = objectAt(objectAt(spec, 'template'), 'spec');
-  if (podSpec !== undefined) applyPodSpecDefaults(podSpec);
+  const template = objectAt(spec, 'template');
+  if (template !== undefined) applyPodTemplateDefaults(template);
 }
 
 /** What is wrong with the run that a Job, or the template of a CronJob, asks for. */
@@ -209,7 +208,13 @@ export function jobSpecErrors(spec: Fields | undefined, path: string): FieldErro
       if (has(spec, field)) errors.push(invalid(child(path, field), spec?.[field], 'requires indexed completion mode'));
     }
   }
-  return [...errors, ...restartPolicyErrors(spec, child(path, 'template.spec.restartPolicy'))];
+  const template = objectAt(spec, 'template');
+  if (template === undefined) return errors;
+  return [
+    ...errors,
+    ...podTemplateErrors(template, child(path, 'template')),
+    ...restartPolicyErrors(spec, child(path, 'template.spec.restartPolicy')),
+  ];
 }
 
 function restartPolicyErrors(spec: Fields | undefined, path: string): FieldError[] {
