@@ -1,0 +1,90 @@
+/**
+ * Who owns which field, kept up with every write that is not an apply.
+ *
+ * An updater becomes the owner of what it changed, and everyone else loses it; nobody owns what is gone. A write that
+ * changes nothing leaves no trace. Objects whose managed fields were reset stay untracked until something is applied.
+ */
+
+import type { JsonObject, KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
+import type { Schema } from '../../api/schema.ts';
+import { deepEqual } from '../equal.ts';
+import { changesOf, touchedBy } from './changes.ts';
+import {
+  type Owner,
+  capUpdaters,
+  fieldsOf,
+  isReset,
+  isSameOwner,
+  makeEntry,
+  readEntries,
+  releaseFields,
+  sortEntries,
+  withFields,
+} from './entries.ts';
+import { isEmpty, union } from './field-set.ts';
+import { reconcileWithSchema } from './paths.ts';
+import { rootSchemaOf } from './typed.ts';
+
+export interface TrackedUpdate {
+  /** Undefined for a create. */
+  readonly live: KubeObject | undefined;
+  readonly updated: KubeObject;
+  readonly schema: Schema;
+  readonly manager: string;
+  /** The version that the object was written in. */
+  readonly apiVersion: string;
+  /** Empty for the resource itself. */
+  readonly subresource: string;
+  /** Now. */
+  readonly time: string;
+  /** Fields, from the root, that cannot be changed through this endpoint and so are not owned through it. */
+  readonly resetFields?: readonly (readonly string[])[];
+}
+
+/**
+ * The managed fields of `updated` after an update by `manager`. Entries that did not change are shared with the live
+ * object; treat them as values.
+ */
+export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
+  const { live, updated, schema } = input;
+  const entries = entriesBefore(input);
+  if (live !== undefined && entries.length === 0) return [];
+  const changes = changesOf(asJson(live), asJson(updated), schema, input.resetFields);
+  if (changes === undefined) return sortEntries([...entries]);
+  const others = releaseFields(reconcile(entries, schema), touchedBy(changes));
+  if (isEmpty(changes.gained)) return sortEntries(others);
+  const owner: Owner = {
+    manager: input.manager === '' ? 'unknown' : input.manager,
+    operation: 'Update',
+    apiVersion: input.apiVersion,
+    subresource: input.subresource,
+  };
+  const previous = others.findIndex((entry) => isSameOwner(entry, owner));
+  const [own] = previous < 0 ? [] : others.splice(previous, 1);
+  const fields = own === undefined ? changes.gained : union(fieldsOf(own), changes.gained);
+  return sortEntries(capUpdaters([...others, makeEntry(owner, fields, input.time)]));
+}
+
+/** The schemas of built-in kinds, which have names, do not change under their objects; those of CRDs may. */
+function reconcile(entries: readonly ManagedFieldsEntry[], schema: Schema): readonly ManagedFieldsEntry[] {
+  if (schema.name !== undefined) return entries;
+  const root = rootSchemaOf(schema);
+  return entries.map((entry) => withFields(entry, reconcileWithSchema(fieldsOf(entry), root)));
+}
+
+/** The owners before the write: the live object's, unless the request says otherwise, which only updates of the resource itself can. */
+function entriesBefore({ live, updated, subresource }: TrackedUpdate): readonly ManagedFieldsEntry[] {
+  const current = live?.metadata.managedFields ?? [];
+  const given = updated.metadata.managedFields;
+  if (subresource !== '' || !Array.isArray(given) || given === current) return current;
+  if (isReset(given)) return [];
+  if (deepEqual(given, current)) return current;
+  const read = readEntries(given);
+  return read === undefined || read.length === 0 ? current : read;
+}
+
+function asJson(object: KubeObject): JsonObject;
+function asJson(object: KubeObject | undefined): JsonObject | undefined;
+function asJson(object: KubeObject | undefined): JsonObject | undefined {
+  return object as unknown as JsonObject | undefined;
+}

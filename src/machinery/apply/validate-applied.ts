@@ -1,0 +1,114 @@
+/**
+ * What an applied configuration must be for its fields to have owners: of the schema's types, without undeclared
+ * fields, and with list items that can be told apart. The sentences are those that kubectl users know.
+ */
+
+import type { Json, JsonObject } from '../../api/meta.ts';
+import type { Schema } from '../../api/schema.ts';
+import { type PathElement, showElement } from './path-element.ts';
+import { type MaybeSchema, elementOf, isDeclared, schemaOfField, shapeOf } from './typed.ts';
+
+interface Walk {
+  readonly path: string;
+  /** Whether unknown fields are kept here: a schema that keeps them keeps them all the way down. */
+  readonly keepsUnknown: boolean;
+}
+
+/** All that is wrong with the object, as `.path: sentence`. */
+export function validateApplied(object: JsonObject, schema: Schema): string[] {
+  return validateValue(object, schema, { path: '', keepsUnknown: false });
+}
+
+function validateValue(value: Json, schema: MaybeSchema, { path, keepsUnknown }: Walk): string[] {
+  if (schema === undefined || value === null) return [];
+  const walk = { path, keepsUnknown: keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true };
+  const expected = schema.type ?? (schema['x-kubernetes-int-or-string'] === true ? 'scalar' : typeOf(value));
+  if (expected === 'object') {
+    if (typeOf(value) !== 'object') return [`${path}: expected map, got &{${showPlainly(value)}}`];
+    return validateMap(value as JsonObject, schema, walk);
+  }
+  if (expected === 'array') {
+    if (!Array.isArray(value)) return [`${path}: expected list, got &{${showPlainly(value)}}`];
+    return validateList(value, schema, walk);
+  }
+  return validateScalar(value, expected, schema.format).map((sentence) => `${path}: ${sentence}`);
+}
+
+function validateMap(object: JsonObject, schema: Schema, walk: Walk): string[] {
+  const errors: string[] = [];
+  const isOpen = walk.keepsUnknown || allowsOthers(schema);
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (value === undefined) continue;
+    const path = `${walk.path}.${key}`;
+    if (!isOpen && !isDeclared(schema, key)) return [...errors, `${path}: field not declared in schema`];
+    errors.push(...validateValue(value, schemaOfField(schema, key), { ...walk, path }));
+  }
+  return errors;
+}
+
+function allowsOthers(schema: Schema): boolean {
+  if (schema.additionalProperties !== undefined) return schema.additionalProperties !== false;
+  return schema.properties === undefined || Object.keys(schema.properties).length === 0;
+}
+
+function validateList(list: readonly Json[], schema: Schema, walk: Walk): string[] {
+  const errors: string[] = [];
+  const isGranular = shapeOf(list, schema) === 'list';
+  const seen = new Set<PathElement>();
+  for (const [index, item] of list.entries()) {
+    let step = `[${index}]`;
+    if (isGranular) {
+      const element = item === null ? undefined : elementOf(item, schema);
+      if (element === undefined) return [...errors, `${walk.path}: element ${index}: ${whyUnidentified(item, schema)}`];
+      step = showElement(element);
+      if (seen.has(element)) errors.push(`${walk.path}: duplicate entries for key ${step}`);
+      seen.add(element);
+    }
+    errors.push(...validateValue(item, schema.items, { ...walk, path: walk.path + step }));
+  }
+  return errors;
+}
+
+function whyUnidentified(item: Json, schema: Schema): string {
+  const isKeyed = schema['x-kubernetes-list-type'] === 'map';
+  if (item === null) {
+    return isKeyed
+      ? 'associative list with keys may not have a null element'
+      : "associative list without keys has an element that's an explicit null";
+  }
+  if (typeOf(item) !== 'object') return 'associative list with keys may not have non-map elements';
+  const keys = (schema['x-kubernetes-list-map-keys'] ?? []).map((key) => JSON.stringify(key)).join(' ');
+  return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`;
+}
+
+function validateScalar(value: Json, expected: string, format: string | undefined): string[] {
+  const actual = typeOf(value);
+  if (expected === 'integer' || expected === 'number') {
+    return actual === 'number' ? [] : [`expected numeric (int or float), got ${GO_TYPES[actual]}`];
+  }
+  if (expected === 'boolean') return actual === 'boolean' ? [] : [`expected boolean, got &{${showPlainly(value)}}`];
+  if (expected === 'string' && (format === undefined || format === 'byte')) {
+    return actual === 'string' ? [] : [`expected string, got &value.valueUnstructured{Value:${JSON.stringify(value)}}`];
+  }
+  return actual === 'object' || actual === 'array' ? [`expected any scalar, got &{${showPlainly(value)}}`] : [];
+}
+
+type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean';
+
+const GO_TYPES: Readonly<Record<JsonType, string>> = {
+  object: 'map[string]interface {}',
+  array: '[]interface {}',
+  string: 'string',
+  number: 'float64',
+  boolean: 'bool',
+};
+
+/** The type of a value that is not null. */
+function typeOf(value: Json): JsonType {
+  return Array.isArray(value) ? 'array' : (typeof value as JsonType);
+}
+
+function showPlainly(value: Json): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
