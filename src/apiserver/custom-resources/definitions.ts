@@ -16,13 +16,6 @@ const scaleSubresource: SubresourceDefinition = {
   schema: scaleSchema,
 };
 
-const AGE: CustomResourceColumn = {
-  name: 'Age',
-  type: 'date',
-  description: 'How long ago the object was created.',
-  jsonPath: '.metadata.creationTimestamp',
-};
-
 /** A terminating CRD takes no new objects, or its clean-up might never end. */
 const TERMINATING_VERBS = ALL_VERBS.filter((verb) => verb !== 'create');
 
@@ -57,7 +50,7 @@ function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVers
     hasStatus,
     hasGeneration: true,
     subresources: [...(scale ? [scaleSubresource] : []), ...(hasStatus ? [statusSubresource] : [])],
-    columns: columnsOf(version),
+    columns: (version.additionalPrinterColumns ?? []).map(columnOf),
     selectableFields: (version.selectableFields ?? []).map((field) => (field.jsonPath ?? '').replace(/^\./, '')),
     ...(scale
       ? {
@@ -103,14 +96,13 @@ function objectSchemaOf(schema: Schema): Schema {
   };
 }
 
-function columnsOf(version: CustomResourceVersion): Column[] {
-  const columns = version.additionalPrinterColumns ?? [];
-  return (columns.length === 0 ? [AGE] : columns).map((column) => ({
+function columnOf(column: CustomResourceColumn): Column {
+  return {
     name: column.name ?? '',
     type: (column.type ?? 'string') as Column['type'],
     ...(column.format === undefined ? {} : { format: column.format }),
     ...(column.description === undefined ? {} : { description: column.description }),
     ...(column.priority === undefined ? {} : { priority: column.priority }),
     jsonPath: column.jsonPath ?? '',
-  }));
+  };
 }
