@@ -6,8 +6,8 @@ import { HttpsWebhookTransport } from './admission/webhooks/https-transport.ts';
 import { HttpsBackendTransport } from './aggregation/https-backend.ts';
 import { ApiServerCore } from './core.ts';
 import { HttpServer } from './http/server.ts';
-import { Audit } from './observability/audit.ts';
-import { openAuditFile } from './observability/audit-file.ts';
+import { AuditLog } from './observability/audit.ts';
+import { AuditFile } from './observability/audit-file.ts';
 import { loadOrCreatePki } from './pki/cluster-pki.ts';
 import { kubeconfigFor } from './pki/kubeconfig.ts';
 import { openLmdbEngine } from './storage/lmdb-engine.ts';
@@ -49,7 +49,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const store = await Store.open(await openLmdbEngine(join(directory, 'data')), { clock: env.clock, onFatal: fail });
   const webhookTransport = new HttpsWebhookTransport(env.clock);
   const backendTransport = new HttpsBackendTransport(env.clock, () => pki.frontProxyClient);
-  const auditFile = options.auditLog === undefined ? undefined : await openAuditFile(options.auditLog, env.log);
+  const audit = options.auditLog === undefined ? undefined : new AuditLog(env, new AuditFile(options.auditLog));
   const core = new ApiServerCore({
     env,
     store,
@@ -57,7 +57,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     issuer: ISSUER,
     webhookTransport,
     backendTransport,
-    ...(auditFile ? { audit: new Audit(auditFile) } : {}),
+    ...(audit ? { audit } : {}),
   });
   const http = new HttpServer({
     host,
@@ -75,7 +75,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     webhookTransport.close();
     backendTransport.close();
     await store.close();
-    await auditFile?.close();
+    await audit?.stop();
   };
   try {
     await core.start();

@@ -12,6 +12,7 @@ import { LocalApiServices } from './aggregation/local-services.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { BearerTokens } from './auth/bearer-tokens.ts';
 import { RbacAuthorizer } from './auth/rbac.ts';
+import { RoleAggregation } from './auth/role-aggregation.ts';
 import { ServiceAccountTokens } from './auth/tokens.ts';
 import { bootstrap } from './bootstrap.ts';
 import { CustomResources } from './custom-resources/controller.ts';
@@ -25,8 +26,8 @@ import { actions, scaleDefinition } from './kinds/actions.ts';
 import { CertificateSigner } from './kinds/certificate-signer.ts';
 import { reviews } from './kinds/reviews.ts';
 import { NonResources } from './non-resources.ts';
-import type { Audit } from './observability/audit.ts';
-import { Metrics } from './observability/metrics.ts';
+import type { AuditLog } from './observability/audit.ts';
+import { ApiServerMetrics } from './observability/metrics.ts';
 import { Pipeline } from './pipeline.ts';
 import type { ClusterPki } from './pki/cluster-pki.ts';
 import { decodeStored } from './registry/codec.ts';
@@ -50,7 +51,7 @@ export interface CoreOptions {
   readonly issuer: string;
   readonly webhookTransport: WebhookTransport;
   readonly backendTransport: BackendTransport;
-  readonly audit?: Audit;
+  readonly audit?: AuditLog;
 }
 
 const CUSTOM_RESOURCE_DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
@@ -80,7 +81,9 @@ export class ApiServerCore {
   constructor(options: CoreOptions) {
     this.#options = options;
     const { env, store, pki, issuer, webhookTransport, backendTransport, audit } = options;
-    const metrics = new Metrics(store);
+    const metrics = new ApiServerMetrics(env.clock, () =>
+      store.buckets().map((bucket) => ({ bucket, count: store.count(bucket) })),
+    );
     const catalog = new Catalog(builtinDefinitions.map(completed));
     let authorizer: RbacAuthorizer | undefined;
     this.registry = new ResourceRegistry({
@@ -95,7 +98,7 @@ export class ApiServerCore {
             registry,
             authorizer,
             transport: webhookTransport,
-            observer: metrics.webhook,
+            observer: (observation) => metrics.webhookCalled(observation),
             afterMutation: (definition, object) => this.registry.reshape(definition, object),
           }),
         );
@@ -137,14 +140,13 @@ export class ApiServerCore {
       authenticator: new Authenticator({ log: env.log, tokens: bearerTokens, authorizer }),
       authorizer,
       route: (request, info, user) => this.#route(request, info, user),
-      onOutcome: (outcome) => {
-        metrics.request(outcome);
-        audit?.record(outcome);
-      },
-      onLoad: (load) => metrics.load(load),
+      serves: (info) => info.isResource && this.#router.serves(info),
+      metrics,
+      ...(audit ? { audit } : {}),
     });
     const signer = new CertificateSigner({ env, registry, authorizer, authority: pki.clusterAuthority });
-    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer];
+    const roles = new RoleAggregation({ registry, roles: authorizer, log: env.log });
+    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer, roles];
   }
 
   /** Makes what every cluster has, and starts the server's own controllers. Ready when it resolves. */
@@ -169,7 +171,7 @@ export class ApiServerCore {
   /** Takes over a connection that asked for an upgrade. */
   async upgrade(request: ApiRequest, socket: Duplex, head: Buffer): Promise<void> {
     try {
-      const { user } = await this.#pipeline.admit(request);
+      const user = await this.#pipeline.admit(request);
       await this.#aggregator.upgrade(request, user, socket, head);
     } catch (error) {
       const { code, reason } = ApiError.from(error);

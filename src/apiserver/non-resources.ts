@@ -1,13 +1,13 @@
 import { ApiError, pathNotFound } from '../api/status.ts';
 import type { ServiceAccountTokens } from './auth/tokens.ts';
 import type { ApiRequest, ApiResponse } from './http/message.ts';
-import type { Metrics } from './observability/metrics.ts';
+import type { ApiServerMetrics } from './observability/metrics.ts';
 import { KUBERNETES_VERSION } from './version.ts';
 
 /** Paths that are no resources: health, version, metrics, and the keys that tokens are signed with. */
 
 export interface NonResourceOptions {
-  readonly metrics: Metrics;
+  readonly metrics: ApiServerMetrics;
   readonly tokens: ServiceAccountTokens;
   readonly isReady: () => boolean;
 }
@@ -67,7 +67,7 @@ export class NonResources {
       case '/metrics':
         return {
           ...text(await metrics.render()),
-          headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' },
+          headers: { 'content-type': metrics.contentType },
         };
       case '/openid/v1/jwks':
         return { ...json(await tokens.keySet()), headers: { 'content-type': 'application/jwk-set+json' } };

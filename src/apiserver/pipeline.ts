@@ -2,12 +2,15 @@ import { ApiError, internalError, serviceUnavailable, tooManyRequests } from '..
 import type { Env } from '../env/ports.ts';
 import type { Authenticator } from './auth/authenticate.ts';
 import { forbiddenError } from './auth/forbidden.ts';
-import type { Authorizer } from './auth/rbac.ts';
+import { impersonate } from './auth/impersonation.ts';
+import type { Authorizer, Decision } from './auth/rbac.ts';
 import { ANONYMOUS } from './auth/users.ts';
 import { REQUESTS_IN_FLIGHT_MAX, WATCHES_MAX } from './http/limits.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import { parseRequestInfo } from './http/request-info.ts';
 import { errorResponse } from './http/server.ts';
+import type { AuditLog } from './observability/audit.ts';
+import type { ApiServerMetrics, RequestMeasurement } from './observability/metrics.ts';
 import { StorageError } from './storage/port.ts';
 
 /**
@@ -15,49 +18,32 @@ import { StorageError } from './storage/port.ts';
  * (metrics, audit). The order is kube-apiserver's: nobody learns what exists before they are known and allowed.
  */
 
-/** What became of a request, for the books. */
-export interface Outcome {
-  readonly request: ApiRequest;
-  readonly info: RequestInfo;
-  readonly user: UserInfo;
-  /** Why it was allowed, or empty. */
-  readonly decision: { readonly allowed: boolean; readonly reason: string };
-  readonly status: number;
-  readonly startedMs: number;
-  readonly endedMs: number;
-}
-
 export interface PipelineOptions {
   readonly env: Env;
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
+  /** Whether the resource of a request exists; metrics have no labels for what does not. */
+  readonly serves: (info: RequestInfo) => boolean;
   /** Answers an authorized request, or throws. */
   readonly route: (request: ApiRequest, info: RequestInfo, user: UserInfo) => Promise<ApiResponse>;
-  /** Called once per request, when its last byte is ready (a watch: when it ends). */
-  readonly onOutcome: (outcome: Outcome) => void;
-  /** Called when the number of requests or watches under way changes. */
-  readonly onLoad: (load: { readonly requests: number; readonly watches: number }) => void;
+  readonly metrics: ApiServerMetrics;
+  readonly audit?: AuditLog;
 }
 
-/** An authorized request, as far as it came. */
+/** A request on its way, as far as it came. */
 interface Passage {
-  info: RequestInfo;
+  readonly request: ApiRequest;
+  readonly info: RequestInfo;
+  readonly receivedMs: number;
+  readonly measurement: RequestMeasurement;
+  /** Who asks, and as whom. */
+  real: UserInfo;
   user: UserInfo;
-  decision: { allowed: boolean; reason: string };
+  decision: Decision;
+  failure: ApiError | undefined;
 }
 
-const UNKNOWN: RequestInfo = {
-  verb: '',
-  isResource: false,
-  path: '',
-  group: '',
-  version: '',
-  namespace: '',
-  resource: '',
-  subresource: '',
-  name: '',
-  rest: '',
-};
+const REFUSED: Decision = { allowed: false, reason: '' };
 
 export class Pipeline {
   readonly #options: PipelineOptions;
@@ -70,95 +56,119 @@ export class Pipeline {
 
   /** Answers a request; never rejects. */
   async handle(request: ApiRequest): Promise<ApiResponse> {
-    const startedMs = this.#options.env.clock.now();
-    const passage: Passage = {
-      info: { ...UNKNOWN, path: request.path },
-      user: ANONYMOUS,
-      decision: { allowed: false, reason: '' },
-    };
-    const response = await this.#answer(request, passage);
-    const finish = (status: number): void =>
-      this.#options.onOutcome({ request, ...passage, status, startedMs, endedMs: this.#options.env.clock.now() });
+    let passage: Passage;
+    try {
+      passage = this.#begin(request);
+    } catch (error) {
+      return errorResponse(this.#toApiError(error, request));
+    }
+    const response = await this.#answer(passage);
     if (typeof response.body === 'string' || response.body instanceof Uint8Array) {
-      finish(response.status);
+      this.#end(passage, response.status);
       return response;
     }
-    return {
-      ...response,
-      body: this.#follow(response.body, passage.info.verb === 'watch', () => finish(response.status)),
-    };
+    return { ...response, body: this.#follow(response.body, passage, response.status) };
   }
 
   /** Admits a request that takes its connection over. Throws the ApiError that refuses it. */
-  async admit(request: ApiRequest): Promise<{ info: RequestInfo; user: UserInfo }> {
-    const passage: Passage = { info: UNKNOWN, user: ANONYMOUS, decision: { allowed: false, reason: '' } };
-    await this.#pass(request, passage);
-    return passage;
-  }
-
-  async #answer(request: ApiRequest, passage: Passage): Promise<ApiResponse> {
-    if (this.#requests >= REQUESTS_IN_FLIGHT_MAX)
-      return errorResponse(tooManyRequests('too many requests, please try again later', 1));
-    this.#count(1, 0);
+  async admit(request: ApiRequest): Promise<UserInfo> {
+    const passage = this.#begin(request);
     try {
-      await this.#pass(request, passage);
-      if (passage.info.verb === 'watch' && this.#watches >= WATCHES_MAX)
-        throw tooManyRequests('too many watches, please try again later', 5);
-      return await this.#options.route(request, passage.info, passage.user);
+      await this.#pass(passage);
+      this.#end(passage, 101);
+      return passage.user;
     } catch (error) {
-      return errorResponse(this.#toApiError(error, request));
-    } finally {
-      this.#count(-1, 0);
+      passage.failure = this.#toApiError(error, request);
+      this.#end(passage, passage.failure.code);
+      throw passage.failure;
     }
   }
 
-  async #pass(request: ApiRequest, passage: Passage): Promise<void> {
-    passage.info = parseRequestInfo(request.method, request.path, request.query);
-    passage.user = await this.#options.authenticator.authenticate(request);
-    passage.decision = this.#options.authorizer.authorize(passage.user, passage.info);
-    if (!passage.decision.allowed) throw forbiddenError(passage.user, passage.info, passage.decision.reason);
+  #begin(request: ApiRequest): Passage {
+    const { env, metrics, serves } = this.#options;
+    const info = parseRequestInfo(request.method, request.path, request.query);
+    const measurement = metrics.begin(info, serves(info), info.verb === 'watch');
+    return {
+      request,
+      info,
+      receivedMs: env.clock.now(),
+      measurement,
+      real: ANONYMOUS,
+      user: ANONYMOUS,
+      decision: REFUSED,
+      failure: undefined,
+    };
+  }
+
+  #end(passage: Passage, code: number): void {
+    passage.measurement.end(code);
+    const { real, user, decision, failure } = passage;
+    this.#options.audit?.record({
+      ...passage,
+      ...(real === user ? {} : { impersonator: real }),
+      code,
+      decision: decision.allowed ? 'allow' : 'forbid',
+      reason: decision.reason,
+      ...(failure ? { failure: failure.toStatus() } : {}),
+    });
+  }
+
+  async #answer(passage: Passage): Promise<ApiResponse> {
+    const isWatch = passage.info.verb === 'watch';
+    this.#requests++;
+    try {
+      if (this.#requests > REQUESTS_IN_FLIGHT_MAX)
+        throw tooManyRequests('too many requests, please try again later', 1);
+      await this.#pass(passage);
+      if (isWatch && this.#watches >= WATCHES_MAX) throw tooManyRequests('too many watches, please try again later', 5);
+      return await this.#options.route(passage.request, passage.info, passage.user);
+    } catch (error) {
+      passage.failure = this.#toApiError(error, passage.request);
+      return errorResponse(passage.failure);
+    } finally {
+      this.#requests--;
+    }
+  }
+
+  async #pass(passage: Passage): Promise<void> {
+    const { authenticator, authorizer } = this.#options;
+    const { request, info } = passage;
+    passage.real = await authenticator.identify(request);
+    passage.user = impersonate(authorizer, passage.real, request.headers);
+    passage.decision = authorizer.authorize(passage.user, info);
+    if (!passage.decision.allowed) throw forbiddenError(passage.user, info, passage.decision.reason);
   }
 
   #toApiError(error: unknown, request: ApiRequest): ApiError {
+    const { log } = this.#options.env;
     if (error instanceof ApiError) {
       if (error.code === 500)
-        this.#options.env.log.warn('request failed', {
-          path: request.path,
-          error: error.message,
-          cause: String(error.cause ?? ''),
-        });
+        log.warn('request failed', { path: request.path, error: error.message, cause: String(error.cause ?? '') });
       return error;
     }
-    if (error instanceof StorageError)
+    if (error instanceof StorageError) {
       return error.fatal
         ? serviceUnavailable('the storage has failed; the server is stopping', error)
         : internalError(error.message, error);
-    this.#options.env.log.error('request failed unexpectedly', {
-      method: request.method,
-      path: request.path,
-      error: error instanceof Error ? error.stack : String(error),
-    });
+    }
+    const stack = error instanceof Error ? error.stack : String(error);
+    log.error('request failed unexpectedly', { method: request.method, path: request.path, error: stack });
     return ApiError.from(error);
   }
 
   /** Passes a stream on and closes the books when it ends, however it ends. */
   async *#follow(
     body: AsyncIterable<string | Uint8Array>,
-    isWatch: boolean,
-    finish: () => void,
+    passage: Passage,
+    status: number,
   ): AsyncGenerator<string | Uint8Array> {
-    if (isWatch) this.#count(0, 1);
+    const isWatch = passage.info.verb === 'watch';
+    if (isWatch) this.#watches++;
     try {
       yield* body;
     } finally {
-      if (isWatch) this.#count(0, -1);
-      finish();
+      if (isWatch) this.#watches--;
+      this.#end(passage, status);
     }
-  }
-
-  #count(requests: number, watches: number): void {
-    this.#requests += requests;
-    this.#watches += watches;
-    this.#options.onLoad({ requests: this.#requests, watches: this.#watches });
   }
 }

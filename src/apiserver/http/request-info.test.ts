@@ -35,6 +35,10 @@ describe('request info', () => {
     ['GET', '/api', 'get|||||||'],
   ])('%s %s', (method, url, expected) => expect(parse(method, url)).toBe(expected));
 
+  it.each(['/api//v1/pods', '/apis/g/v1/../v2/x', '/apis/g/v1/x/.'])(
+    'refuses %s, which could be read in two ways',
+    (path) => expect(() => parse('GET', path)).toThrow('empty or dotted'),
+  );
   it('refuses a path that does not decode', () =>
     expect(() => parse('GET', '/api/v1/pods/%ff')).toThrow('percent-encoded'));
 });

@@ -41,8 +41,12 @@ function segmentsOf(path: string): string[] {
   }
 }
 
-/** Parses the request line. Throws 400 for paths that cannot be decoded. */
+/** Segments that a proxy or a file system might read differently than we do. */
+const AMBIGUOUS = /\/\/|\/\.{1,2}(\/|$)/;
+
+/** Parses the request line. Throws 400 for paths that cannot be decoded, or that could be read in two ways. */
 export function parseRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
+  if (AMBIGUOUS.test(path)) throw badRequest(`the path ${JSON.stringify(path)} has empty or dotted segments`);
   const parts = segmentsOf(path);
   const isCore = parts[0] === 'api';
   const prefixLength = isCore ? 2 : 3;

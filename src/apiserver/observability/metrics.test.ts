@@ -98,12 +98,12 @@ describe('metrics', () => {
 
   it('counts calls of webhooks', async () => {
     const { metrics, line } = start();
-    const call = { name: 'a.example.com', type: 'validating', operation: 'CREATE', durationSeconds: 0.01 } as const;
-    metrics.webhookCalled({ ...call, isRejected: false, code: 200 });
-    metrics.webhookCalled({ ...call, isRejected: true, code: 403 });
-    metrics.webhookCalled({ ...call, isRejected: false, code: 0, isFailedOpen: true });
+    const call = { name: 'a.example.com', type: 'validating', operation: 'CREATE', durationMs: 10 } as const;
+    metrics.webhookCalled({ ...call, outcome: 'allowed' });
+    metrics.webhookCalled({ ...call, outcome: 'denied' });
+    metrics.webhookCalled({ ...call, outcome: 'failed-open' });
     expect(await line(/^apiserver_admission_webhook_(rejection|fail_open)_count/)).toEqual([
-      'apiserver_admission_webhook_rejection_count{name="a.example.com",type="validating",operation="CREATE",error_type="no_error",rejection_code="403"} 1',
+      'apiserver_admission_webhook_rejection_count{name="a.example.com",type="validating",operation="CREATE",error_type="no_error"} 1',
       'apiserver_admission_webhook_fail_open_count{name="a.example.com",type="validating"} 1',
     ]);
     expect(await line(/^apiserver_admission_webhook_admission_duration_seconds_count/)).toHaveLength(2);

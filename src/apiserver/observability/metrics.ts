@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../../env/ports.ts';
+import type { WebhookObservation } from '../admission/webhooks/caller.ts';
 import type { RequestInfo } from '../http/message.ts';
 
 /**
@@ -9,21 +10,6 @@ import type { RequestInfo } from '../http/message.ts';
 
 /** Where the number of stored objects comes from; asked only when somebody reads the metrics. */
 export type ObjectCounts = () => Iterable<{ readonly bucket: string; readonly count: number }>;
-
-/** What happened to one call of an admission webhook. */
-export interface WebhookCall {
-  readonly name: string;
-  readonly type: 'validating' | 'admit';
-  readonly operation: string;
-  readonly durationSeconds: number;
-  readonly isRejected: boolean;
-  /** The HTTP status of the webhook's answer; 0 when none came. */
-  readonly code: number;
-  /** Why it counts as rejected although the webhook did not say so. */
-  readonly errorType?: 'calling_webhook_error' | 'apiserver_internal_error' | 'no_error';
-  /** The webhook failed, and its failure policy let the request pass. */
-  readonly isFailedOpen?: boolean;
-}
 
 /** A request under way. */
 export interface RequestMeasurement {
@@ -105,13 +91,13 @@ export class ApiServerMetrics {
     );
     this.#webhookRequests = this.#counter('apiserver_admission_webhook_request_total', 'Calls of admission webhooks.', [
       ...webhook,
-      'code',
+      'outcome',
       'rejected',
     ]);
     this.#webhookRejections = this.#counter(
       'apiserver_admission_webhook_rejection_count',
       'Requests that admission webhooks refused, or that failed with them.',
-      [...webhook, 'error_type', 'rejection_code'],
+      [...webhook, 'error_type'],
     );
     this.#webhookFailOpens = this.#counter(
       'apiserver_admission_webhook_fail_open_count',
@@ -138,14 +124,15 @@ export class ApiServerMetrics {
   }
 
   /** Counts a call of an admission webhook. */
-  webhookCalled(call: WebhookCall): void {
-    const { name, type, operation } = call;
-    const rejected = String(call.isRejected);
-    this.#webhookDurations.labels(name, type, operation, rejected).observe(call.durationSeconds);
-    this.#webhookRequests.labels(name, type, operation, String(call.code), rejected).inc();
-    if (call.isFailedOpen) this.#webhookFailOpens.labels(name, type).inc();
-    if (!call.isRejected) return;
-    this.#webhookRejections.labels(name, type, operation, call.errorType ?? 'no_error', String(call.code)).inc();
+  webhookCalled(call: WebhookObservation): void {
+    const { name, type, operation, outcome } = call;
+    const isRejected = outcome === 'denied' || outcome === 'failed-closed';
+    const rejected = String(isRejected);
+    this.#webhookDurations.labels(name, type, operation, rejected).observe(call.durationMs / 1000);
+    this.#webhookRequests.labels(name, type, operation, outcome, rejected).inc();
+    if (outcome === 'failed-open') this.#webhookFailOpens.labels(name, type).inc();
+    const errorType = outcome === 'denied' ? 'no_error' : 'calling_webhook_error';
+    if (isRejected) this.#webhookRejections.labels(name, type, operation, errorType).inc();
   }
 
   /** Everything in Prometheus' text format. */
