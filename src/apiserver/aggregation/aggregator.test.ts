@@ -43,7 +43,10 @@ afterEach(() => world.stop());
 describe('routing', () => {
   it('owns what an APIService with a service names, and nothing else', async () => {
     await world.register();
-    world.views.apiServices.put({ ...world.apiService({ service: undefined }), metadata: { name: 'v2.sub.example.com' } });
+    world.views.apiServices.put({
+      ...world.apiService({ service: undefined }),
+      metadata: { name: 'v2.sub.example.com' },
+    });
     expect(world.aggregator.owns(ROOT)).toBe(true);
     expect(world.aggregator.owns(`${ROOT}/namespaces/a/vms/b/pause`)).toBe(true);
     expect(world.aggregator.owns(`/openapi/v3${ROOT}`)).toBe(true);
@@ -52,6 +55,7 @@ describe('routing', () => {
     }
     world.forget();
     expect(world.aggregator.owns(ROOT)).toBe(false);
+    await expect(world.aggregator.proxy(requestOf(ROOT), user)).rejects.toMatchObject({ code: 404 });
     expect(world.aggregator.remotes()).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
-import { ApiError, badRequest, serviceUnavailable } from '../../api/status.ts';
+import { ApiError, badRequest, pathNotFound, serviceUnavailable } from '../../api/status.ts';
 import type { Env, Timer } from '../../env/ports.ts';
 import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
@@ -59,7 +59,7 @@ export class Aggregator {
   readonly #states = new Map<string, State>();
   readonly #listeners: (() => void)[] = [];
   readonly #dirty = new Set<string>();
-  readonly #probing = new Set<string>();
+  readonly #probing = new Map<string, Promise<void>>();
   readonly #timers = new Map<string, Timer>();
   readonly #failures = new Map<string, number>();
   #remotes: readonly RemoteGroupVersion[] = [];
@@ -98,6 +98,8 @@ export class Aggregator {
     });
     for (const timer of this.#timers.values()) timer.cancel();
     this.#timers.clear();
+    // Nothing is written after this has returned.
+    await Promise.all(this.#probing.values());
   }
 
   /** Whether a path belongs to a backend: `/apis/<group>/<version>` and all below, and its OpenAPI document. */
@@ -105,7 +107,7 @@ export class Aggregator {
     return this.#stateFor(path) !== undefined;
   }
 
-  /** Passes a request on to the backend that owns its path. Throws 503 when that cannot be reached. */
+  /** Passes a request on to the backend that owns its path. Throws 404 when none does, 503 when it cannot be reached. */
   async proxy(request: ApiRequest, user: UserInfo): Promise<ApiResponse> {
     const { backend, name } = this.#backendFor(request);
     const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
@@ -174,8 +176,9 @@ export class Aggregator {
       throw badRequest('the path must not contain "." or ".." as a segment');
     }
     const state = this.#stateFor(request.path);
-    const name = state?.apiService.metadata.name ?? '';
-    if (!state || state.finding?.availability.status === 'False') throw unavailable();
+    if (!state) throw pathNotFound();
+    const name = state.apiService.metadata.name ?? '';
+    if (state.finding?.availability.status === 'False') throw unavailable();
     const backend = resolveBackend(state.apiService, this.#ports, this.#env.random);
     if (!isBackend(backend)) throw unavailable();
     return { backend, name };
@@ -229,16 +232,12 @@ export class Aggregator {
     this.#timers.get(name)?.cancel();
     this.#timers.delete(name);
     this.#dirty.add(name);
-    if (!this.#probing.has(name)) void this.#examine(name, signal);
+    if (!this.#probing.has(name)) this.#probing.set(name, this.#examine(name, signal));
   }
 
   async #examine(name: string, signal: AbortSignal): Promise<void> {
-    this.#probing.add(name);
-    try {
-      while (this.#dirty.delete(name) && !signal.aborted) await this.#examineOnce(name, signal);
-    } finally {
-      this.#probing.delete(name);
-    }
+    while (this.#dirty.delete(name) && !signal.aborted) await this.#examineOnce(name, signal);
+    this.#probing.delete(name);
     const state = this.#states.get(name);
     if (!state?.apiService.spec?.service || signal.aborted) return;
     const failures = this.#failures.get(name) ?? 0;
