@@ -43,7 +43,7 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     spec.serviceAccount = name;
     const secrets = this.#find(attributes, name)?.imagePullSecrets ?? [];
     if ((spec.imagePullSecrets ?? []).length === 0 && secrets.length > 0) {
-      spec.imagePullSecrets = secrets.map((secret) => ({ name: secret.name }));
+      spec.imagePullSecrets = secrets.map((secret) => ({ ...secret }));
     }
   }
 

@@ -57,8 +57,8 @@ function assign(pod: Pod, binding: Binding, nowMs: number): Pod {
   if ((pod.spec?.schedulingGates ?? []).length > 0)
     throw conflict(BINDINGS, name, `pod ${name} has non-empty .spec.schedulingGates`);
   pod.spec = { ...pod.spec, nodeName: binding.target?.name ?? '' };
-  pod.metadata.annotations = merged(pod.metadata.annotations, binding.metadata.annotations);
-  pod.metadata.labels = merged(pod.metadata.labels, binding.metadata.labels);
+  addEntries(pod, 'annotations', binding);
+  addEntries(pod, 'labels', binding);
   setPodCondition(pod, { type: 'PodScheduled', status: 'True' }, nowMs);
   return pod;
 }
@@ -75,13 +75,10 @@ function checkPreconditions(pod: Pod, binding: Binding): void {
     refuse('ResourceVersion', resourceVersion, pod.metadata.resourceVersion);
 }
 
-/** The pod's own entries with the binding's over them; undefined rather than an empty map. */
-function merged(
-  own: Record<string, string> | undefined,
-  more: Record<string, string> | undefined,
-): Record<string, string> | undefined {
-  if (!more || Object.keys(more).length === 0) return own;
-  const all: Record<string, string> = { ...own };
-  for (const [key, value] of Object.entries(more)) setOwn(all, key, value);
-  return all;
+/** Puts the binding's entries over the pod's own. */
+function addEntries(pod: Pod, field: 'annotations' | 'labels', binding: Binding): void {
+  const more = Object.entries(binding.metadata[field] ?? {});
+  if (more.length === 0) return;
+  const all = (pod.metadata[field] ??= {});
+  for (const [key, value] of more) setOwn(all, key, value);
 }

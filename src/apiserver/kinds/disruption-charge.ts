@@ -112,7 +112,7 @@ function exhausted(
     type: 'DisruptionAllowed',
     status: 'False',
     observedGeneration: observedGeneration ?? 0,
-    lastTransitionTime: old?.['status'] === 'False' ? old['lastTransitionTime'] : formatTime(nowMs),
+    lastTransitionTime: (old?.['status'] === 'False' && old['lastTransitionTime']) || formatTime(nowMs),
     reason: 'InsufficientPods',
     message: '',
   };
