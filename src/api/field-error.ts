@@ -80,3 +80,8 @@ export function tooMany(field: string, actual: number, max: number): FieldError 
     message: `Too many: ${actual}: must have at most ${max} item${max === 1 ? '' : 's'}`,
   };
 }
+
+/** A reference to what is not there. */
+export function notFound(field: string, value: unknown): FieldError {
+  return { type: 'FieldValueNotFound', field, message: `Not found: ${show(value)}` };
+}

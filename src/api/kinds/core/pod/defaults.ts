@@ -24,7 +24,18 @@ export function applyPodDefaults(pod: KubeObject): void {
   setDefault(spec, 'enableServiceLinks', true);
   // Always computed: resources cannot change later, and a webhook may just have changed them.
   const status = objectAt(pod, 'status');
-  if (status !== undefined) status['qosClass'] = qosClassOf(spec);
+  if (status === undefined) return;
+  status['qosClass'] = qosClassOf(spec);
+  mirrorAddress(status);
+}
+
+/** The one address is the first of the list, whichever was written; the single field wins. */
+function mirrorAddress(status: JsonObject): void {
+  const address = textAt(status, 'podIP');
+  const first = textAt(objectsAt(status, 'podIPs')[0], 'ip');
+  if (address === first) return;
+  if (address === '') status['podIP'] = first;
+  else status['podIPs'] = [{ ip: address }];
 }
 
 /** Defaults that a pod's spec has wherever it stands, templates included. */

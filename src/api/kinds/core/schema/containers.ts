@@ -119,11 +119,7 @@ const containerFields: { readonly [field: string]: Field } = {
   volumeDevices: [21, listMap(['devicePath'], volumeDevice), 'Raw block devices.'],
   startupProbe: [22, probe, 'Until this succeeds, no other probe runs.'],
   resizePolicy: [23, list(containerResizePolicy), 'What resizing each resource does to the container.'],
-  restartPolicy: [
-    24,
-    enumeration(['Always', 'Never', 'OnFailure'], { pointer: true }),
-    'Of an init container: Always makes it a sidecar.',
-  ],
+  restartPolicy: [24, str({ pointer: true }), 'Of an init container: Always makes it a sidecar.'],
   restartPolicyRules: [25, list(containerRestartRule), 'Rules that come before the restart policy.'],
 };
 

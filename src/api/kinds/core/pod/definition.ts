@@ -1,0 +1,94 @@
+import type { KubeObject } from '../../../meta.ts';
+import { dnsLabelErrors } from '../../../names.ts';
+import type { Strategy, SubresourceDefinition, Verb } from '../../../resource.ts';
+import { objectSchema } from '../../meta.ts';
+import { bindingSchema, evictionSchema } from '../../meta-options.ts';
+import { objectAt, objectsAt } from '../fields.ts';
+import { coreKind } from '../kind.ts';
+import { CORE } from '../schema/package.ts';
+import { podSpec } from '../schema/pod-spec.ts';
+import { podStatus } from '../schema/pod-status.ts';
+import { podColumns } from './columns.ts';
+import { applyPodDefaults } from './defaults.ts';
+import { podErrors } from './validate-pod.ts';
+import { podStatusUpdateErrors, prepareStatus } from './validate-status.ts';
+import { podUpdateErrors } from './validate-update.ts';
+
+const strategy: Strategy = {
+  applyDefaults: applyPodDefaults,
+  prepareForCreate(pod) {
+    pod['status'] = { phase: 'Pending' };
+    if (objectsAt(objectAt(pod, 'spec'), 'schedulingGates').length > 0) markGated(pod);
+  },
+  prepareForStatusUpdate: prepareStatus,
+  validate: podErrors,
+  validateUpdate: podUpdateErrors,
+  validateStatusUpdate: podStatusUpdateErrors,
+  warnings(pod, old) {
+    const { name = '' } = pod.metadata;
+    const messages = old === undefined ? dnsLabelErrors(name) : [];
+    if (messages.length === 0) return [];
+    const advice =
+      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
+    return [`${advice}: [${messages.join(' ')}]`];
+  },
+};
+
+/** Says why nobody schedules the pod. */
+function markGated(pod: KubeObject): void {
+  pod['status'] = {
+    phase: 'Pending',
+    conditions: [
+      {
+        type: 'PodScheduled',
+        status: 'False',
+        lastProbeTime: null,
+        lastTransitionTime: null,
+        reason: 'SchedulingGated',
+        message: 'Scheduling is blocked due to non-empty scheduling gates',
+      },
+    ],
+  };
+}
+
+const PROXY: readonly Verb[] = ['create', 'delete', 'get', 'patch', 'update'];
+const CONNECT: readonly Verb[] = ['create', 'get'];
+
+const subresources: readonly SubresourceDefinition[] = [
+  { name: 'attach', kind: 'PodAttachOptions', verbs: CONNECT },
+  { name: 'binding', kind: 'Binding', verbs: ['create'], schema: bindingSchema },
+  { name: 'ephemeralcontainers', verbs: ['get', 'patch', 'update'] },
+  { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'], schema: evictionSchema },
+  { name: 'exec', kind: 'PodExecOptions', verbs: CONNECT },
+  { name: 'log', verbs: ['get'] },
+  { name: 'portforward', kind: 'PodPortForwardOptions', verbs: CONNECT },
+  { name: 'proxy', kind: 'PodProxyOptions', verbs: PROXY },
+];
+
+/** core/v1 Pod. */
+export const podDefinition = coreKind({
+  plural: 'pods',
+  kind: 'Pod',
+  namespaced: true,
+  shortNames: ['po'],
+  categories: ['all'],
+  hasStatus: true,
+  hasGeneration: true,
+  schema: objectSchema(`${CORE}.Pod`, 'Containers that run together on one node.', {
+    spec: [2, podSpec, 'What the pod is to run.'],
+    status: [3, podStatus, 'The observed state.'],
+  }),
+  subresources,
+  selectableFields: [
+    'spec.nodeName',
+    'spec.restartPolicy',
+    'spec.schedulerName',
+    'spec.serviceAccountName',
+    'spec.hostNetwork',
+    'status.phase',
+    'status.podIP',
+    'status.nominatedNodeName',
+  ],
+  columns: podColumns,
+  strategy,
+});
