@@ -1,5 +1,7 @@
-import type { Json, KubeObject } from '../api/meta.ts';
-import { addQuantities, compareQuantities, parseQuantity, type Quantity } from '../api/quantity.ts';
+import { containersTotal, isPodLevelResource } from '../api/kinds/core/pod/pod-resources.ts';
+import { qosClassOf } from '../api/kinds/core/pod/qos.ts';
+import type { Json, JsonObject, KubeObject } from '../api/meta.ts';
+import { addQuantities, parseQuantity, type Quantity } from '../api/quantity.ts';
 
 /** What a pod asks of a node, summed as Kubernetes sums it: schedulers and quotas must agree to the last byte. */
 
@@ -27,8 +29,6 @@ export interface PodWithResources extends KubeObject {
   };
 }
 
-type Side = 'requests' | 'limits';
-
 /** Reads a resource list; what is no quantity was refused by validation and is left out here. */
 export function amountsOf(list: { readonly [name: string]: Json } | undefined): Amounts {
   const amounts: Amounts = new Map();
@@ -49,16 +49,14 @@ export function addAmounts(total: Amounts, more: ReadonlyMap<string, Quantity>):
 
 /** What the pod requests as a whole, overhead included. */
 export function podRequests(pod: PodWithResources): Amounts {
-  const total = containersTotal(pod, 'requests');
-  setPodLevel(total, pod, 'requests');
+  const total = statedTotal(pod, 'requests');
   addAmounts(total, amountsOf(pod.spec?.overhead));
   return total;
 }
 
 /** What the pod may use at most; overhead is added only to what is limited at all. */
 export function podLimits(pod: PodWithResources): Amounts {
-  const total = containersTotal(pod, 'limits');
-  setPodLevel(total, pod, 'limits');
+  const total = statedTotal(pod, 'limits');
   for (const [name, overhead] of amountsOf(pod.spec?.overhead)) {
     const limit = total.get(name);
     if (limit && limit.amount !== 0n) total.set(name, addQuantities(limit, overhead));
@@ -69,63 +67,23 @@ export function podLimits(pod: PodWithResources): Amounts {
 /** Whether the pod states resources for itself as a whole. */
 export function hasPodLevelResources(pod: PodWithResources): boolean {
   const { requests, limits } = pod.spec?.resources ?? {};
-  return [...Object.keys(requests ?? {}), ...Object.keys(limits ?? {})].some(isPodLevel);
+  return [...Object.keys(requests ?? {}), ...Object.keys(limits ?? {})].some(isPodLevelResource);
 }
 
 /** True where no container asks for any cpu or memory: the first pods to go when a node runs short. */
 export function isBestEffort(pod: PodWithResources): boolean {
-  const own = pod.spec?.resources;
-  const all = hasPodLevelResources(pod) ? [own] : containersOf(pod).map((container) => container.resources);
-  return !all.some((each) => asksForCompute(each?.requests) || asksForCompute(each?.limits));
+  return qosClassOf(specOf(pod)) === 'BestEffort';
 }
 
-function asksForCompute(list: { readonly [name: string]: Json } | undefined): boolean {
-  const amounts = amountsOf(list);
-  return ['cpu', 'memory'].some((name) => (amounts.get(name)?.amount ?? 0n) > 0n);
-}
-
-function containersOf({ spec }: PodWithResources): readonly Container[] {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
-}
-
-/**
- * Containers run together, so they add up; init containers run before them and one by one, so only the largest
- * counts; sidecars (init containers that restart always) run beside everything that comes after them.
- */
-function containersTotal({ spec }: PodWithResources, side: Side): Amounts {
-  const total: Amounts = new Map();
-  for (const container of spec?.containers ?? []) addAmounts(total, amountsOf(container.resources?.[side]));
-  const sidecars: Amounts = new Map();
-  const largest: Amounts = new Map();
-  for (const container of spec?.initContainers ?? []) {
-    const own = amountsOf(container.resources?.[side]);
-    if (container.restartPolicy === 'Always') {
-      addAmounts(total, own);
-      addAmounts(sidecars, own);
-      raise(largest, sidecars);
-    } else {
-      addAmounts(own, sidecars);
-      raise(largest, own);
-    }
+/** What the containers need together, with what the pod states for itself instead where it does. */
+function statedTotal(pod: PodWithResources, side: 'requests' | 'limits'): Amounts {
+  const total: Amounts = new Map(containersTotal(specOf(pod), side));
+  for (const [name, quantity] of amountsOf(pod.spec?.resources?.[side])) {
+    if (isPodLevelResource(name)) total.set(name, quantity);
   }
-  raise(total, largest);
   return total;
 }
 
-function raise(total: Amounts, floor: ReadonlyMap<string, Quantity>): void {
-  for (const [name, quantity] of floor) {
-    const present = total.get(name);
-    if (!present || compareQuantities(present, quantity) < 0) total.set(name, quantity);
-  }
-}
-
-function setPodLevel(total: Amounts, pod: PodWithResources, side: Side): void {
-  for (const [name, quantity] of amountsOf(pod.spec?.resources?.[side])) {
-    if (isPodLevel(name)) total.set(name, quantity);
-  }
-}
-
-/** The resources that may be stated for a pod as a whole. */
-function isPodLevel(name: string): boolean {
-  return name === 'cpu' || name === 'memory' || name.startsWith('hugepages-');
+function specOf(pod: PodWithResources): JsonObject {
+  return (pod.spec ?? {}) as unknown as JsonObject;
 }

@@ -1,3 +1,4 @@
+import { isExtended, isHugePages } from '../api/kinds/core/resource-names.ts';
 import type { Json, KubeObject } from '../api/meta.ts';
 import { parseQuantity, type Quantity } from '../api/quantity.ts';
 import { qualified, type ResourceRef } from '../api/status.ts';
@@ -95,7 +96,7 @@ export function trackedNames(resource: ResourceRef, names: Iterable<string>): st
 function isTrackedBy(core: string, name: string): boolean {
   switch (core) {
     case 'pods':
-      return POD_RESOURCES.has(name) || isHugePages(name) || isExtendedRequest(name);
+      return POD_RESOURCES.has(name) || isHugePages(name) || isDeviceRequest(name);
     case 'services':
       return SERVICE_RESOURCES.has(name);
     case 'persistentvolumeclaims':
@@ -150,7 +151,7 @@ function addPodUsage(usage: Amounts, object: KubeObject): void {
 
 function addCompute(usage: Amounts, requests: Amounts, limits: Amounts): void {
   for (const [name, quantity] of requests) {
-    if (name === 'cpu' || name === 'memory' || name === 'ephemeral-storage' || name.startsWith('hugepages-')) {
+    if (name === 'cpu' || name === 'memory' || name === 'ephemeral-storage' || isHugePages(name)) {
       usage.set(name, quantity);
       usage.set(`requests.${name}`, quantity);
     } else if (isExtended(name)) usage.set(`requests.${name}`, quantity);
@@ -160,17 +161,11 @@ function addCompute(usage: Amounts, requests: Amounts, limits: Amounts): void {
   }
 }
 
-function isHugePages(name: string): boolean {
-  return name.startsWith('hugepages-') || name.startsWith('requests.hugepages-');
-}
-
-/** A resource of some device plug-in: a domain that is not Kubernetes' own. */
-function isExtended(name: string): boolean {
-  return name.includes('/') && !name.includes('kubernetes.io/') && !name.startsWith('requests.');
-}
-
-function isExtendedRequest(name: string): boolean {
-  return name.startsWith('requests.') && isExtended(name.slice('requests.'.length));
+/** Huge pages and devices are limited by what is requested. */
+function isDeviceRequest(name: string): boolean {
+  if (!name.startsWith('requests.')) return false;
+  const requested = name.slice('requests.'.length);
+  return isHugePages(requested) || isExtended(requested);
 }
 
 function addServiceUsage(usage: Amounts, object: KubeObject): void {
