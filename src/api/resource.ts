@@ -52,12 +52,19 @@ export interface Strategy {
   prepareForUpdate?(object: KubeObject, old: KubeObject): void;
   /** The same on an update of `status`. The registry has already restored all but the status. */
   prepareForStatusUpdate?(object: KubeObject, old: KubeObject): void;
+  /**
+   * The same on a write through another door (`finalize`, `ephemeralcontainers`): restores what that door does not
+   * open. Where a kind has none, such a write may change anything.
+   */
+  prepareForSubresourceUpdate?(subresource: string, object: KubeObject, old: KubeObject): void;
   /** What the schema cannot say. Runs on create and on every update, after the schema's own validation. */
   validate?(object: KubeObject): FieldError[];
   /** Immutable fields and forbidden transitions of the main resource. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /** The same for an update of `status`. */
   validateStatusUpdate?(object: KubeObject, old: KubeObject): FieldError[];
+  /** The same for a write through another door. */
+  validateSubresourceUpdate?(subresource: string, object: KubeObject, old: KubeObject): FieldError[];
   /** Warnings for the `Warning` header. */
   warnings?(object: KubeObject, old: KubeObject | undefined): string[];
 }

@@ -97,6 +97,8 @@ export function prepareUpdate(target: Target, updated: KubeObject, current: Kube
   } else if (subresource === undefined) {
     if (definition.hasStatus) restore(updated, current, 'status');
     strategy?.prepareForUpdate?.(updated, current);
+  } else {
+    strategy?.prepareForSubresourceUpdate?.(subresource, updated, current);
   }
   if (definition.hasGeneration && subresource !== 'status' && !isSameDesire(updated, current)) {
     updated.metadata.generation = (current.metadata.generation ?? 0) + 1;

@@ -313,7 +313,7 @@ export class ResourceRegistry implements Registry {
         ? strategy?.validateStatusUpdate?.(updated, current)
         : subresource === undefined
           ? strategy?.validateUpdate?.(updated, current)
-          : [];
+          : strategy?.validateSubresourceUpdate?.(subresource, updated, current);
     return [
       ...validateObjectMetaUpdate(updated.metadata, current.metadata),
       ...this.#errorsOf(definition, updated, current),

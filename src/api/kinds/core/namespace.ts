@@ -36,6 +36,13 @@ const strategy: Strategy = {
     if (finalizers === undefined) delete spec['finalizers'];
     else spec['finalizers'] = finalizers;
   },
+  /** And through that, nothing but finalizers changes. */
+  prepareForSubresourceUpdate(subresource, namespace, old) {
+    if (subresource !== 'finalize') return;
+    const finalizers = textsAt(objectAt(namespace, 'spec'), 'finalizers');
+    namespace['spec'] = { ...objectAt(old, 'spec'), finalizers };
+    namespace['status'] = old['status'];
+  },
   validate: (namespace) =>
     textsAt(objectAt(namespace, 'spec'), 'finalizers').flatMap((name) => finalizerErrors(name, 'spec.finalizers')),
   validateStatusUpdate: (namespace) => phaseErrors(namespace),

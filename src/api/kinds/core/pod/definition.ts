@@ -12,7 +12,7 @@ import { podColumns } from './columns.ts';
 import { applyPodDefaults } from './defaults.ts';
 import { podErrors } from './validate-pod.ts';
 import { podStatusUpdateErrors, prepareStatus } from './validate-status.ts';
-import { podUpdateErrors } from './validate-update.ts';
+import { ephemeralUpdateErrors, podUpdateErrors } from './validate-update.ts';
 
 const strategy: Strategy = {
   applyDefaults: applyPodDefaults,
@@ -21,9 +21,14 @@ const strategy: Strategy = {
     if (objectsAt(objectAt(pod, 'spec'), 'schedulingGates').length > 0) markGated(pod);
   },
   prepareForStatusUpdate: prepareStatus,
+  prepareForSubresourceUpdate(subresource, pod, old) {
+    if (subresource === 'ephemeralcontainers') restoreAllButEphemeral(pod, old);
+  },
   validate: podErrors,
   validateUpdate: podUpdateErrors,
   validateStatusUpdate: podStatusUpdateErrors,
+  validateSubresourceUpdate: (subresource, pod, old) =>
+    subresource === 'ephemeralcontainers' ? ephemeralUpdateErrors(pod, old) : [],
   warnings(pod, old) {
     const { name = '' } = pod.metadata;
     const messages = old === undefined ? dnsLabelErrors(name) : [];
@@ -33,6 +38,15 @@ const strategy: Strategy = {
     return [`${advice}: [${messages.join(' ')}]`];
   },
 };
+
+/** A write through `ephemeralcontainers` says nothing about the rest of the pod. */
+function restoreAllButEphemeral(pod: KubeObject, old: KubeObject): void {
+  const containers = objectAt(pod, 'spec')?.['ephemeralContainers'];
+  const { ephemeralContainers: _old, ...spec } = objectAt(old, 'spec') ?? {};
+  pod['spec'] = containers === undefined ? spec : { ...spec, ephemeralContainers: containers };
+  pod['status'] = old['status'];
+  pod.metadata = { ...old.metadata, managedFields: pod.metadata.managedFields };
+}
 
 /** Says why nobody schedules the pod. */
 function markGated(pod: KubeObject): void {
