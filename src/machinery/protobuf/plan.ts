@@ -53,7 +53,10 @@ function buildPlan(properties: { readonly [field: string]: Schema }, required: R
   const embedded = new Map<number, { fields: Map<number, FieldPlan>; embedded: Map<number, MessagePlan> }>();
   for (const [name, schema] of Object.entries(properties)) {
     if (schema.protobuf === undefined) continue;
-    const field = { name, schema, shape: shapeOf(schema), keepsZero: schema.pointer === true || required.has(name) };
+    const shape = shapeOf(schema);
+    // A number that may be a text is a struct in Go, so that JSON shows it even when it is zero.
+    const keepsZero = schema.pointer === true || required.has(name) || shape === 'int-or-string';
+    const field = { name, schema, shape, keepsZero };
     if (schema.embedded === undefined) {
       fields.set(schema.protobuf, field);
       continue;
