@@ -15,7 +15,7 @@ import type { Schema } from '../../api/schema.ts';
 import { type ApiError, badRequest } from '../../api/status.ts';
 import { clone } from '../clone.ts';
 import { deepEqual } from '../equal.ts';
-import { UNOWNED, changesOf, fieldPaths, touchedBy } from './changes.ts';
+import { type Changes, UNOWNED, changesOf, fieldPaths, touchedBy } from './changes.ts';
 import { type Conflict, conflictError, conflictsBeyond } from './conflict.ts';
 import {
   type Owner,
@@ -27,7 +27,7 @@ import {
   sortEntries,
   withFields,
 } from './entries.ts';
-import { NOTHING, difference, intersection, isEmpty, recursiveDifference, union } from './field-set.ts';
+import { type FieldSet, NOTHING, difference, intersection, isEmpty, recursiveDifference, union } from './field-set.ts';
 import { KUBECTL_MANAGER, lastAppliedFields, refreshLastApplied } from './last-applied.ts';
 import { trackUpdate } from './managed-fields.ts';
 import { mergeTyped } from './merge.ts';
@@ -122,8 +122,8 @@ function ownersBefore(input: Application, base: JsonObject): ManagedFieldsEntry[
 interface Attempt {
   readonly object: JsonObject;
   /** What the applier owns from now on, not yet stripped of what nobody owns. */
-  readonly claimed: ReturnType<typeof appliedPaths>;
-  readonly changes: ReturnType<typeof changesOf>;
+  readonly claimed: FieldSet;
+  readonly changes: Changes | undefined;
 }
 
 function ownerOf({ manager, apiVersion, subresource }: Application): Owner {
@@ -135,7 +135,8 @@ function mergeAndPrune(input: Application, base: JsonObject, entries: readonly M
   const applied = input.applied as unknown as JsonObject;
   const claimed = recursiveDifference(appliedPaths(applied, root), fieldPaths(input.resetFields ?? []));
   const owner = ownerOf(input);
-  let [last, owned] = [NOTHING, claimed];
+  // The server's own fields are nobody's, and not to be pruned either.
+  let [last, owned] = [NOTHING, union(claimed, UNOWNED)];
   for (const entry of entries) {
     if (isSameOwner(entry, owner)) last = fieldsOf(entry);
     else owned = union(owned, fieldsOf(entry));

@@ -76,7 +76,7 @@ function claimedByList(list: readonly Json[], schema: MaybeSchema): FieldSet | u
 }
 
 function isEmptyMap(value: Json): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && isEmpty(value as unknown as FieldSet);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }
 
 /** The set with all named objects that lead to its members: who owns `spec.replicas` has a stake in `spec`. */

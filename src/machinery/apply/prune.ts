@@ -28,7 +28,7 @@ function pathsWithout(value: JsonObject, doomed: FieldSet, schema: MaybeSchema):
 }
 
 /** The object without these paths and what is below them. A container that is not among them stays, if only empty. */
-export function removePaths(value: JsonObject, doomed: FieldSet, schema: MaybeSchema): JsonObject {
+function removePaths(value: JsonObject, doomed: FieldSet, schema: MaybeSchema): JsonObject {
   return isEmpty(doomed) ? value : removeFromMap(value, doomed, schema);
 }
 

@@ -16,7 +16,7 @@ import { type PathElement, keyElement, valueElement } from './path-element.ts';
 export type MaybeSchema = Schema | undefined;
 
 /** `leaf` is everything that has one owner: scalars, and what is atomic. */
-export type Shape = 'leaf' | 'map' | 'list';
+type Shape = 'leaf' | 'map' | 'list';
 
 export function shapeOf(value: unknown, schema: MaybeSchema): Shape {
   if (typeof value !== 'object' || value === null) return 'leaf';

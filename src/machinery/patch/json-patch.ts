@@ -14,7 +14,7 @@ import { rejectPatch } from './rejection.ts';
 /** Operations that one patch may hold; kube-apiserver's limit. */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** Bytes that all `copy` operations of one patch may add, so that a small patch cannot make a huge object. */
-export const JSON_PATCH_COPY_BYTES_MAX = 3 * 1024 * 1024;
+const JSON_PATCH_COPY_BYTES_MAX = 3 * 1024 * 1024;
 
 interface Operation {
   readonly op: string;
