@@ -68,7 +68,7 @@ async function hashOf(fetch: FetchRemote, name: string): Promise<string | undefi
 }
 
 /** The resources of one group and version in an APIGroupDiscoveryList; undefined where it does not have them. */
-export function parseAggregatedResources(
+function parseAggregatedResources(
   text: string,
   group: string,
   version: string,

@@ -4,7 +4,7 @@ import type { Components } from './openapi-schemas.ts';
 
 /** What can be asked of a resource, independent of the OpenAPI version that tells it. */
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 export interface Parameter {
   readonly name: string;
