@@ -20,8 +20,9 @@ const BUILTIN_PATHS: ScalePaths = {
 };
 
 function lookUp(object: unknown, path: string | undefined): unknown {
+  if (path === undefined) return undefined;
   let value: unknown = object;
-  for (const part of (path ?? '').split('.').filter((each) => each !== '')) {
+  for (const part of path.split('.').filter((each) => each !== '')) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
     value = (value as Record<string, unknown>)[part];
   }
