@@ -36,25 +36,3 @@ export function parseGoDuration(text: string): bigint | undefined {
   if (total === LIMIT && !negative) return undefined;
   return negative ? -total : total;
 }
-
-/** A duration as Go's String method spells it, e.g. `1h0m0.5s`, `10ms`, `0s`. */
-export function formatGoDuration(nanoseconds: bigint): string {
-  if (nanoseconds === 0n) return '0s';
-  const sign = nanoseconds < 0n ? '-' : '';
-  const rest = nanoseconds < 0n ? -nanoseconds : nanoseconds;
-  if (rest < 1_000n) return `${sign}${rest}ns`;
-  if (rest < 1_000_000n) return `${sign}${decimal(rest, 3)}µs`;
-  if (rest < 1_000_000_000n) return `${sign}${decimal(rest, 6)}ms`;
-  const minutes = rest / 60_000_000_000n;
-  const seconds = `${decimal(rest % 60_000_000_000n, 9)}s`;
-  if (minutes === 0n) return sign + seconds;
-  if (minutes < 60n) return `${sign}${minutes}m${seconds}`;
-  return `${sign}${minutes / 60n}h${minutes % 60n}m${seconds}`;
-}
-
-function decimal(value: bigint, digits: number): string {
-  const text = value.toString().padStart(digits + 1, '0');
-  const fraction = text.slice(-digits).replace(/0+$/, '');
-  const whole = text.slice(0, -digits);
-  return fraction === '' ? whole : `${whole}.${fraction}`;
-}
