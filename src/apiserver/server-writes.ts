@@ -1,16 +1,9 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { ResourceDefinition } from '../api/resource.ts';
-import type { UserInfo } from './http/message.ts';
 import type { Registry, WriteContext } from './registry/contract.ts';
+import { serverContext } from './registry/server-context.ts';
 
 /** Writes that the server makes on its own account: statuses, clean-ups, what every cluster has. */
-
-const SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
-
-/** The context of the server's own writes; admission is not asked about them. */
-export function serverContext(signal: AbortSignal): WriteContext {
-  return { user: SERVER, dryRun: false, fieldManager: 'godwit', warnings: [], signal, isAdmitted: true };
-}
 
 /** Narrow, named ways to write for the server's own controllers. */
 export class ServerWrites {

@@ -1,6 +1,5 @@
 import { type ApiError, forbiddenRequest } from '../../api/status.ts';
-import type { UserInfo } from '../http/message.ts';
-import type { AdmissionAttributes, WriteContext } from '../registry/contract.ts';
+import type { AdmissionAttributes } from '../registry/contract.ts';
 
 /** Questions that every admission plug-in asks of a request. */
 
@@ -34,21 +33,4 @@ export function namespaceOf(attributes: AdmissionAttributes): string {
 export function refusal(attributes: AdmissionAttributes, detail: string): ApiError {
   const name = nameOf(attributes) || attributes.object?.metadata.generateName || 'Unknown';
   return forbiddenRequest(attributes.target.definition, name, detail);
-}
-
-const SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
-
-/**
- * The context of a write that the server makes on its own account. It outlives the request that led to it, and passes
- * no admission: bookkeeping must not wait for a webhook, least of all inside another admission.
- */
-export function serverContext(): WriteContext {
-  return {
-    user: SERVER,
-    dryRun: false,
-    fieldManager: 'kube-apiserver',
-    warnings: [],
-    signal: new AbortController().signal,
-    isAdmitted: true,
-  };
 }

@@ -4,7 +4,8 @@ import { hasDeadline } from '../../machinery/quota-scopes.ts';
 import type { Amounts } from '../../machinery/pod-resources.ts';
 import type { ResourceQuota } from '../../machinery/quota.ts';
 import type { AdmissionAttributes, AdmissionPlugin, Registry } from '../registry/contract.ts';
-import { isResource, serverContext, subresourceOf } from './attributes.ts';
+import { serverContext } from '../registry/server-context.ts';
+import { isResource, subresourceOf } from './attributes.ts';
 import { type Charge, chargeOf, fit, resourceList, sumOf } from './quota-charge.ts';
 import { usedOf } from './quota-usage.ts';
 

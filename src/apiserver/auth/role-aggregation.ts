@@ -2,7 +2,7 @@ import { ApiError } from '../../api/status.ts';
 import type { Logger } from '../../env/ports.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { Registry } from '../registry/contract.ts';
-import { serverContext } from '../server-writes.ts';
+import { serverContext } from '../registry/server-context.ts';
 import type { RbacAuthorizer } from './rbac.ts';
 import { RBAC_GROUP, type Role } from './role-index.ts';
 import { Wakeup } from './wakeup.ts';

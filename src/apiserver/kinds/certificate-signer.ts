@@ -7,7 +7,7 @@ import { Wakeup } from '../auth/wakeup.ts';
 import { type Authority, DAY_MS } from '../pki/authority.ts';
 import { type CertificateRequest, parseCertificateRequest, signRequest } from '../pki/certificate-request.ts';
 import type { Registry, WriteContext } from '../registry/contract.ts';
-import { serverContext } from '../server-writes.ts';
+import { serverContext } from '../registry/server-context.ts';
 import {
   automaticApproval,
   CERTIFICATES_GROUP,

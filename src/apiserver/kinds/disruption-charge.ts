@@ -1,7 +1,7 @@
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import { ApiError, forbiddenRequest, pathNotFound } from '../../api/status.ts';
 import { setOwn } from '../../machinery/clone.ts';
-import { serverContext } from '../admission/attributes.ts';
+import { serverContext } from '../registry/server-context.ts';
 import type { Registry } from '../registry/contract.ts';
 import { DisruptionBudgets, type PodDisruptionBudget } from './disruption-budgets.ts';
 import { KeyedQueue } from './keyed-queue.ts';
