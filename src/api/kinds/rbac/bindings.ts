@@ -70,7 +70,7 @@ function roleRefErrors(reference: Fields | undefined, kinds: readonly string[]):
   const apiGroup = textAt(reference, 'apiGroup');
   if (apiGroup !== GROUP) errors.push(notSupported('roleRef.apiGroup', apiGroup, [GROUP]));
   const kind = textAt(reference, 'kind');
-  if (!kinds.includes(kind)) errors.push(notSupported('roleRef.kind', kind, kinds));
+  if (has(reference, 'kind') && !kinds.includes(kind)) errors.push(notSupported('roleRef.kind', kind, kinds));
   const name = textAt(reference, 'name');
   if (has(reference, 'name') && name === '') errors.push(required('roleRef.name'));
   return [...errors, ...pathSegmentErrors(name).map((detail) => invalid('roleRef.name', name, detail))];
