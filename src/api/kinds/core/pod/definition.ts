@@ -45,7 +45,9 @@ function restoreAllButEphemeral(pod: KubeObject, old: KubeObject): void {
   const { ephemeralContainers: _old, ...spec } = objectAt(old, 'spec') ?? {};
   pod['spec'] = containers === undefined ? spec : { ...spec, ephemeralContainers: containers };
   pod['status'] = old['status'];
-  pod.metadata = { ...old.metadata, managedFields: pod.metadata.managedFields };
+  const { managedFields } = pod.metadata;
+  pod.metadata = { ...old.metadata };
+  if (managedFields !== undefined) pod.metadata.managedFields = managedFields;
 }
 
 /** Says why nobody schedules the pod. */
