@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../meta.ts';
 import { bucketOf, type ResourceDefinition } from '../resource.ts';
 import type { Schema } from '../schema.ts';
-import { bodySchemaOf, builtinDefinitions } from './builtins.ts';
+import { builtinDefinitions } from './builtins.ts';
 
 const NOW_MS = Date.parse('2026-01-02T03:04:05Z');
 const nameOf = (definition: ResourceDefinition): string =>
@@ -45,17 +45,6 @@ describe('the built-in kinds', () => {
         owners.set(shortName, bucket);
       }
     }
-  });
-
-  it('are found by what a request calls them', () => {
-    for (const definition of builtinDefinitions) {
-      const apiVersion = definition.group === '' ? definition.version : `${definition.group}/${definition.version}`;
-      expect(bodySchemaOf(apiVersion, definition.kind)).toBe(definition.schema);
-    }
-    expect(bodySchemaOf('apps/v1', 'DeleteOptions')).toBeDefined();
-    expect(bodySchemaOf('policy/v1', 'Eviction')).toBeDefined();
-    expect(bodySchemaOf('v1', 'Deployment')).toBeUndefined();
-    expect(bodySchemaOf('v1', 'constructor')).toBeUndefined();
   });
 });
 

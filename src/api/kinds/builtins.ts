@@ -1,6 +1,4 @@
-import { apiVersionOf } from '../meta.ts';
 import type { ResourceDefinition } from '../resource.ts';
-import type { Schema } from '../schema.ts';
 import {
   mutatingWebhookConfigurationDefinition,
   validatingWebhookConfigurationDefinition,
@@ -26,7 +24,6 @@ import { leaseDefinition } from './coordination/lease.ts';
 import { coreDefinitions } from './core/definitions.ts';
 import { endpointSliceDefinition } from './discovery/endpoint-slice.ts';
 import { eventsEventDefinition } from './events/event.ts';
-import { bindingSchema, deleteOptionsSchema, evictionSchema, scaleSchema, tokenRequestSchema } from './meta-options.ts';
 import { ingressDefinition } from './networking/ingress.ts';
 import { networkPolicyDefinition } from './networking/network-policy.ts';
 import { runtimeClassDefinition } from './node/runtime-class.ts';
@@ -71,19 +68,3 @@ export const builtinDefinitions: readonly ResourceDefinition[] = [
   ingressDefinition,
   endpointSliceDefinition,
 ];
-
-const bodies: ReadonlyMap<string, Schema> = new Map([
-  ...builtinDefinitions.map((definition): [string, Schema] => [
-    `${apiVersionOf(definition.group, definition.version)} ${definition.kind}`,
-    definition.schema,
-  ]),
-  ['policy/v1 Eviction', evictionSchema],
-  ['v1 Binding', bindingSchema],
-  ['autoscaling/v1 Scale', scaleSchema],
-  ['authentication.k8s.io/v1 TokenRequest', tokenRequestSchema],
-]);
-
-/** The schema of anything built in that a request may carry; DeleteOptions come under any apiVersion. */
-export function bodySchemaOf(apiVersion: string, kind: string): Schema | undefined {
-  return kind === 'DeleteOptions' ? deleteOptionsSchema : bodies.get(`${apiVersion} ${kind}`);
-}

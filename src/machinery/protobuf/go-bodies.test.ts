@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { bodySchemaOf } from '../../api/kinds/builtins.ts';
-import type { Json } from '../../api/meta.ts';
+import { builtinDefinitions } from '../../api/kinds/builtins.ts';
+import {
+  bindingSchema,
+  deleteOptionsSchema,
+  evictionSchema,
+  scaleSchema,
+  tokenRequestSchema,
+} from '../../api/kinds/meta-options.ts';
+import { apiVersionOf, type Json } from '../../api/meta.ts';
+import type { Schema } from '../../api/schema.ts';
 import { decodeProtobuf } from './decode.ts';
 
 /**
@@ -19,6 +27,18 @@ const bodies = readFileSync(new URL('go-bodies.ndjson', import.meta.url), 'utf8'
   .split('\n')
   .map((line) => JSON.parse(line) as GoBody);
 
+const schemas: ReadonlyMap<string, Schema> = new Map([
+  ...builtinDefinitions.map((definition): [string, Schema] => [
+    `${apiVersionOf(definition.group, definition.version)} ${definition.kind}`,
+    definition.schema,
+  ]),
+  ['policy/v1 Eviction', evictionSchema],
+  ['v1 Binding', bindingSchema],
+  ['v1 DeleteOptions', deleteOptionsSchema],
+  ['autoscaling/v1 Scale', scaleSchema],
+  ['authentication.k8s.io/v1 TokenRequest', tokenRequestSchema],
+]);
+
 /** Go writes null for what is absent in some places; nobody reads it as anything else. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
@@ -29,7 +49,9 @@ function withoutNulls(value: unknown): unknown {
 
 describe("Go's bodies", () => {
   it.each(bodies)('$name', ({ body, want }) => {
-    const decoded = decodeProtobuf(Buffer.from(body, 'base64'), bodySchemaOf);
+    const decoded = decodeProtobuf(Buffer.from(body, 'base64'), (apiVersion, kind) =>
+      schemas.get(`${apiVersion} ${kind}`),
+    );
     expect(withoutNulls(decoded)).toEqual(withoutNulls(want));
   });
 });

@@ -10,10 +10,10 @@ import { immutableErrors } from '../validation.ts';
 const SCHEDULING = 'io.k8s.api.scheduling.v1';
 
 /** Above this, a class is the system's. */
-export const USER_PRIORITY_MAX = 1_000_000_000;
+const USER_PRIORITY_MAX = 1_000_000_000;
 
 /** The classes that may be named `system-...`, with their values. */
-export const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
+const SYSTEM_PRIORITIES: ReadonlyMap<string, number> = new Map([
   ['system-node-critical', 2_000_001_000],
   ['system-cluster-critical', 2_000_000_000],
 ]);

@@ -59,7 +59,7 @@ const storageClass = objectSchema(
 );
 
 /** Whether claims that name no class get this one. */
-export function isDefaultStorageClass(storageClass: Pick<KubeObject, 'metadata'>): boolean {
+function isDefaultStorageClass(storageClass: Pick<KubeObject, 'metadata'>): boolean {
   const annotations = new Map(Object.entries(storageClass.metadata.annotations ?? {}));
   return DEFAULT_ANNOTATIONS.some((annotation) => annotations.get(annotation) === 'true');
 }
