@@ -2,16 +2,11 @@ import { unreachable } from '../../api/unreachable.ts';
 import type { ComprehensionKind } from './ast.ts';
 import { evaluationError, EvaluationError } from './budget.ts';
 import { sortBy } from './library-lists.ts';
-import type { Frame, Run } from './program.ts';
+import type { Frame, Run, Typed } from './frame.ts';
 import { BOOL, DYN, INT, isAny, listOf, mapOf, spellType, type Type } from './types.ts';
 import { ArrayList, EntryMap, ListValue, MapValue, type Value } from './values.ts';
 
 /** The macros that walk lists and maps. */
-
-interface Typed {
-  readonly type: Type;
-  readonly run: Run;
-}
 
 export interface ComprehensionParts {
   readonly range: Typed;

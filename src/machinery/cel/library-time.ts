@@ -52,23 +52,33 @@ function wallClock(moment: Timestamp, zone: string | undefined): Date {
 }
 
 function zoneFields(moment: Date, timeZone: string): (type: string) => number {
-  const numeric = 'numeric';
-  const options = {
-    year: numeric,
-    month: numeric,
-    day: numeric,
-    hour: numeric,
-    minute: numeric,
-    second: numeric,
-  } as const;
-  let format: Intl.DateTimeFormat;
+  const parts = zoneFormat(timeZone).formatToParts(moment);
+  return (type) => Number(parts.find((part) => part.type === type)?.value);
+}
+
+/** Formats by zone: making one costs far more than using it. There are about 600 names of zones. */
+const zoneFormats = new Map<string, Intl.DateTimeFormat>();
+const ZONES_CACHED_MAX = 1000;
+
+function zoneFormat(timeZone: string): Intl.DateTimeFormat {
+  const known = zoneFormats.get(timeZone);
+  if (known) return known;
   try {
-    format = new Intl.DateTimeFormat('en-US', { ...options, hourCycle: 'h23', timeZone });
+    const format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+      second: 'numeric',
+    });
+    if (zoneFormats.size < ZONES_CACHED_MAX) zoneFormats.set(timeZone, format);
+    return format;
   } catch {
     throw evaluationError(`unknown time zone ${timeZone}`);
   }
-  const parts = format.formatToParts(moment);
-  return (type) => Number(parts.find((part) => part.type === type)?.value);
 }
 
 function timestampParts(): Overload[] {

@@ -5,6 +5,7 @@ import { compileRules } from '../cel/rules.ts';
 import { compileDefaults } from './defaults.ts';
 import { compileEmbeddedCheck } from './embedded.ts';
 import { compileListCheck } from './list-type.ts';
+import { withoutNulls } from './normalize.ts';
 import { compilePrune } from './prune.ts';
 import { compileCheck } from './validate.ts';
 import { ERRORS_MAX, unique, ValidationContext } from './validation-context.ts';
@@ -35,7 +36,7 @@ export function compileSchema(schema: Schema, options: CompileOptions = {}): Com
   const cache = options.builtin === true ? builtin : custom;
   const known = cache.get(schema);
   if (known) return known;
-  const compiled = compile(schema, options.builtin === true);
+  const compiled = options.builtin === true ? compile(schema, true) : compile(withoutNulls(schema), false);
   cache.set(schema, compiled);
   return compiled;
 }

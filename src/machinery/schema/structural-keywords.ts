@@ -6,7 +6,7 @@ import { isMetaField } from './resource.ts';
 /** Rules for single keywords and their neighbours: which are supported, and where. */
 
 const TYPES = ['array', 'boolean', 'integer', 'number', 'object', 'string'];
-const LIST_TYPES = ['atomic', 'map', 'set'];
+const LIST_TYPES = ['atomic', 'set', 'map'];
 const MAP_TYPES = ['atomic', 'granular'];
 const UNSUPPORTED = ['$ref', 'additionalItems', 'definitions', 'dependencies', 'id', 'patternProperties', '$schema'];
 
@@ -15,6 +15,18 @@ interface Surroundings {
   readonly isInsideMeta: boolean;
   /** Why defaults are refused here; undefined where they are fine. */
   readonly noDefaults: string | undefined;
+}
+
+/** Whether a schema is written in keywords that can be read at all; no further check makes sense where it is not. */
+export function isReadable(schema: Schema): boolean {
+  const keywords = schema as { readonly [keyword: string]: unknown };
+  if (UNSUPPORTED.some((keyword) => keywords[keyword] !== undefined) || Array.isArray(schema.items)) return false;
+  const { items, not, additionalProperties, properties, allOf = [], anyOf = [], oneOf = [] } = schema;
+  const below = [...Object.values(properties ?? {}), ...allOf, ...anyOf, ...oneOf];
+  if (items) below.push(items);
+  if (not) below.push(not);
+  if (typeof additionalProperties === 'object') below.push(additionalProperties);
+  return below.every(isReadable);
 }
 
 /** What is wrong with keywords anywhere in the schema. */
@@ -56,7 +68,7 @@ function check(schema: Schema, path: string, around: Surroundings, errors: Field
 function checkSupported(schema: Schema, path: string, around: Surroundings, errors: FieldError[]): void {
   const keywords = schema as { readonly [keyword: string]: Json | undefined };
   for (const keyword of UNSUPPORTED) {
-    if (keywords[keyword] !== undefined && keywords[keyword] !== null) {
+    if (keywords[keyword] !== undefined) {
       errors.push(forbidden(child(path, keyword), `${keyword} is not supported`));
     }
   }
