@@ -45,7 +45,8 @@ function compile(schema: Schema, isBuiltin: boolean): CompiledSchema {
   const prune = compilePrune(schema, true, isBuiltin);
   const applyDefaults = compileDefaults(schema, isBuiltin);
   const check = compileCheck(schema, true, isBuiltin);
-  const checkLists = compileListCheck(schema);
+  // Built-in kinds say themselves which lists must not repeat: a pod may name an environment variable twice.
+  const checkLists = isBuiltin ? undefined : compileListCheck(schema);
   const checkEmbedded = compileEmbeddedCheck(schema);
   const rules = compileRules(schema);
   const listErrors = (object: Json): FieldError[] => {
