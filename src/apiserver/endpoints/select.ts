@@ -1,4 +1,5 @@
 import type { ResourceDefinition } from '../../api/resource.ts';
+import type { Schema } from '../../api/schema.ts';
 import { badRequest } from '../../api/status.ts';
 import {
   everything,
@@ -40,11 +41,20 @@ function selectableOf(definition: ResourceDefinition, stored: Stored): Selectabl
         typeof value === 'object' && value !== null && Object.hasOwn(value, part)
           ? (value as Record<string, unknown>)[part]
           : undefined;
-    fields.set(path, value === undefined || value === null ? '' : String(value));
+    fields.set(path, value === undefined || value === null ? zeroText(definition, path) : String(value));
   }
   const selectable: Selectable = { labels: object.metadata.labels ?? {}, fields };
   if (!definition.storage) stored.selectable = selectable;
   return selectable;
+}
+
+/** What an absent field of a built-in kind is to a selector: Go's zero, so that `spec.unschedulable=false` finds nodes. */
+function zeroText(definition: ResourceDefinition, path: string): string {
+  if (definition.custom) return '';
+  let schema: Schema | undefined = definition.schema;
+  for (const part of path.split('.')) schema = schema?.properties?.[part];
+  if (schema?.type === 'boolean') return 'false';
+  return schema?.type === 'integer' ? '0' : '';
 }
 
 function checkPaths(definition: ResourceDefinition, requirements: readonly FieldRequirement[]): void {
