@@ -41,7 +41,8 @@ function selectableOf(definition: ResourceDefinition, stored: Stored): Selectabl
         typeof value === 'object' && value !== null && Object.hasOwn(value, part)
           ? (value as Record<string, unknown>)[part]
           : undefined;
-    fields.set(path, value === undefined || value === null ? zeroText(definition, path) : String(value));
+    const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+    fields.set(path, isScalar ? String(value) : zeroText(definition, path));
   }
   const selectable: Selectable = { labels: object.metadata.labels ?? {}, fields };
   if (!definition.storage) stored.selectable = selectable;

@@ -141,7 +141,7 @@ function commonErrors(container: JsonObject, path: string, surroundings: Surroun
     for (const message of dnsLabelErrors(name)) errors.push(invalid(child(path, 'name'), name, message));
   }
   const image = textAt(container, 'image');
-  if (image === '') errors.push(required(child(path, 'image')));
+  if (!has(container, 'image') || container['image'] === '') errors.push(required(child(path, 'image')));
   if (surroundings.isPod && image !== image.trim()) {
     errors.push(invalid(child(path, 'image'), image, 'must not have leading or trailing whitespace'));
   }
