@@ -27,7 +27,7 @@ const DURATION_PARTS: readonly (readonly [string, bigint])[] = [
 ];
 
 /** Looking up a time zone's rules costs about this many simple operations. */
-const ZONE_COST = 200;
+const ZONE_COST = 400;
 
 /** The wall clock of a moment in a zone, as the UTC fields of a Date. */
 function wallClock(moment: Timestamp, zone: string | undefined): Date {
