@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../api/status.ts';
 import { decodeJson, decodeYaml, NESTING_DEPTH_MAX } from './decode.ts';
@@ -29,11 +29,34 @@ describe('JSON bodies', () => {
     expect(() => decodeJson(bytes(nested(NESTING_DEPTH_MAX + 1)))).toThrow('nested deeper');
     expect(decodeJson(bytes(nested(NESTING_DEPTH_MAX))).duplicates).toEqual([]);
   });
+  it('quotes nothing of a malformed body but one character', () => {
+    const refused = (): unknown => decodeJson(bytes('{"password": hunter2}'));
+    expect(refused).toThrow('invalid character "h" looking for beginning of value, at position 13');
+    expect(refused).not.toThrow('unter2');
+  });
+  it.each([
+    ['{"a":[0,1e999]}', 'the number 1e999 is out of range, at a[1]'],
+    ['{"a":-1e999}', 'the number 1e999 is out of range, at a'],
+    [`{"a":${'9'.repeat(400)}}`, `the number ${'9'.repeat(32)}... is out of range, at a`],
+    ['{"a":9007199254740993}', 'the number 9007199254740993 is out of range, at a'],
+    ['9223372036854775807', 'the number 9223372036854775807 is out of range'],
+  ])('refuses %s, which would be stored as another number', (text, message) =>
+    expect(() => decodeJson(bytes(text))).toThrow(message),
+  );
+  it.each(['9007199254740992', '-9007199254740991', '-0', '0.1', '1e-999', '1.7976931348623157e308'])(
+    'takes the number %s',
+    (text) => expect(decodeJson(bytes(text)).value).toBe(Number(text)),
+  );
+  it('refuses half a surrogate pair, in keys and values, and says where', () => {
+    expect(() => decodeJson(bytes('{"a":["\\ud83d\\ude00","\\ud83d"]}'))).toThrow('surrogate pair is no text, at a[1]');
+    expect(() => decodeJson(bytes('{"\\uDE00":1}'))).toThrow('surrogate');
+    expect(decodeJson(bytes('"\\\\ud83d"')).value).toBe('\\ud83d');
+  });
   it('gives what JSON.parse gives for any value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = JSON.stringify(value);
-        if (text.includes('__proto__')) return;
+        if (text.includes('__proto__') || /\\ud[89a-f]/.test(text)) return;
         expect(decodeJson(bytes(text))).toEqual({ value: JSON.parse(text), duplicates: [] });
       }),
     );
@@ -45,6 +68,12 @@ describe('YAML bodies', () => {
     const { value } = decodeYaml(bytes('a: 2026-01-01T00:00:00Z\nb: &x {c: yes}\nd:\n  <<: *x\n  e: 010\n'));
     expect(value).toEqual({ a: '2026-01-01T00:00:00Z', b: { c: true }, d: { c: true, e: 8 } });
   });
+  it.each(['a: .inf', 'a: [-.inf, 1]', 'a: .nan', 'a: 9007199254740993', 'a: 0xffffffffffffffff'])(
+    'refuses %s, which JSON cannot say or would change',
+    (text) => expect(() => decodeYaml(bytes(text))).toThrow('is out of range'),
+  );
+  it('reads whole numbers as numbers', () =>
+    expect(decodeYaml(bytes('a: [1, -2, 0x10, 1e3, 1_000]')).value).toEqual({ a: [1, -2, 16, 1000, 1000] }));
   it('refuses an alias bomb', () => {
     const lines = ['a: &a [x,x,x,x,x,x,x,x,x]'];
     for (let index = 1; index < 9; index++)

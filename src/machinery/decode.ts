@@ -1,10 +1,13 @@
 import { parseDocument } from 'yaml';
 import type { Json } from '../api/meta.ts';
-import { badRequest } from '../api/status.ts';
+import { ApiError, badRequest } from '../api/status.ts';
+import { describeJsonError } from './json-syntax.ts';
 
 /**
- * Bodies into JSON values. What comes out is safe to walk recursively (its depth is bounded) and to copy
- * key by key (`__proto__` is refused here, once, rather than guarded against everywhere).
+ * Bodies into JSON values. What comes out is safe to walk recursively (its depth is bounded), to copy key by key
+ * (`__proto__` is refused here, once, rather than guarded against everywhere), and says what the text said: a number
+ * that would change by being read is refused rather than stored as another one. Messages quote next to nothing of the
+ * body, because they reach logs and a body may hold secrets.
  */
 
 /** Deepest nesting accepted; real objects stay below 50, and recursion stays far from the stack's end. */
@@ -27,7 +30,10 @@ export function decodeJson(body: Uint8Array): Decoded {
   try {
     value = JSON.parse(text) as Json;
   } catch (error) {
-    throw badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
+    // Not the engine's own error, nor as the cause: its message quotes the body.
+    if (error instanceof SyntaxError)
+      throw badRequest(`couldn't get version/kind; json parse error: ${describeJsonError(text)}`);
+    throw error;
   }
   return { value, duplicates: scan(text) };
 }
@@ -42,16 +48,34 @@ export function decodeYaml(body: Uint8Array): Decoded {
       version: '1.1',
       uniqueKeys: false,
       merge: true,
+      intAsBigInt: true,
       customTags: (tags) => tags.filter((tag) => !UNWANTED_TAGS.has(tagName(tag))),
     });
     const failure = document.errors[0];
     if (failure) throw failure;
     // Through JSON text: what YAML can say and JSON cannot (dates, maps with odd keys) ends here.
-    const json = JSON.stringify(document.toJS({ maxAliasCount: YAML_ALIASES_MAX })) ?? 'null';
+    const json = JSON.stringify(document.toJS({ maxAliasCount: YAML_ALIASES_MAX }), exactNumber) ?? 'null';
     return { value: JSON.parse(json) as Json, duplicates: scan(json) };
   } catch (error) {
+    if (error instanceof ApiError) throw error;
     throw badRequest(`error converting YAML to JSON: ${(error as Error).message.split('\n', 1)[0]}`, error);
   }
+}
+
+function exactNumber(_key: string, value: unknown): unknown {
+  if (typeof value === 'number' && !Number.isFinite(value)) throw inexact(String(value));
+  if (typeof value !== 'bigint') return value;
+  const number = Number(value);
+  if (String(number) !== String(value)) throw inexact(String(value));
+  return number;
+}
+
+/** Digits of a number that a message shows. */
+const SHOWN_LENGTH_MAX = 32;
+
+function inexact(text: string, path = ''): ApiError {
+  const shown = text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}...` : text;
+  return badRequest(`the number ${shown} is out of range${path === '' ? '' : `, at ${path}`}`);
 }
 
 const UNWANTED_TAGS: ReadonlySet<string> = new Set([
@@ -100,13 +124,18 @@ interface Frame {
   index: number;
 }
 
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+/** With the `u` flag, halves that belong to a pair do not match. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 /**
- * One pass over text that JSON.parse has accepted: finds duplicate keys and refuses excessive depth and
- * `__proto__`. JSON.parse tells of none of the three.
+ * One pass over text that JSON.parse has accepted: finds duplicate keys and refuses excessive depth, `__proto__`,
+ * numbers that a double cannot hold and text that UTF-8 cannot. JSON.parse tells of none of these.
  */
 function scan(text: string): string[] {
   const duplicates: string[] = [];
   const stack: Frame[] = [];
+  const hasSurrogates = SURROGATE_ESCAPE.test(text);
   for (let index = 0; index < text.length; index++) {
     switch (text.charCodeAt(index)) {
       case 0x7b: // {
@@ -129,10 +158,13 @@ function scan(text: string): string[] {
         const end = endOfString(text, index);
         const frame = stack.at(-1);
         if (frame?.keys && isKey(text, end)) noteKey(frame, frame.keys, text, index, end, stack, duplicates);
+        if (hasSurrogates && LONE_SURROGATE.test(JSON.parse(text.slice(index, end + 1)) as string))
+          throw badRequest(`half a surrogate pair is no text, at ${pathOf(stack)}`);
         index = end;
         break;
       }
       default:
+        if (isDigit(text.charCodeAt(index))) index = skipNumber(text, index, stack);
     }
     if (stack.length > NESTING_DEPTH_MAX)
       throw badRequest(`the body is nested deeper than ${NESTING_DEPTH_MAX} levels`);
@@ -154,6 +186,34 @@ function noteKey(
   if (frame.key === '__proto__') throw badRequest(`the key "__proto__" is not accepted, at ${pathOf(stack)}`);
   if (keys.has(frame.key) && duplicates.length < DUPLICATES_REPORTED_MAX) duplicates.push(pathOf(stack));
   keys.add(frame.key);
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** The most digits that every double holds. */
+const EXACT_DIGITS = 15;
+
+/** From the first digit to the last character. Throws where the number would become another one. */
+function skipNumber(text: string, start: number, stack: readonly Frame[]): number {
+  let end = start;
+  let isInteger = true;
+  for (; ; end++) {
+    const code = text.charCodeAt(end);
+    if (isDigit(code)) continue;
+    // . + - e E
+    if (code !== 0x2e && code !== 0x2b && code !== 0x2d && code !== 0x65 && code !== 0x45) break;
+    isInteger = false;
+  }
+  if (!isInteger || end - start > EXACT_DIGITS) {
+    const digits = text.slice(start, end);
+    const number = Number(digits);
+    // A fraction is rounded by everyone; a whole number is an identity, a size or a time, and has to stay itself.
+    const isExact = isInteger ? String(number) === digits : Number.isFinite(number);
+    if (!isExact) throw inexact(digits, pathOf(stack));
+  }
+  return end - 1;
 }
 
 function endOfString(text: string, start: number): number {

@@ -1,10 +1,12 @@
 import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { Schema } from '../../api/schema.ts';
-import { badRequest, unsupportedMediaType } from '../../api/status.ts';
+import { typeInvalid } from '../../api/field-error.ts';
+import { badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
 import { decodeProtobuf } from '../../machinery/protobuf/decode.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
+import { describeMismatch, findMismatch } from '../../machinery/schema/shape.ts';
 import type { ApiRequest } from '../http/message.ts';
 
 /** Request bodies into objects: content types, and how strictly unknown and duplicate fields are taken. */
@@ -27,7 +29,13 @@ export function dryRunOf(values: readonly string[]): boolean {
   return values.length > 0;
 }
 
-function mediaTypeOf(request: ApiRequest): string {
+/** The content type without its parameters. Throws 415 for a body that is packed: its size would not be its size. */
+export function mediaTypeOf(request: ApiRequest): string {
+  const encoding = request.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity')
+    throw unsupportedMediaType(
+      `content-encoding ${JSON.stringify(encoding)} is not accepted: send the body as it is, without compression`,
+    );
   return (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
 }
 
@@ -56,6 +64,11 @@ export async function readBody(
   }
 }
 
+/** What a body calls itself, which need not be text. */
+function name(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
 /** Checks that a decoded value is an object of this kind. Throws 400 that names what it is instead. */
 export function expectKind(value: Json | undefined, apiVersion: string, kind: string): KubeObject {
   if (value === undefined) throw badRequest(`the request has no body; a ${kind} is expected`);
@@ -66,11 +79,11 @@ export function expectKind(value: Json | undefined, apiVersion: string, kind: st
   object.kind ??= kind;
   if (object.kind !== kind)
     throw badRequest(
-      `${String(object.kind)} in version ${JSON.stringify(object.apiVersion)} cannot be handled as a ${kind}: the kind does not match the path`,
+      `${name(object.kind)} in version ${JSON.stringify(name(object.apiVersion))} cannot be handled as a ${kind}: the kind does not match the path`,
     );
   if (object.apiVersion !== apiVersion)
     throw badRequest(
-      `the API version in the data (${String(object.apiVersion)}) does not match the expected API version (${apiVersion})`,
+      `the API version in the data (${name(object.apiVersion)}) does not match the expected API version (${apiVersion})`,
     );
   const metadata: unknown = object.metadata ?? {};
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
@@ -109,6 +122,26 @@ export function pruneStrictly(
   );
 }
 
+/** Throws 400 where a pruned body holds a value of another type than its kind declares, and names the field. */
+export function refuseMistyped(definition: ResourceDefinition, object: KubeObject): void {
+  const mismatch = findMismatch(definition.schema, object as unknown as Json, { builtin: !definition.custom });
+  if (!mismatch) return;
+  const { kind, version } = definition;
+  throw badRequest(
+    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${describeMismatch(mismatch)}`,
+  );
+}
+
+/** The same for what a patch has made: 422, since the body itself was well formed. */
+export function refuseMistypedPatch(definition: ResourceDefinition, objectName: string, object: KubeObject): void {
+  const mismatch = findMismatch(definition.schema, object as unknown as Json, { builtin: !definition.custom });
+  if (!mismatch) return;
+  const { path, actual } = mismatch;
+  throw invalidObject(definition.group, definition.kind, objectName, [
+    typeInvalid(path, actual, describeMismatch(mismatch)),
+  ]);
+}
+
 /** Reads the body as an object of this definition. */
 export async function readObject(
   request: ApiRequest,
@@ -122,5 +155,6 @@ export async function readObject(
   );
   const object = expectKind(decoded?.value, apiVersion, definition.kind);
   pruneStrictly(definition, object, decoded?.duplicates ?? [], level, warnings);
+  refuseMistyped(definition, object);
   return object;
 }

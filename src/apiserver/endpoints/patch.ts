@@ -8,7 +8,7 @@ import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { Target } from '../registry/contract.ts';
-import { expectKind, type FieldValidation, pruneStrictly } from './body.ts';
+import { expectKind, type FieldValidation, mediaTypeOf, pruneStrictly, refuseMistyped } from './body.ts';
 
 /** PATCH bodies: four languages that all end as a function from the live object to the wanted one. */
 
@@ -37,7 +37,7 @@ export interface PatchOptions {
 
 /** Reads the body of a PATCH. Throws 415 for unknown types, 400 for malformed ones. */
 export async function readPatch(request: ApiRequest, options: PatchOptions): Promise<Patch> {
-  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase();
+  const type = mediaTypeOf(request);
   const bytes = await request.body();
   const { definition } = options.target;
   if (type === APPLY_PATCH) return applyPatch(decodeYaml(bytes), options);
@@ -80,6 +80,7 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
     );
   const applied = asObject(decoded.value, definition);
   pruneStrictly(definition, applied, decoded.duplicates, level, warnings);
+  refuseMistyped(definition, applied);
   if (applied.metadata.name === undefined) applied.metadata.name = target.name;
   const apply = (current: KubeObject | undefined): KubeObject =>
     applyObject({

@@ -8,7 +8,7 @@ import { decodeStored, textFor } from '../registry/codec.ts';
 import type { Target, WriteContext } from '../registry/contract.ts';
 import type { ResourceRegistry, Written } from '../registry/registry.ts';
 import type { Store } from '../storage/store.ts';
-import { fieldValidationOf, pruneStrictly, readObject } from './body.ts';
+import { fieldValidationOf, pruneStrictly, readObject, refuseMistypedPatch } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
 import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
@@ -133,6 +133,7 @@ export class ResourceEndpoints {
         patch.isApply ? 'Ignore' : level,
         context.warnings,
       );
+      if (!patch.isApply) refuseMistypedPatch(target.definition, target.name, patched);
       return patched;
     };
     try {

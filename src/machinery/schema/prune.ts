@@ -1,11 +1,12 @@
 import type { Json, JsonObject } from '../../api/meta.ts';
 import type { Schema } from '../../api/schema.ts';
+import { setOwn } from '../clone.ts';
 import { type Path, spell } from './path.ts';
 import { describeResource } from './resource.ts';
 
 /**
  * Pruning: what the schema does not know is removed in place. Built-in kinds (and the metadata of all kinds) are read
- * as Go reads them: null is absence, and a null inside a list or map of scalars is the scalar's zero.
+ * as Go reads them: null is absence, and a null inside a list or map is the zero of what belongs there.
  */
 
 interface Walk {
@@ -15,6 +16,9 @@ interface Walk {
 
 type Prune = (value: Json, walk: Walk) => void;
 
+/** Makes what Go has in the place of a null: a new one each time, since objects are changed in place. */
+type Zero = () => Json;
+
 interface ObjectPlan {
   readonly fields: ReadonlyMap<string, Prune>;
   /** For keys that are no fields; undefined: they are unknown. */
@@ -22,7 +26,7 @@ interface ObjectPlan {
   readonly keepsUnknown: boolean;
   readonly dropsNulls: boolean;
   /** What a null entry of a map becomes where nulls are dropped; undefined: it goes. */
-  readonly nullEntry: Json | undefined;
+  readonly nullEntry: Zero | undefined;
 }
 
 const keepAll: Prune = () => {};
@@ -113,14 +117,14 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
 
 function dropNull(value: JsonObject, key: string, plan: ObjectPlan): void {
   if (plan.fields.has(key) || plan.nullEntry === undefined) delete value[key];
-  else value[key] = plan.nullEntry;
+  else setOwn(value, key, plan.nullEntry());
 }
 
-function pruneItems(items: Json[], prune: Prune, nullItem: Json | undefined, walk: Walk): void {
+function pruneItems(items: Json[], prune: Prune, nullItem: Zero | undefined, walk: Walk): void {
   for (let index = 0; index < items.length; index++) {
     const item = items[index] as Json;
     if (item === null) {
-      if (nullItem !== undefined) items[index] = nullItem;
+      if (nullItem !== undefined) items[index] = nullItem();
     } else if (typeof item === 'object') {
       walk.path.push(index);
       prune(item, walk);
@@ -144,9 +148,23 @@ function pruneUntyped(value: Json, walk: Walk): void {
   }
 }
 
-function zeroOf(schema: Schema): Json | undefined {
-  if (schema.nullable === true) return undefined;
-  if (schema.type === 'string') return '';
-  if (schema.type === 'boolean') return false;
-  return schema.type === 'integer' || schema.type === 'number' ? 0 : undefined;
+function zeroOf(schema: Schema): Zero | undefined {
+  if (schema.nullable === true || schema.format === 'raw') return undefined;
+  if (schema['x-kubernetes-int-or-string'] === true) return () => (schema.format === 'quantity' ? '0' : 0);
+  switch (schema.type) {
+    case 'object':
+      return () => ({});
+    case 'string':
+      return () => '';
+    case 'boolean':
+      return () => false;
+    case 'integer':
+    case 'number':
+      return () => 0;
+    case 'array':
+    case undefined:
+      return undefined;
+    default:
+      return schema.type satisfies never;
+  }
 }
