@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../meta.ts';
 import { dnsLabelErrors } from '../../../names.ts';
-import type { Strategy, SubresourceDefinition, Verb } from '../../../resource.ts';
+import type { Strategy, SubresourceDefinition } from '../../../resource.ts';
 import { objectSchema } from '../../meta.ts';
 import { bindingSchema, evictionSchema } from '../../meta-options.ts';
 import { objectAt, objectsAt } from '../fields.ts';
@@ -67,18 +67,10 @@ function markGated(pod: KubeObject): void {
   };
 }
 
-const PROXY: readonly Verb[] = ['create', 'delete', 'get', 'patch', 'update'];
-const CONNECT: readonly Verb[] = ['create', 'get'];
-
 const subresources: readonly SubresourceDefinition[] = [
-  { name: 'attach', kind: 'PodAttachOptions', verbs: CONNECT },
   { name: 'binding', kind: 'Binding', verbs: ['create'], schema: bindingSchema },
   { name: 'ephemeralcontainers', verbs: ['get', 'patch', 'update'] },
   { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'], schema: evictionSchema },
-  { name: 'exec', kind: 'PodExecOptions', verbs: CONNECT },
-  { name: 'log', verbs: ['get'] },
-  { name: 'portforward', kind: 'PodPortForwardOptions', verbs: CONNECT },
-  { name: 'proxy', kind: 'PodProxyOptions', verbs: PROXY },
 ];
 
 /** core/v1 Pod. */

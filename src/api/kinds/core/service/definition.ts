@@ -62,7 +62,6 @@ export const serviceDefinition = coreKind({
     spec: [2, serviceSpec, 'What the service is to be.'],
     status: [3, serviceStatus, 'The observed state.'],
   }),
-  subresources: [{ name: 'proxy', kind: 'ServiceProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] }],
   selectableFields: ['spec.clusterIP', 'spec.type'],
   columns,
   strategy: {
