@@ -25,7 +25,11 @@ const LAYERS: { readonly [room: string]: readonly string[] } = {
   api: [],
   machinery: ['api'],
   apiserver: ['machinery', 'api'],
-  cli: ['env', 'apiserver', 'machinery', 'api'],
+  kube: ['machinery', 'api'],
+  cluster: ['kube', 'migration', 'machinery', 'api'],
+  migration: ['machinery', 'api'],
+  simulation: ['cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],
+  cli: ['simulation', 'cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],
 };
 
 function roomOf(file: string): string {

@@ -1,0 +1,242 @@
+import type { JsonObject, KubeList, KubeObject } from '../api/meta.ts';
+import { apiVersionOf } from '../api/meta.ts';
+import { ApiError, type Status } from '../api/status.ts';
+import { pathOf, type Resource } from './resource.ts';
+import { type Transport, TransportError, type TransportResponse } from './transport.ts';
+import { readLines } from './lines.ts';
+
+/**
+ * A Kubernetes client without opinions: objects go out and come in as they are, so that fields nobody here knows
+ * survive a read-modify-write. Every method rejects with ApiError when the server refuses, and with TransportError when
+ * nobody knows.
+ */
+
+export interface ListOptions {
+  /** Empty for all namespaces. */
+  readonly namespace?: string;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  readonly limit?: number;
+  readonly continue?: string;
+  readonly resourceVersion?: string;
+  readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
+}
+
+export interface WatchOptions extends Omit<ListOptions, 'limit' | 'continue'> {
+  readonly allowWatchBookmarks?: boolean;
+  readonly sendInitialEvents?: boolean;
+  readonly timeoutSeconds?: number;
+}
+
+export type WatchEvent<T extends KubeObject = KubeObject> =
+  | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK'; readonly object: T }
+  | { readonly type: 'ERROR'; readonly object: Status };
+
+export interface WriteOptions {
+  readonly dryRun?: boolean;
+  /** A write through a subresource: `status`, `scale`, `finalize`... */
+  readonly subresource?: string;
+}
+
+export interface DeleteOptions {
+  readonly gracePeriodSeconds?: number;
+  readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
+  readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
+  readonly dryRun?: boolean;
+}
+
+/** A patch in one of the four languages that servers speak. */
+export type Patch =
+  | { readonly type: 'merge'; readonly body: JsonObject }
+  | { readonly type: 'strategic'; readonly body: JsonObject }
+  | { readonly type: 'json'; readonly body: readonly JsonObject[] }
+  | { readonly type: 'apply'; readonly body: JsonObject; readonly force?: boolean };
+
+const PATCH_TYPES: { readonly [type in Patch['type']]: string } = {
+  merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
+  json: 'application/json-patch+json',
+  apply: 'application/apply-patch+yaml',
+};
+
+type Query = { readonly [name: string]: string | number | boolean | undefined };
+
+export class Client {
+  readonly #transport: Transport;
+  readonly #fieldManager: string;
+
+  /** `fieldManager` is the name that this client's writes are recorded under. */
+  constructor(transport: Transport, fieldManager: string) {
+    this.#transport = transport;
+    this.#fieldManager = fieldManager;
+  }
+
+  async get<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return this.#json('GET', pathOf(resource, namespace, name), {}, signal);
+  }
+
+  async list<T extends KubeObject>(
+    resource: Resource<T>,
+    options: ListOptions,
+    signal: AbortSignal,
+  ): Promise<KubeList<T>> {
+    const { namespace = '', ...query } = options;
+    return this.#json('GET', pathOf(resource, namespace), query, signal);
+  }
+
+  /** Resolves once the server has accepted the watch. The iteration ends when the server ends it. */
+  async watch<T extends KubeObject>(
+    resource: Resource<T>,
+    options: WatchOptions,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<WatchEvent<T>>> {
+    const { namespace = '', ...query } = options;
+    const response = await this.#send('GET', pathOf(resource, namespace), { ...query, watch: true }, signal);
+    return events(response);
+  }
+
+  async create<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const path = pathOf(resource, object.metadata.namespace ?? '');
+    return this.#json('POST', path, this.#writeQuery(options), signal, complete(resource, object));
+  }
+
+  /** Replaces; the object's resourceVersion, if it has one, must be the newest. */
+  async update<T extends KubeObject>(
+    resource: Resource<T>,
+    object: T,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const { namespace = '', name = '' } = object.metadata;
+    const path = pathOf(resource, namespace, name, options.subresource);
+    return this.#json('PUT', path, this.#writeQuery(options), signal, complete(resource, object));
+  }
+
+  async patch<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    patch: Patch,
+    signal: AbortSignal,
+    options: WriteOptions = {},
+  ): Promise<T> {
+    const path = pathOf(resource, namespace, name, options.subresource);
+    const query = { ...this.#writeQuery(options), ...(patch.type === 'apply' ? { force: patch.force ?? false } : {}) };
+    return this.#json('PATCH', path, query, signal, patch.body, PATCH_TYPES[patch.type]);
+  }
+
+  /** Answers the object as it is now where it is not gone at once, else the Status of its deletion. */
+  async delete(
+    resource: Resource,
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+    options: DeleteOptions = {},
+  ): Promise<KubeObject | Status> {
+    const { dryRun, ...rest } = options;
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...rest, ...(dryRun ? { dryRun: ['All'] } : {}) };
+    return this.#json('DELETE', pathOf(resource, namespace, name), {}, signal, body);
+  }
+
+  /** POSTs to a subresource: an eviction, a binding, a token request. */
+  async post<T = KubeObject | Status>(
+    resource: Resource,
+    namespace: string,
+    name: string,
+    subresource: string,
+    body: KubeObject,
+    signal: AbortSignal,
+  ): Promise<T> {
+    return this.#json('POST', pathOf(resource, namespace, name, subresource), {}, signal, body);
+  }
+
+  #writeQuery(options: WriteOptions): Query {
+    return { fieldManager: this.#fieldManager, ...(options.dryRun ? { dryRun: 'All' } : {}) };
+  }
+
+  async #json<T>(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    query: Query,
+    signal: AbortSignal,
+    body?: unknown,
+    type = 'application/json',
+  ): Promise<T> {
+    const response = await this.#send(method, path, query, signal, body, type);
+    return JSON.parse(await textOf(response)) as T;
+  }
+
+  async #send(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
+    path: string,
+    query: Query,
+    signal: AbortSignal,
+    body?: unknown,
+    type = 'application/json',
+  ): Promise<TransportResponse> {
+    const headers: Record<string, string> = {
+      accept: 'application/json',
+      'user-agent': `${this.#fieldManager}/godwit`,
+    };
+    if (body !== undefined) headers['content-type'] = type;
+    const response = await this.#transport.send({
+      method,
+      path: withQuery(path, query),
+      headers,
+      signal,
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    if (response.status >= 200 && response.status < 300) return response;
+    throw errorOf(response.status, await textOf(response));
+  }
+}
+
+function complete(resource: Resource, object: KubeObject): KubeObject {
+  return { ...object, apiVersion: apiVersionOf(resource.group, resource.version), kind: resource.kind };
+}
+
+function withQuery(path: string, query: Query): string {
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined && value !== '' && value !== false);
+  if (entries.length === 0) return path;
+  return `${path}?${entries.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join('&')}`;
+}
+
+/** Answers of a client; larger ones are no answers of an API server. */
+const ANSWER_LENGTH_MAX = 512 * 1024 * 1024;
+
+async function textOf(response: TransportResponse): Promise<string> {
+  const parts: string[] = [];
+  let length = 0;
+  for await (const part of response.body) {
+    parts.push(part);
+    length += part.length;
+    if (length > ANSWER_LENGTH_MAX) throw new TransportError('the answer is too large');
+  }
+  return parts.join('');
+}
+
+function errorOf(status: number, text: string): ApiError {
+  try {
+    const parsed = JSON.parse(text) as Status;
+    if (parsed.kind === 'Status') return ApiError.fromStatus({ ...parsed, code: parsed.code ?? status });
+  } catch {
+    // Not every proxy on the way speaks Status.
+  }
+  return new ApiError(status, 'Unknown', `the server answered ${status}: ${text.slice(0, 200)}`);
+}
+
+async function* events<T extends KubeObject>(response: TransportResponse): AsyncGenerator<WatchEvent<T>> {
+  for await (const line of readLines(response.body)) {
+    if (line !== '') yield JSON.parse(line) as WatchEvent<T>;
+  }
+}
