@@ -4,7 +4,7 @@ import type { FieldError } from './field-error.ts';
 export interface Status {
   kind: 'Status';
   apiVersion: 'v1';
-  metadata: Record<string, never>;
+  metadata: { continue?: string };
   status: 'Success' | 'Failure';
   message?: string;
   reason?: StatusReason;
@@ -65,13 +65,23 @@ export class ApiError extends Error {
   readonly code: number;
   readonly reason: StatusReason;
   readonly details: StatusDetails | undefined;
+  /** Where to go on with a list, for an error that is about one. */
+  readonly continueToken: string | undefined;
 
-  constructor(code: number, reason: StatusReason, message: string, details?: StatusDetails, cause?: unknown) {
+  constructor(
+    code: number,
+    reason: StatusReason,
+    message: string,
+    details?: StatusDetails,
+    cause?: unknown,
+    continueToken?: string,
+  ) {
     super(message, { cause });
     this.name = 'ApiError';
     this.code = code;
     this.reason = reason;
     this.details = details;
+    this.continueToken = continueToken;
   }
 
   /** Anything thrown, as an ApiError; what is not one becomes a 500 that keeps the cause but does not show it. */
@@ -89,7 +99,7 @@ export class ApiError extends Error {
     const status: Status = {
       kind: 'Status',
       apiVersion: 'v1',
-      metadata: {},
+      metadata: this.continueToken === undefined ? {} : { continue: this.continueToken },
       status: 'Failure',
       message: this.message,
       code: this.code,
@@ -182,8 +192,9 @@ export function methodNotAllowed(resource: ResourceRef, verb: string): ApiError 
   );
 }
 
-export function expired(message: string): ApiError {
-  return new ApiError(410, 'Expired', message);
+/** What was asked about is no longer known; with a token, a list may go on all the same. */
+export function expired(message: string, continueToken?: string): ApiError {
+  return new ApiError(410, 'Expired', message, undefined, undefined, continueToken);
 }
 
 export function tooManyRequests(message: string, retryAfterSeconds: number, causes: StatusCause[] = []): ApiError {

@@ -123,10 +123,13 @@ export function pruneStrictly(
 }
 
 /** Throws 400 where a pruned body holds a value of another type than its kind declares, and names the field. */
-export function refuseMistyped(definition: ResourceDefinition, object: KubeObject): void {
-  const mismatch = findMismatch(definition.schema, object as unknown as Json, { builtin: !definition.custom });
+export function refuseMistyped(
+  definition: Pick<ResourceDefinition, 'schema' | 'kind' | 'version' | 'custom'>,
+  object: object,
+): void {
+  const { schema, kind, version, custom } = definition;
+  const mismatch = findMismatch(schema, object as Json, { builtin: !custom });
   if (!mismatch) return;
-  const { kind, version } = definition;
   throw badRequest(
     `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${describeMismatch(mismatch)}`,
   );

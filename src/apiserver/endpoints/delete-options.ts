@@ -1,9 +1,11 @@
 import type { JsonObject } from '../../api/meta.ts';
 import { badRequest } from '../../api/status.ts';
 import { deleteOptionsSchema } from '../../api/kinds/meta-options.ts';
+import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiRequest } from '../http/message.ts';
+import { isTrue } from '../http/request-info.ts';
 import type { DeleteOptions } from '../registry/contract.ts';
-import { dryRunOf, readBody } from './body.ts';
+import { dryRunOf, readBody, refuseMistyped } from './body.ts';
 
 /** DeleteOptions from the body, else from the query, as kube-apiserver reads them. */
 
@@ -26,22 +28,31 @@ export async function readDeleteOptions(request: ApiRequest): Promise<ReadDelete
   const kind = value['kind'] ?? 'DeleteOptions';
   if (kind !== 'DeleteOptions')
     throw badRequest(`the body of a DELETE must be DeleteOptions, not ${JSON.stringify(kind)}`);
+  // Nothing may be read leniently here: an option that is overlooked deletes what was to be spared.
+  compileSchema(deleteOptionsSchema, { builtin: true }).prune(value);
+  refuseMistyped({ schema: deleteOptionsSchema, kind, version: 'v1' }, value);
   return parseDeleteOptions(value);
 }
 
 function fromQuery(query: URLSearchParams): JsonObject {
   const value: JsonObject = {};
   const grace = query.get('gracePeriodSeconds');
-  if (grace !== null && grace !== '') value['gracePeriodSeconds'] = Number(grace);
+  if (grace !== null && grace !== '') value['gracePeriodSeconds'] = wholeNumber('gracePeriodSeconds', grace);
   const policy = query.get('propagationPolicy');
   if (policy !== null && policy !== '') value['propagationPolicy'] = policy;
   const orphan = query.get('orphanDependents');
-  if (orphan !== null && orphan !== '') value['orphanDependents'] = orphan === 'true';
+  if (orphan !== null && orphan !== '') value['orphanDependents'] = isTrue(orphan);
   return value;
 }
 
-/** Checks and types options that came as JSON; also used for the options inside an Eviction. */
-export function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
+function wholeNumber(parameter: string, text: string): number {
+  if (!/^-?\d{1,15}$/.test(text))
+    throw badRequest(`invalid ${parameter} ${JSON.stringify(text)}: it must be a whole number`);
+  return Number(text);
+}
+
+/** Checks what types cannot say. */
+function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
   const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = value;
   if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isSafeInteger(gracePeriodSeconds)) {
     throw badRequest(
@@ -62,7 +73,7 @@ export function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
         }
       : {}),
   };
-  return { options, dryRun: dryRunOf(Array.isArray(dryRun) ? dryRun.map(String) : []) };
+  return { options, dryRun: dryRunOf((dryRun ?? []) as string[]) };
 }
 
 function policyOf(policy: unknown, orphanDependents: unknown): DeleteOptions['propagationPolicy'] {

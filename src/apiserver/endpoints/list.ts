@@ -7,6 +7,7 @@ import { LIST_CHUNK_BYTES, LIST_ITEMS_MAX } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import { ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
+import { encodeContinue, listOptionsOf, refuseFuture } from './list-options.ts';
 import type { Representation } from './negotiate.ts';
 import { type Filter, filterOf } from './select.ts';
 
@@ -21,69 +22,14 @@ export interface ListRequest {
   readonly nowMs: number;
 }
 
+/** What a client is told whose next page is no longer known. */
+const CONTINUE_EXPIRED =
+  'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token in this response to get the rest as it is now, which may not fit what was listed before.';
+
 /** A page of stored objects and what its metadata says. */
 export interface Page {
   readonly items: readonly Stored[];
   readonly metadata: ListMeta;
-}
-
-interface Continuation {
-  readonly revision: number;
-  readonly after: string;
-}
-
-function encodeContinue(continuation: Continuation): string {
-  return Buffer.from(
-    JSON.stringify({ v: 'godwit.dev/v1', rv: continuation.revision, start: continuation.after }),
-  ).toString('base64url');
-}
-
-function decodeContinue(token: string): Continuation {
-  try {
-    const { v, rv, start } = JSON.parse(Buffer.from(token, 'base64url').toString('utf8')) as Record<string, unknown>;
-    if (v === 'godwit.dev/v1' && Number.isSafeInteger(rv) && typeof start === 'string')
-      return { revision: rv as number, after: start };
-  } catch (error) {
-    throw badRequest('continue key is not valid: it was not given out by this server', error);
-  }
-  throw badRequest('continue key is not valid: it was not given out by this server');
-}
-
-/** A resourceVersion parameter as a revision; undefined when unset or "0", both of which mean "as new as you have". */
-export function revisionOf(text: string | null): number | undefined {
-  if (text === null || text === '' || text === '0') return undefined;
-  if (!/^\d{1,15}$/.test(text))
-    throw badRequest(`invalid resource version ${JSON.stringify(text)}: it must be a number that this server gave out`);
-  return Number(text);
-}
-
-/** Refuses a revision from the future: it belongs to another server, or to one that lost its data. */
-export function refuseFuture(store: Store, revision: number | undefined): void {
-  if (revision === undefined || revision <= store.revision) return;
-  throw new ApiError(504, 'Timeout', `Too large resource version: ${revision}, current: ${store.revision}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
-    retryAfterSeconds: 1,
-  });
-}
-
-function limitOf(query: URLSearchParams): number | undefined {
-  const text = query.get('limit');
-  if (text === null || text === '' || text === '0') return undefined;
-  if (!/^\d{1,9}$/.test(text)) throw badRequest(`invalid limit ${JSON.stringify(text)}: it must be a positive number`);
-  return Number(text);
-}
-
-function exactRevision(store: Store, query: URLSearchParams): number | undefined {
-  const revision = revisionOf(query.get('resourceVersion'));
-  const match = query.get('resourceVersionMatch') ?? '';
-  if (!['', 'Exact', 'NotOlderThan'].includes(match))
-    throw badRequest(
-      `invalid resourceVersionMatch ${JSON.stringify(match)}: supported values: "Exact", "NotOlderThan"`,
-    );
-  if (match !== '' && query.get('resourceVersion') === null)
-    throw badRequest('resourceVersionMatch is forbidden unless resourceVersion is provided');
-  refuseFuture(store, revision);
-  return match === 'Exact' ? revision : undefined;
 }
 
 /** Reads one page. Throws 410 when its revision has been compacted. */
@@ -94,19 +40,17 @@ export function readPage(
   query: URLSearchParams,
 ): Page {
   const filter = filterOf(definition, query);
-  const limit = limitOf(query);
-  const token = query.get('continue') ?? '';
-  const continuation = token === '' ? undefined : decodeContinue(token);
-  const at = continuation?.revision ?? exactRevision(store, query);
+  const { revision, match, limit, continuation } = listOptionsOf(query);
+  refuseFuture(store, revision ?? continuation?.revision);
+  // Old clients that page from a revision mean exactly that one.
+  const isExact = match === 'Exact' || (match === '' && limit !== undefined);
+  const at = continuation ? continuation.revision : isExact ? revision : undefined;
   try {
     return collect(store, definition, namespace, filter, { limit, at, after: continuation?.after });
   } catch (error) {
     if (!(error instanceof ExpiredRevision)) throw error;
-    if (continuation)
-      throw expired(
-        'The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.',
-      );
-    throw expired(`The resourceVersion for the provided list is too old.`);
+    if (continuation) throw expired(CONTINUE_EXPIRED, encodeContinue({ ...continuation, revision: undefined }));
+    throw expired('The resourceVersion for the provided list is too old.');
   }
 }
 

@@ -21,4 +21,13 @@ describe('content negotiation', () => {
   it('keeps warnings inside one header line', () => {
     expect(warningHeaders(['a "b"\nc', 'a "b"\nc'])).toEqual({ warning: ['299 - "a \\"b\\" c"'] });
   });
+  it('cuts warnings that are too many or too long, but never a character', () => {
+    const { warning = [] } = warningHeaders([
+      'x'.repeat(5000),
+      `${'y'.repeat(255)}\u{1f600}`,
+      ...Array.from({ length: 99 }, (_, n) => `${n}`.padEnd(300)),
+    ]);
+    expect(warning.slice(0, 2)).toEqual([`299 - "${'x'.repeat(256)}..."`, `299 - "${'y'.repeat(255)}..."`]);
+    expect(warning.join('').length).toBeLessThan(5000);
+  });
 });

@@ -63,16 +63,37 @@ export function negotiate(accept: string | undefined): Representation {
   );
 }
 
-/** Warnings in the form of RFC 7234; control characters cannot travel in a header. */
+/** All warnings of an answer together, as kube-apiserver has it: clients refuse answers with more headers than bodies. */
+const WARNINGS_LENGTH_MAX = 4 * 1024;
+/** Where they are more, each is cut to this. */
+const WARNING_LENGTH_MAX = 256;
+// oxlint-disable-next-line no-control-regex -- exactly those are to go
+const CONTROL_CHARACTERS = /[\u0000-\u001f\u007f]/g;
+
+/** Warnings in the form of RFC 7234, each once; control characters cannot travel in a header. */
 export function warningHeaders(warnings: readonly string[]): { warning?: string[] } {
   if (warnings.length === 0) return {};
-  // oxlint-disable-next-line no-control-regex -- exactly those are to go
-  const quote = (text: string): string =>
-    text
-      .replaceAll(/[\u0000-\u001f\u007f]/g, ' ')
-      .replaceAll('\\', '\\\\')
-      .replaceAll('"', '\\"');
-  return { warning: [...new Set(warnings)].map((text) => `299 - "${quote(text)}"`) };
+  const all = [...new Set(warnings)];
+  const isLong = all.reduce((sum, text) => sum + text.length, 0) > WARNINGS_LENGTH_MAX;
+  const warning: string[] = [];
+  let length = 0;
+  for (const text of all) {
+    const shown = isLong ? cut(text) : text;
+    length += shown.length;
+    if (length > WARNINGS_LENGTH_MAX) break;
+    warning.push(`299 - "${quote(shown)}"`);
+  }
+  return { warning };
+}
+
+function cut(text: string): string {
+  if (text.length <= WARNING_LENGTH_MAX) return text;
+  // Half a surrogate pair at the cut would not be text any more.
+  return `${text.slice(0, WARNING_LENGTH_MAX).replace(/\p{Surrogate}$/u, '')}...`;
+}
+
+function quote(text: string): string {
+  return text.replaceAll(CONTROL_CHARACTERS, ' ').replaceAll('\\', '\\\\').replaceAll('"', '\\"');
 }
 
 /** A complete answer in the form that was asked for. `text` is its JSON. */

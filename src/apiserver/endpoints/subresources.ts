@@ -6,7 +6,7 @@ import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiResponse } from '../http/message.ts';
 import type { WriteContext } from '../registry/contract.ts';
 import type { ResourceRegistry } from '../registry/registry.ts';
-import { expectKind, fieldValidationOf, readBody } from './body.ts';
+import { expectKind, fieldValidationOf, readBody, refuseMistyped } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
@@ -58,14 +58,15 @@ async function readAction(
   const wantedKind = kind ?? definition.kind;
   const decoded = await readBody(call.request, (_apiVersion, each) => (each === wantedKind ? schema : undefined));
   const value = decoded?.value ?? {};
-  const given = (value as { apiVersion?: string }).apiVersion;
+  const given = (value as { apiVersion?: unknown }).apiVersion;
   // Older clients send older versions of the same small body (policy/v1beta1 evictions); only the group counts.
-  const isSameGroup = given !== undefined && given.split('/').slice(0, -1).join('/') === group;
+  const isSameGroup = typeof given === 'string' && given.split('/').slice(0, -1).join('/') === group;
   const body = expectKind(value, isSameGroup ? given : apiVersionOf(group, version), wantedKind);
   // A status is the answer's; typed clients send an empty one along.
   delete (body as { status?: unknown }).status;
   const compiled = compileSchema(schema, { builtin: true });
   compiled.prune(body as unknown as Json);
+  refuseMistyped({ schema, kind: wantedKind, version }, body);
   compiled.applyDefaults(body as unknown as Json);
   const errors = compiled.validate(body as unknown as Json);
   if (errors.length > 0) throw invalidObject(group, wantedKind, name, errors);
@@ -104,6 +105,7 @@ export async function serveScale(
     case 'update': {
       const decoded = await readBody(request, () => scaleDefinition.schema);
       const scale = expectKind(decoded?.value, 'autoscaling/v1', 'Scale');
+      refuseMistyped(scaleDefinition, scale);
       return rescale(() => scale);
     }
     case 'patch': {

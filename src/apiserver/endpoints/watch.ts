@@ -1,15 +1,15 @@
 import { apiVersionOf, type KubeObject } from '../../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import { badRequest, expired } from '../../api/status.ts';
-import type { Env } from '../../env/ports.ts';
+import { type ApiError, expired } from '../../api/status.ts';
+import type { Clock, Env, Timer } from '../../env/ports.ts';
 import { toTable } from '../../machinery/table.ts';
 import { WATCH_BUFFER_BYTES_MAX } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
-import { isTrue } from '../http/request-info.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import { type Change, ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
-import { watchBucket } from '../storage/watch.ts';
-import { includeObjectOf, partialMetadata, readPage, refuseFuture, revisionOf } from './list.ts';
+import { type BucketWatch, watchBucket } from '../storage/watch.ts';
+import { includeObjectOf, partialMetadata, readPage } from './list.ts';
+import { refuseFuture, type WatchOptions, watchOptionsOf } from './list-options.ts';
 import type { Representation } from './negotiate.ts';
 import { type Filter, filterOf } from './select.ts';
 
@@ -30,6 +30,7 @@ type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
 /** How long a watch lives unless told otherwise: between one and two times this, so that clients do not return all at once. */
 const TIMEOUT_DEFAULT_MS = 30 * 60_000;
 const BOOKMARK_INTERVAL_MS = 60_000;
+const BOOKMARK_BEFORE_END_MS = 2_000;
 
 /** What a change means to a watcher that sees only what its selector matches. */
 function eventOf(change: Change, matches: Filter['matches']): EventType | undefined {
@@ -76,8 +77,16 @@ class EventEncoder {
 
   change(type: EventType, change: Change): string {
     const { definition, representation } = this.#request;
+    if (type === 'DELETED' && change.type === 'put') return this.#departure(change);
     if (representation.as === 'Object') return sharedLine(definition, type, change);
     return this.#line(type, decodeStored(definition, change.stored));
+  }
+
+  /** An object that goes on but has left the selector: shown as it was last seen, at the revision of its leaving. */
+  #departure(change: Change): string {
+    const object = decodeStored(this.#request.definition, change.previous() ?? change.stored);
+    object.metadata.resourceVersion = String(change.revision);
+    return this.#line('DELETED', object);
   }
 
   bookmark(revision: number, annotations?: Record<string, string>): string {
@@ -110,52 +119,49 @@ class EventEncoder {
   }
 }
 
-function timeoutOf(request: WatchRequest): number {
-  const text = request.query.get('timeoutSeconds');
-  if (text === null || text === '' || text === '0') return TIMEOUT_DEFAULT_MS * (1 + request.env.random.number());
-  if (!/^\d{1,9}$/.test(text))
-    throw badRequest(`invalid timeoutSeconds ${JSON.stringify(text)}: it must be a number of seconds`);
-  return Number(text) * 1000;
+/** An error as the last event of a watch; clients of Kubernetes look for it there, once a watch has begun. */
+function errorLine(error: ApiError): string {
+  return `${JSON.stringify({ type: 'ERROR', object: error.toStatus() })}\n`;
 }
 
-/** Answers a watch. Throws 410 at once when its revision has been compacted, so that the client lists anew. */
+function tooOld(store: Store, since: number): ApiError {
+  return expired(`too old resource version: ${since} (${store.oldestRevision})`);
+}
+
+/** Answers a watch. One whose revision has been compacted begins and ends with the 410 that makes its client list anew. */
 export function answerWatch(request: WatchRequest): ApiResponse {
-  const { store, definition, namespace, query } = request;
+  const { store, definition, namespace, query, representation } = request;
   const filter = filterOf(definition, query);
-  const since = revisionOf(query.get('resourceVersion'));
-  const sendInitial = isTrue(query.get('sendInitialEvents'));
-  if (query.get('sendInitialEvents') !== null && query.get('resourceVersionMatch') !== 'NotOlderThan')
-    throw badRequest('sendInitialEvents requires resourceVersionMatch=NotOlderThan');
-  refuseFuture(store, since);
-  const timeoutMs = timeoutOf(request);
+  const options = watchOptionsOf(query);
+  refuseFuture(store, options.since);
   const encoder = new EventEncoder(request);
   const initial: string[] = [];
-  let start = since ?? store.revision;
-  if (sendInitial || since === undefined) {
+  let since = options.since ?? store.revision;
+  if (options.sendInitialEvents) {
     const page = readPage(store, definition, namespace, selectorsOnly(query));
-    start = Number(page.metadata.resourceVersion);
+    since = Number(page.metadata.resourceVersion);
     for (const stored of page.items) initial.push(encoder.initial(stored));
-    if (sendInitial && isTrue(query.get('allowWatchBookmarks')))
-      initial.push(encoder.bookmark(start, { 'k8s.io/initial-events-end': 'true' }));
+    if (options.allowBookmarks) initial.push(encoder.bookmark(since, { 'k8s.io/initial-events-end': 'true' }));
   }
   const scope = namespace === '' ? filter.namespace : namespace;
   const stop = new AbortController();
-  const events = openEvents(
-    request,
-    start,
-    definition.namespaced && scope ? `${scope}/` : undefined,
-    stop.signal,
-    (change) => {
-      const type = eventOf(change, filter.matches);
-      return type && encoder.change(type, change);
-    },
-  );
-  const bookmark = isTrue(query.get('allowWatchBookmarks')) ? () => encoder.bookmark(store.revision) : undefined;
-  return {
-    status: 200,
-    headers: { 'content-type': request.representation.contentType },
-    body: watchStream(request, initial, events, bookmark, timeoutMs, stop),
-  };
+  const headers = { 'content-type': representation.contentType };
+  try {
+    const events = watchBucket(store, bucketOf(definition), {
+      since,
+      prefix: definition.namespaced && scope ? `${scope}/` : undefined,
+      signal: stop.signal,
+      bufferBytesMax: WATCH_BUFFER_BYTES_MAX,
+      encode: (change) => {
+        const type = eventOf(change, filter.matches);
+        return type && encoder.change(type, change);
+      },
+    });
+    return { status: 200, headers, body: watchStream({ request, options, initial, events, encoder, stop }) };
+  } catch (error) {
+    if (error instanceof ExpiredRevision) return { status: 200, headers, body: errorLine(tooOld(store, since)) };
+    throw error;
+  }
 }
 
 function selectorsOnly(query: URLSearchParams): URLSearchParams {
@@ -164,65 +170,63 @@ function selectorsOnly(query: URLSearchParams): URLSearchParams {
   return kept;
 }
 
-function openEvents(
-  request: WatchRequest,
-  since: number,
-  prefix: string | undefined,
-  signal: AbortSignal,
-  encode: (change: Change) => string | undefined,
-): AsyncIterable<string> {
-  try {
-    return watchBucket(request.store, bucketOf(request.definition), {
-      since,
-      prefix,
-      signal,
-      bufferBytesMax: WATCH_BUFFER_BYTES_MAX,
-      encode,
-    });
-  } catch (error) {
-    if (error instanceof ExpiredRevision)
-      throw expired(`too old resource version: ${since} (${request.store.oldestRevision})`);
-    throw error;
-  }
+interface Watching {
+  readonly request: WatchRequest;
+  readonly options: WatchOptions;
+  readonly initial: readonly string[];
+  readonly events: BucketWatch;
+  readonly encoder: EventEncoder;
+  readonly stop: AbortController;
 }
 
-async function* watchStream(
-  request: WatchRequest,
-  initial: readonly string[],
-  events: AsyncIterable<string>,
-  bookmark: (() => string) | undefined,
-  timeoutMs: number,
-  stop: AbortController,
-): AsyncGenerator<string> {
-  const { clock } = request.env;
+async function* watchStream({ request, options, initial, events, encoder, stop }: Watching): AsyncGenerator<string> {
+  const { env, store, signal } = request;
   const end = (): void => stop.abort();
-  const timer = clock.setTimer(end, timeoutMs);
-  request.signal.addEventListener('abort', end, { once: true });
-  if (request.signal.aborted) end();
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_DEFAULT_MS * (1 + env.random.number());
+  const timer = env.clock.setTimer(end, timeoutMs);
+  const bookmarks = options.allowBookmarks
+    ? new Bookmarks(env.clock, env.clock.now() + timeoutMs, () => events.insert(() => encoder.bookmark(store.revision)))
+    : undefined;
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
   try {
     if (initial.length > 0) yield initial.join('');
-    const iterator = events[Symbol.asyncIterator]();
-    let next = iterator.next();
-    for (;;) {
-      const result = bookmark ? await raceTimer(request, next) : await next;
-      // A pending `next` means that everything up to the newest revision has been handed over.
-      if (result === 'tick') yield bookmark?.() ?? '';
-      else if (result.done) return;
-      else {
-        yield result.value;
-        next = iterator.next();
-      }
-    }
+    yield* events;
+  } catch (error) {
+    if (!(error instanceof ExpiredRevision)) throw error;
+    yield errorLine(tooOld(store, error.revision));
   } finally {
+    bookmarks?.stop();
     timer.cancel();
-    request.signal.removeEventListener('abort', end);
+    signal.removeEventListener('abort', end);
     end();
   }
 }
 
-function raceTimer<T>(request: WatchRequest, next: Promise<T>): Promise<T | 'tick'> {
-  return new Promise((resolve, reject) => {
-    const timer = request.env.clock.setTimer(() => resolve('tick'), BOOKMARK_INTERVAL_MS);
-    next.then(resolve, reject).finally(() => timer.cancel());
-  });
+/** When bookmarks are due: now and then, and once more just before the end, so that the client returns from there. */
+class Bookmarks {
+  readonly #clock: Clock;
+  readonly #deadlineMs: number;
+  readonly #send: () => void;
+  #timer: Timer;
+
+  constructor(clock: Clock, deadlineMs: number, send: () => void) {
+    this.#clock = clock;
+    this.#deadlineMs = deadlineMs;
+    this.#send = send;
+    this.#timer = this.#next();
+  }
+
+  stop(): void {
+    this.#timer.cancel();
+  }
+
+  #next(): Timer {
+    const lastMs = this.#deadlineMs - BOOKMARK_BEFORE_END_MS - this.#clock.now();
+    const delayMs = lastMs > 0 ? Math.min(lastMs, BOOKMARK_INTERVAL_MS) : BOOKMARK_INTERVAL_MS;
+    return this.#clock.setTimer(() => {
+      this.#send();
+      this.#timer = this.#next();
+    }, delayMs);
+  }
 }

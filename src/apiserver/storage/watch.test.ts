@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../env/test.ts';
 import { MemoryEngine } from './memory-engine.ts';
 import { type Change, ExpiredRevision, Store } from './store.ts';
-import { SlowWatcher, watchBucket, type WatchOptions } from './watch.ts';
+import { type BucketWatch, SlowWatcher, watchBucket, type WatchOptions } from './watch.ts';
 
 async function openStore(historyChangesMax = 1000, clock?: ManualClock): Promise<Store> {
   const onFatal = (error: Error): void => expect.fail(error.message);
@@ -15,7 +15,7 @@ async function put(store: Store, key: string, bucket = 'pods'): Promise<number> 
   return (await store.put({ bucket, key, expected, encode: (revision) => `${key}@${revision}` })).revision;
 }
 
-function watch(store: Store, options: Partial<WatchOptions> = {}): AsyncIterableIterator<string> {
+function watch(store: Store, options: Partial<WatchOptions> = {}): BucketWatch {
   return watchBucket(store, 'pods', {
     since: store.revision,
     signal: new AbortController().signal,
@@ -50,6 +50,24 @@ describe('watchBucket', () => {
     const next = value(watcher);
     await put(store, 'a/3');
     expect(await next).toBe('a/3@6 ');
+  });
+
+  it('takes texts of its caller behind what is durable, and none while it replays the past', async () => {
+    const store = await openStore();
+    await put(store, 'a');
+    const watcher = watch(store, { since: 1 });
+    watcher.insert(() => 'too early ');
+    expect(await value(watcher)).toBe('a@2 ');
+    await put(store, 'b');
+    watcher.insert(() => `up to ${store.revision} `);
+    await put(store, 'c');
+    expect(await value(watcher)).toBe('b@3 up to 3 c@4 ');
+    const waiting = value(watcher);
+    watcher.insert(() => 'alone ');
+    expect(await waiting).toBe('alone ');
+    await watcher.return?.();
+    watcher.insert(() => 'too late ');
+    expect((await watcher.next()).done).toBe(true);
   });
 
   it('joins what has come since the last pull, and all of one commit', async () => {

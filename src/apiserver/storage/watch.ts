@@ -26,13 +26,22 @@ export class SlowWatcher extends Error {
   }
 }
 
+/** A watch under way. */
+export interface BucketWatch extends AsyncIterableIterator<string> {
+  /**
+   * Puts a text of the caller's own behind every change that is durable so far. While the past is still being
+   * replayed there is no such place, and nothing is put.
+   */
+  insert(text: () => string): void;
+}
+
 /**
  * Every change of a bucket after a revision, once and in order. Each pull answers all that is pending as one text.
  * Throws ExpiredRevision at once when the changes are no longer known; the iteration throws it when the history
  * overtakes a replay, SlowWatcher when too much is pending, and what `encode` throws. It ends when the signal aborts.
  */
-export function watchBucket(store: Store, bucket: string, options: WatchOptions): AsyncIterableIterator<string> {
-  return new BucketWatch(store, bucket, options);
+export function watchBucket(store: Store, bucket: string, options: WatchOptions): BucketWatch {
+  return new StoreWatch(store, bucket, options);
 }
 
 /**
@@ -41,7 +50,7 @@ export function watchBucket(store: Store, bucket: string, options: WatchOptions)
  * From then on changes are pushed into the buffer by the store, a shared string each. Not an async generator,
  * because one that waits for a change cannot be ended by `return`.
  */
-class BucketWatch implements AsyncIterableIterator<string> {
+class StoreWatch implements BucketWatch {
   readonly #store: Store;
   readonly #bucket: string;
   readonly #options: WatchOptions;
@@ -78,6 +87,10 @@ class BucketWatch implements AsyncIterableIterator<string> {
       }
     }
     return this.#take();
+  }
+
+  insert(text: () => string): void {
+    if (this.#past === undefined && !this.#isEnded) this.#push(text());
   }
 
   async return(): Promise<IteratorResult<string>> {
@@ -129,7 +142,10 @@ class BucketWatch implements AsyncIterableIterator<string> {
     const { prefix, encode } = this.#options;
     if (prefix !== undefined && !change.key.startsWith(prefix)) return;
     const chunk = encode(change);
-    if (chunk === undefined || chunk === '') return;
+    if (chunk !== undefined && chunk !== '') this.#push(chunk);
+  }
+
+  #push(chunk: string): void {
     this.#pending.push(chunk);
     this.#pendingCharacters += chunk.length;
     // The puller goes on in a later microtask, when all changes of the same commit are here.
