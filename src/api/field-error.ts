@@ -31,9 +31,14 @@ export function entry(parent: string, key: string): string {
   return `${parent}[${key}]`;
 }
 
-/** A value as Go prints it in these messages: strings quoted, the rest as JSON. */
+/** Characters of a value that a message shows: enough to recognise it, not the whole body once more. */
+const SHOWN_LENGTH_MAX = 1024;
+
+/** A value as Go prints it in these messages: strings quoted, the rest as JSON, and only the beginning of what is long. */
 export function show(value: unknown): string {
-  return value === undefined ? 'null' : JSON.stringify(value);
+  if (value === undefined) return 'null';
+  const text = JSON.stringify(value);
+  return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}...` : text;
 }
 
 export function required(field: string, detail = ''): FieldError {

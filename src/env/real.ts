@@ -2,11 +2,22 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { pino } from 'pino';
 import type { Clock, Env, LogFields, Logger, Random } from './ports.ts';
 
+/** The longest delay that Node's timers know, 25 days. */
+const DELAY_MS_MAX = 2 ** 31 - 1;
+
 /** The machine's own clock. */
 export const realClock: Clock = {
   now: () => Date.now(),
   setTimer(callback, delayMs) {
-    const timeout = setTimeout(callback, delayMs);
+    let timeout: NodeJS.Timeout;
+    // Node takes a longer delay for none at all, and would call back at once.
+    const wait = (leftMs: number): void => {
+      timeout =
+        leftMs > DELAY_MS_MAX
+          ? setTimeout(() => wait(leftMs - DELAY_MS_MAX), DELAY_MS_MAX)
+          : setTimeout(callback, leftMs);
+    };
+    wait(delayMs);
     return { cancel: () => clearTimeout(timeout) };
   },
 };

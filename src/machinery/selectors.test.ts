@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../api/status.ts';
 import { parseFieldSelector, parseLabelSelector, selectorFrom } from './selectors.ts';
@@ -81,7 +81,19 @@ describe('field selectors', () => {
       { path: 'spec.nodeName', equals: true, value: '' },
     ]);
   });
-  it.each(['metadata.name', '=x', 'a=b=c'])('refuses %j', (text) =>
+  it('trims around the sign', () =>
+    expect(parseFieldSelector(' metadata.name  =  a ')).toEqual([{ path: 'metadata.name', equals: true, value: 'a' }]));
+  it('reads each character once, whoever sends it', () => {
+    // Anyone may send this, before anyone asks who they are. Quadratic, these repetitions would take minutes.
+    for (let repetition = 0; repetition < 500; repetition++)
+      expect(() => parseFieldSelector(`a${' '.repeat(16_000)}b`)).toThrow(ApiError);
+  });
+  it('refuses more requirements than anyone needs', () => {
+    const text = Array.from({ length: 300 }, (_, index) => `a${index}`).join();
+    expect(() => parseLabelSelector(text)).toThrow('at most 256 requirements');
+    expect(() => parseFieldSelector(text)).toThrow('at most 256 requirements');
+  });
+  it.each(['metadata.name', '=x', 'a=b=c', '!', 'a!b', '\\=a'])('refuses %j', (text) =>
     expect(() => parseFieldSelector(text)).toThrow(ApiError),
   );
 });

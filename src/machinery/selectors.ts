@@ -31,6 +31,8 @@ export interface LabelSelectorObject {
 
 /** Longest selector accepted; longer ones cannot be typed and only cost time. */
 const SELECTOR_LENGTH_MAX = 16 * 1024;
+/** Requirements of one selector: each is looked at for every object of a list. */
+const REQUIREMENTS_MAX = 256;
 const KEY = /^(?:[a-z0-9](?:[-a-z0-9.]*[a-z0-9])?\/)?[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 const VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 const KEY_LENGTH_MAX = 253 + 1 + 63;
@@ -41,13 +43,13 @@ export const everything: Selector = selectorOf([]);
 /** What a nil LabelSelector means where Kubernetes says that nil selects nothing. */
 export const nothing: Selector = { requirements: [], matches: () => false };
 
-function holds(requirement: Requirement, labels: Labels): boolean {
+function holds(requirement: Requirement, values: ReadonlySet<string>, labels: Labels): boolean {
   const value = Object.hasOwn(labels, requirement.key) ? labels[requirement.key] : undefined;
   switch (requirement.operator) {
     case 'In':
-      return value !== undefined && requirement.values.includes(value);
+      return value !== undefined && values.has(value);
     case 'NotIn':
-      return value === undefined || !requirement.values.includes(value);
+      return value === undefined || !values.has(value);
     case 'Exists':
       return value !== undefined;
     case 'DoesNotExist':
@@ -64,7 +66,13 @@ function holds(requirement: Requirement, labels: Labels): boolean {
 const NO_LABELS: Labels = Object.freeze({});
 
 function selectorOf(requirements: readonly Requirement[]): Selector {
-  return { requirements, matches: (labels) => requirements.every((each) => holds(each, labels ?? NO_LABELS)) };
+  // A set may have thousands of values, and is looked into for every object.
+  const sets = requirements.map(({ values }) => new Set(values));
+  return {
+    requirements,
+    matches: (labels) =>
+      requirements.every((each, index) => holds(each, sets[index] as ReadonlySet<string>, labels ?? NO_LABELS)),
+  };
 }
 
 function checkRequirement(requirement: Requirement): Requirement {
@@ -132,12 +140,21 @@ function parseRequirement(part: string, whole: string): Requirement {
   );
 }
 
+function refuseTooMany(count: number): void {
+  if (count > REQUIREMENTS_MAX)
+    throw badRequest(
+      `unable to parse requirement: a selector has at most ${REQUIREMENTS_MAX} requirements, not ${count}`,
+    );
+}
+
 /** Parses `a=b,c!=d,e in (f,g),!h`. Throws 400 on bad syntax. */
 export function parseLabelSelector(text: string): Selector {
   if (text.trim() === '') return everything;
   if (text.length > SELECTOR_LENGTH_MAX)
     throw badRequest(`unable to parse requirement: selector is longer than ${SELECTOR_LENGTH_MAX} characters`);
-  return selectorOf(splitRequirements(text).map((part) => checkRequirement(parseRequirement(part, text))));
+  const parts = splitRequirements(text);
+  refuseTooMany(parts.length);
+  return selectorOf(parts.map((part) => checkRequirement(parseRequirement(part, text))));
 }
 
 const OPERATORS: { readonly [name: string]: SelectorOperator } = {
@@ -184,12 +201,23 @@ export function parseFieldSelector(text: string): readonly FieldRequirement[] {
     } else term += character;
   }
   terms.push(term);
+  refuseTooMany(terms.length);
   return terms.filter((each) => each.trim() !== '').map((each) => parseFieldTerm(each.trim(), text));
 }
 
+/** A value, in which the characters that separate are escaped. */
+const FIELD_VALUE = /^(?:[^\\=,]|\\[\\=,])*$/;
+
+/** Step by step, since this text comes from anyone: one expression for all of it would try every way to split spaces. */
 function parseFieldTerm(term: string, whole: string): FieldRequirement {
-  const match = /^([^=!\\]+?)\s*(!=|==|=)\s*((?:[^\\=,]|\\[\\=,])*)$/.exec(term);
-  if (!match) throw badRequest(`invalid selector: ${JSON.stringify(whole)}; can't understand ${JSON.stringify(term)}`);
-  const [, path = '', sign, raw = ''] = match;
-  return { path, equals: sign !== '!=', value: raw.replaceAll(/\\([\\=,])/g, '$1') };
+  const sign = term.search(/[=!\\]/);
+  const operator = ['!=', '==', '='].find((each) => term.startsWith(each, sign));
+  const raw = operator === undefined ? undefined : term.slice(sign + operator.length).trimStart();
+  if (sign < 1 || operator === undefined || raw === undefined || !FIELD_VALUE.test(raw))
+    throw badRequest(`invalid selector: ${JSON.stringify(whole)}; can't understand ${JSON.stringify(term)}`);
+  return {
+    path: term.slice(0, sign).trimEnd(),
+    equals: operator !== '!=',
+    value: raw.replaceAll(/\\([\\=,])/g, '$1'),
+  };
 }

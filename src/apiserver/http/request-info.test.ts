@@ -35,10 +35,18 @@ describe('request info', () => {
     ['GET', '/api', 'get|||||||'],
   ])('%s %s', (method, url, expected) => expect(parse(method, url)).toBe(expected));
 
-  it.each(['/api//v1/pods', '/apis/g/v1/../v2/x', '/apis/g/v1/x/.'])(
+  it.each(['/api//v1/pods', '/apis/g/v1/../v2/x', '/apis/g/v1/x/.', 'api/v1/pods', '*'])(
     'refuses %s, which could be read in two ways',
     (path) => expect(() => parse('GET', path)).toThrow('empty or dotted'),
   );
+  it.each(['a%2Fb', '%2e%2e', '.%2E', '%2e', 'a%00', '%0a', 'a%7f'])(
+    'refuses %s as a name, which hides what it is',
+    (name) => expect(() => parse('GET', `/api/v1/namespaces/${name}/pods`)).toThrow('encoded slashes, dots or control'),
+  );
+  it('takes any word for a method, and knows only its own', () => {
+    expect(parse('constructor', '/api/v1/pods')).toBe('constructor||v1||pods|||');
+    expect(parse('__proto__', '/api/v1/pods/x')).toBe('__proto__||v1||pods|x||');
+  });
   it('refuses a path that does not decode', () =>
     expect(() => parse('GET', '/api/v1/pods/%ff')).toThrow('percent-encoded'));
 });

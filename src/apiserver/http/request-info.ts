@@ -4,14 +4,15 @@ import type { RequestInfo } from './message.ts';
 
 /** The Kubernetes URL grammar: what a method and a path ask for. */
 
-const VERBS: { readonly [method: string]: string } = {
-  GET: 'get',
-  HEAD: 'get',
-  POST: 'create',
-  PUT: 'update',
-  PATCH: 'patch',
-  DELETE: 'delete',
-};
+/** A map, because over HTTP/2 a method may be any word, `constructor` included. */
+const VERBS: ReadonlyMap<string, string> = new Map([
+  ['GET', 'get'],
+  ['HEAD', 'get'],
+  ['POST', 'create'],
+  ['PUT', 'update'],
+  ['PATCH', 'patch'],
+  ['DELETE', 'delete'],
+]);
 /** What may follow `/namespaces/{name}` and is a subresource rather than a resource in that namespace. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
 
@@ -31,22 +32,30 @@ function nonResource(method: string, path: string): RequestInfo {
 }
 
 function segmentsOf(path: string): string[] {
+  let segments: string[];
   try {
-    return path
+    segments = path
       .split('/')
       .filter((part) => part !== '')
       .map(decodeURIComponent);
   } catch (error) {
     throw badRequest(`the path ${JSON.stringify(path)} is not percent-encoded correctly`, error);
   }
+  if (segments.some((segment) => HIDDEN.test(segment)))
+    throw badRequest(`the path ${JSON.stringify(path)} has segments with encoded slashes, dots or control characters`);
+  return segments;
 }
 
 /** Segments that a proxy or a file system might read differently than we do. */
-const AMBIGUOUS = /\/\/|\/\.{1,2}(\/|$)/;
+const AMBIGUOUS = /^[^/]|\/\/|\/\.{1,2}(\/|$)/;
+/** The same, behind percent signs: whoever is asked to authorize `a%2Fb` must not mean something else than who serves it. */
+// oxlint-disable-next-line no-control-regex -- exactly those are meant
+const HIDDEN = /\/|^\.{1,2}$|[\u0000-\u001f\u007f]/;
 
 /** Parses the request line. Throws 400 for paths that cannot be decoded, or that could be read in two ways. */
 export function parseRequestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
-  if (AMBIGUOUS.test(path)) throw badRequest(`the path ${JSON.stringify(path)} has empty or dotted segments`);
+  if (AMBIGUOUS.test(path))
+    throw badRequest(`the path ${JSON.stringify(path)} does not begin with a slash, or has empty or dotted segments`);
   const parts = segmentsOf(path);
   const isCore = parts[0] === 'api';
   const prefixLength = isCore ? 2 : 3;
@@ -66,7 +75,7 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
 }
 
 function verbAndName(method: string, name: string, query: URLSearchParams): { verb: string; name: string } {
-  const verb = VERBS[method] ?? method.toLowerCase();
+  const verb = VERBS.get(method) ?? method.toLowerCase();
   if (name !== '') return { verb, name };
   if (verb === 'delete') return { verb: 'deletecollection', name };
   if (verb !== 'get') return { verb, name };

@@ -9,6 +9,7 @@ import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
 import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
+import { ERRORS_MAX, unique } from '../../machinery/schema/validation-context.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
 import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
 import type { Catalog } from './catalog.ts';
@@ -322,7 +323,9 @@ export class ResourceRegistry implements Registry {
   }
 
   #refuseInvalid(definition: ResourceDefinition, object: KubeObject, errors: readonly FieldError[]): void {
-    if (errors.length > 0) throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', errors);
+    if (errors.length === 0) return;
+    const worst = unique(errors).slice(0, ERRORS_MAX);
+    throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', worst);
   }
 
   #encoder(definition: ResourceDefinition, object: KubeObject): (revision: number) => string {
