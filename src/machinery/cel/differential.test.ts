@@ -15,7 +15,7 @@ interface Expressions {
   list: string;
 }
 
-const join = (...parts: (Arbitrary<string> | string)[]): Arbitrary<string> =>
+const join = (...parts: (Arbitrary<unknown> | string)[]): Arbitrary<string> =>
   tuple(...parts.map((part) => (typeof part === 'string' ? constantFrom(part) : part))).map((texts) => texts.join(''));
 
 const expressions = letrec<Expressions>((tie) => ({
