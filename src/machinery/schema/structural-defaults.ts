@@ -10,16 +10,14 @@ import { ValidationContext } from './validation-context.ts';
 /** Defaults must be values that the schema itself would accept, without unknown fields. */
 export function defaultErrors(schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
-  checkNode(schema, path, errors);
+  // A default of the whole is a resource of its own.
+  checkNode({ ...schema, 'x-kubernetes-embedded-resource': true }, path, errors);
   return errors;
 }
 
 function checkNode(schema: Schema, path: string, errors: FieldError[]): void {
   if (schema.default !== undefined) errors.push(...valueErrors(schema, schema.default, child(path, 'default')));
   if (schema.items) checkNode(schema.items, child(path, 'items'), errors);
-  if (typeof schema.additionalProperties === 'object') {
-    checkNode(schema.additionalProperties, child(path, 'additionalProperties'), errors);
-  }
   for (const [field, property] of Object.entries(schema.properties ?? {})) {
     checkNode(property, entry(child(path, 'properties'), field), errors);
   }

@@ -105,7 +105,7 @@ function checkMeta(schema: Schema, level: Level, path: string, errors: FieldErro
 }
 
 function restrictsOnlyNames(metadata: Schema): boolean {
-  const { type: _type, default: _default, properties = {}, description: _description, ...rest } = metadata;
+  const { type: _type, default: _default, properties = {}, ...rest } = metadata;
   const isBare = Object.values(rest).every((value) => value === undefined);
   return isBare && Object.keys(properties).every((field) => field === 'name' || field === 'generateName');
 }

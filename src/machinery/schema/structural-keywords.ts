@@ -21,6 +21,7 @@ interface Surroundings {
 export function isReadable(schema: Schema): boolean {
   const keywords = schema as { readonly [keyword: string]: unknown };
   if (UNSUPPORTED.some((keyword) => keywords[keyword] !== undefined) || Array.isArray(schema.items)) return false;
+  if (schema['x-kubernetes-preserve-unknown-fields'] === false) return false;
   const { items, not, additionalProperties, properties, allOf = [], anyOf = [], oneOf = [] } = schema;
   const below = [...Object.values(properties ?? {}), ...allOf, ...anyOf, ...oneOf];
   if (items) below.push(items);
@@ -132,7 +133,7 @@ function checkLists(schema: Schema, path: string, errors: FieldError[]): void {
     errors.push(listType === undefined ? required(at, detail) : invalid(at, listType, detail));
   }
   if (listType === 'map') checkListMap(schema, keys, path, errors);
-  if (listType === 'set') checkSet(schema, path, errors);
+  if (listType === 'set' && schema.type === 'array') checkSet(schema, path, errors);
   if ((listType === 'map' || listType === 'set') && schema.items?.nullable === true) {
     const detail = `cannot be nullable when x-kubernetes-list-type is ${listType}`;
     errors.push(forbidden(child(child(path, 'items'), 'nullable'), detail));
