@@ -106,7 +106,7 @@ function checkMeta(schema: Schema, level: Level, path: string, errors: FieldErro
 
 function restrictsOnlyNames(metadata: Schema): boolean {
   const { type: _type, default: _default, properties = {}, ...rest } = metadata;
-  const isBare = Object.values(rest).every((value) => value === undefined);
+  const isBare = !Object.values(rest).some(isPresent);
   return isBare && Object.keys(properties).every((field) => field === 'name' || field === 'generateName');
 }
 
