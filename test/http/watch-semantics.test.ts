@@ -1,10 +1,10 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/env/test.ts';
-import type { Api, EventStream, WatchEvent } from '../support/api.ts';
+import { type Api, type EventStream, type WatchEvent, withQuery } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { InProcessApi } from '../support/in-process.ts';
-import { configMap, namespace } from '../support/objects.ts';
+import { configMap, makeRoom } from '../support/objects.ts';
 
 /** Watches, as kube-apiserver's watch cache answers them. In process: the wire has its own tests. */
 
@@ -24,15 +24,10 @@ afterEach(() => {
 
 let sequence = 0;
 
-/** A namespace of the test's own, and the path of its ConfigMaps. */
-async function room(on: Api = api): Promise<string> {
-  const name = `room-${sequence++}`;
-  (await on.request('POST', '/api/v1/namespaces', { body: namespace(name) })).expect(201);
-  return `/api/v1/namespaces/${name}/configmaps`;
-}
+const room = (on: Api = api): Promise<string> => makeRoom(on);
 
 async function watch(path: string, query: Record<string, string>, headers = {}, on: Api = api): Promise<EventStream> {
-  const stream = await on.watch(`${path}?${new URLSearchParams({ watch: 'true', ...query })}`, { headers });
+  const stream = await on.watch(withQuery(path, { watch: 'true', ...query }), { headers });
   open.push(stream);
   return stream;
 }
@@ -400,13 +395,13 @@ describe('a watch is a faithful account', () => {
           expect(await upToEnd(resumed)).toEqual(after);
           const { json } = await api.request(
             'GET',
-            `${path}?${new URLSearchParams({ labelSelector, resourceVersion: end, resourceVersionMatch: 'Exact' })}`,
+            withQuery(path, { labelSelector, resourceVersion: end, resourceVersionMatch: 'Exact' }),
           );
           const listed = json.items.map((item: { metadata: { name: string; resourceVersion: string } }) => [
             item.metadata.name,
             item.metadata.resourceVersion,
           ]);
-          expect([...believed(events)].sort()).toEqual(listed.sort());
+          expect(believed(events)).toEqual(new Map(listed));
           for (const stream of open.splice(0)) stream.close();
         }),
         { numRuns: process.env['GODWIT_TEST_FULL'] === '1' ? 100 : 8 },

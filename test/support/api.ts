@@ -129,6 +129,11 @@ export interface Api {
   watch(path: string, options?: RequestOptions): Promise<EventStream>;
 }
 
+/** A path with a query, encoded. */
+export function withQuery(path: string, query: Readonly<Record<string, string>>): string {
+  return `${path}?${new URLSearchParams(query).toString()}`;
+}
+
 /** The body of a request as bytes, and the content type that goes with it. */
 export function encodeBody(options: RequestOptions): {
   bytes: Uint8Array | undefined;

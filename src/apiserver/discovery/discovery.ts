@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError, pathNotFound } from '../../api/status.ts';
 import type { ApiRequest, ApiResponse } from '../http/message.ts';
-import { covers, parseAccept } from './accept.ts';
+import { covers, parseAccept } from '../http/accept.ts';
 import { render, type RenderedDocument, respond } from './document.ts';
 import { type DiscoveryGroup, groupsOf, type RemoteGroupVersion } from './groups.ts';
 import { legacyGroup, legacyResources } from './legacy.ts';

@@ -1,7 +1,7 @@
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError } from '../../api/status.ts';
 import type { ApiRequest, ApiResponse } from '../http/message.ts';
-import { covers, parseAccept } from './accept.ts';
+import { covers, parseAccept } from '../http/accept.ts';
 import { render, type RenderedDocument, respond } from './document.ts';
 import { type Operation, operationsOf, type Parameter } from './openapi-operations.ts';
 import { Components, type Published } from './openapi-schemas.ts';

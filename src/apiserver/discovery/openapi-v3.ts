@@ -2,7 +2,7 @@ import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError, pathNotFound } from '../../api/status.ts';
 import { setOwn } from '../../machinery/clone.ts';
 import type { ApiRequest, ApiResponse } from '../http/message.ts';
-import { covers, parseAccept } from './accept.ts';
+import { covers, parseAccept } from '../http/accept.ts';
 import { render, type RenderedDocument, respond } from './document.ts';
 import { byGroupVersion, type RemoteGroupVersion } from './groups.ts';
 import { type Operation, operationsOf, type Parameter } from './openapi-operations.ts';

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { ApiError } from '../../api/status.ts';
+import { covers, type MediaRange, parseAccept } from '../http/accept.ts';
 import type { ApiResponse } from '../http/message.ts';
 
 /** Which of the forms that we can produce a client asked for. Protobuf answers are never given: all clients take JSON too. */
@@ -13,30 +14,9 @@ export interface Representation {
 
 const PLAIN: Representation = { format: 'json', as: 'Object', contentType: 'application/json' };
 
-interface MediaRange {
-  readonly type: string;
-  readonly parameters: ReadonlyMap<string, string>;
-}
-
-function parseRange(text: string): MediaRange {
-  const [type = '', ...rest] = text.split(';').map((part) => part.trim());
-  const parameters = new Map(
-    rest.map((part): [string, string] => [
-      part.slice(0, part.indexOf('=')).toLowerCase(),
-      part.slice(part.indexOf('=') + 1),
-    ]),
-  );
-  return { type: type.toLowerCase(), parameters };
-}
-
 function represent(range: MediaRange): Representation | undefined {
-  const format =
-    range.type === 'application/yaml'
-      ? 'yaml'
-      : ['application/json', 'application/*', '*/*'].includes(range.type)
-        ? 'json'
-        : undefined;
-  if (!format) return undefined;
+  const format = covers(range, 'application/json') ? 'json' : 'yaml';
+  if (format === 'yaml' && !covers(range, 'application/yaml')) return undefined;
   const as = range.parameters.get('as');
   if (as === undefined) return format === 'json' ? PLAIN : { format, as: 'Object', contentType: 'application/yaml' };
   const group = range.parameters.get('g') ?? '';
@@ -49,11 +29,11 @@ function represent(range: MediaRange): Representation | undefined {
   return undefined;
 }
 
-/** The first acceptable form of an Accept header. Throws 406 when there is none. */
+/** The form that a client likes best of those that it accepts. Throws 406 when there is none. */
 export function negotiate(accept: string | undefined): Representation {
   if (accept === undefined || accept === '' || accept === 'application/json' || accept === '*/*') return PLAIN;
-  for (const part of accept.split(',')) {
-    const representation = represent(parseRange(part));
+  for (const range of parseAccept(accept)) {
+    const representation = represent(range);
     if (representation) return representation;
   }
   throw new ApiError(

@@ -12,6 +12,7 @@ import { fieldValidationOf, pruneStrictly, readObject, refuseMistypedPatch } fro
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
 import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
+import { refuseFuture, revisionOf } from './list-options.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
 import { answerWatch } from './watch.ts';
@@ -63,6 +64,7 @@ export class ResourceEndpoints {
 
   #get(call: Call): ApiResponse {
     const { target } = call;
+    refuseFuture(this.#store, revisionOf(call.request.query.get('resourceVersion')));
     const stored = this.#registry.stored(target);
     if (!stored) throw notFound(target.definition, target.name);
     if (call.representation.as === 'Object')

@@ -1,4 +1,4 @@
-/** The Accept header, as far as these documents need it. */
+/** The Accept header, as far as the forms of our answers need it. */
 
 export interface MediaRange {
   /** In lower case, e.g. `application/json` or `*` + `/*`. */
