@@ -93,7 +93,18 @@ describe('field selectors', () => {
     expect(() => parseLabelSelector(text)).toThrow('at most 256 requirements');
     expect(() => parseFieldSelector(text)).toThrow('at most 256 requirements');
   });
-  it.each(['metadata.name', '=x', 'a=b=c', '!', 'a!b', '\\=a'])('refuses %j', (text) =>
-    expect(() => parseFieldSelector(text)).toThrow(ApiError),
+  it.each([
+    ['metadata.name', "invalid selector: 'metadata.name'; can't understand 'metadata.name'"],
+    ['a=b,c', "invalid selector: 'a=b,c'; can't understand 'c'"],
+    ['!', "invalid selector: '!'; can't understand '!'"],
+    ['a!b', "invalid selector: 'a!b'; can't understand 'a!b'"],
+    ['a>b', "invalid selector: 'a>b'; can't understand 'a>b'"],
+    ['a=b=c', 'invalid field selector: unescaped character in value: ='],
+    ['a=b\\', 'invalid field selector: invalid escape sequence: \\'],
+    ['a=b\\x', 'invalid field selector: invalid escape sequence: \\x'],
+  ])('refuses %j', (text, message) =>
+    expect(() => parseFieldSelector(text)).toThrow(new ApiError(400, 'BadRequest', message)),
   );
+  it('leaves it to the kind to refuse a path that is none', () =>
+    expect(parseFieldSelector('=x')).toEqual([{ path: '', equals: true, value: 'x' }]));
 });

@@ -59,10 +59,17 @@ function zeroText(definition: ResourceDefinition, path: string): string {
 }
 
 function checkPaths(definition: ResourceDefinition, requirements: readonly FieldRequirement[]): void {
-  const unknown = requirements.find(
-    ({ path }) => !ALWAYS.includes(path) && !definition.selectableFields?.includes(path),
+  const own = definition.selectableFields ?? [];
+  // Kinds that say what they select by leave out the namespace that they do not have; all others do not care.
+  const isParticular = definition.custom === true || own.length > 0;
+  const always = isParticular && !definition.namespaced ? ['metadata.name'] : ALWAYS;
+  const unknown = requirements.find(({ path }) => !always.includes(path) && !own.includes(path));
+  if (!unknown) return;
+  throw badRequest(
+    isParticular
+      ? `field label not supported: ${unknown.path}`
+      : `${JSON.stringify(unknown.path)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
   );
-  if (unknown) throw badRequest(`field label not supported: ${unknown.path}`);
 }
 
 /** The filter of a list, watch or deletecollection. Throws 400 on bad or unsupported selectors. */
