@@ -4,15 +4,20 @@ export interface Figure {
   readonly value: number;
   readonly unit: string;
   /** kube-apiserver 1.34 with etcd on a like machine. */
-  readonly rival?: number;
+  readonly rival?: number | undefined;
   readonly [detail: string]: unknown;
 }
 
 export function report(bench: string, figure: Figure): void {
-  process.stdout.write(`${JSON.stringify({ bench, ...figure, value: Number(figure.value.toPrecision(4)) })}\n`);
+  process.stdout.write(`${JSON.stringify({ bench, ...figure, value: rounded(figure.value) })}\n`);
 }
 
-export function percentile(sorted: readonly number[], share: number): number {
+/** As many digits as a measurement on a busy machine is worth. */
+export function rounded(value: number): number {
+  return Number(value.toPrecision(3));
+}
+
+export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 

@@ -1,25 +1,20 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { type ClientHttp2Session, connect } from 'node:http2';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { type Credentials, LoadConnection } from './load-connection.ts';
 
 /** A real server in a process of its own, and what /proc says about it. */
 
 const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 const CLOCK_TICKS_PER_SECOND = 100;
 
-export interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
 export class ServerProcess {
   readonly directory = mkdtempSync(join(tmpdir(), 'godwit-bench-'));
   #child: ChildProcess | undefined;
-  #sessions: ClientHttp2Session[] = [];
+  #connections: LoadConnection[] = [];
 
   /** Starts, or starts again on the same data; answers the milliseconds until it serves. */
   async start(): Promise<number> {
@@ -38,32 +33,26 @@ export class ServerProcess {
   }
 
   async stop(): Promise<void> {
-    for (const session of this.#sessions) session.destroy();
-    this.#sessions = [];
-    if (!this.#child) return;
-    const exited = once(this.#child, 'exit');
-    this.#child.kill('SIGTERM');
+    for (const connection of this.#connections) connection.close();
+    this.#connections = [];
+    const child = this.#child;
+    if (!child || child.exitCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
     await exited;
   }
 
-  remove(): void {
+  /** Stops, and leaves nothing behind. */
+  async remove(): Promise<void> {
+    await this.stop();
     rmSync(this.directory, { recursive: true, force: true });
   }
 
   /** A connection of its own, with the admin's certificate. */
-  connect(): ClientHttp2Session {
-    const text = readFileSync(join(this.directory, 'kubeconfig'), 'utf8');
-    const value = (field: string): string => new RegExp(`${field}: (\\S+)`).exec(text)?.[1] ?? '';
-    const pem = (field: string): string => Buffer.from(value(field), 'base64').toString('utf8');
-    const session = connect(value('server'), {
-      ca: pem('certificate-authority-data'),
-      cert: pem('client-certificate-data'),
-      key: pem('client-key-data'),
-      settings: { initialWindowSize: 4 * 1024 * 1024 },
-    });
-    session.setLocalWindowSize(64 * 1024 * 1024);
-    this.#sessions.push(session);
-    return session;
+  async connect(): Promise<LoadConnection> {
+    const connection = await LoadConnection.open(this.#credentials());
+    this.#connections.push(connection);
+    return connection;
   }
 
   /** Seconds of processor time, of all threads. */
@@ -78,27 +67,18 @@ export class ServerProcess {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
     return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
   }
-}
 
-/** One request; rejects on anything but a 2xx answer. */
-export function call(session: ClientHttp2Session, method: string, path: string, body?: string): Promise<Answer> {
-  return new Promise((resolve, reject) => {
-    const headers = {
-      ':method': method,
-      ':path': path,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+  #credentials(): Credentials {
+    const text = readFileSync(join(this.directory, 'kubeconfig'), 'utf8');
+    const value = (field: string): string => new RegExp(`${field}: (\\S+)`).exec(text)?.[1] ?? '';
+    const pem = (field: string): string => Buffer.from(value(field), 'base64').toString('utf8');
+    const { hostname, port } = new URL(value('server'));
+    return {
+      host: hostname,
+      port: Number(port),
+      ca: pem('certificate-authority-data'),
+      certificate: pem('client-certificate-data'),
+      key: pem('client-key-data'),
     };
-    const stream = session.request(headers, { endStream: body === undefined });
-    let status = 0;
-    const chunks: Buffer[] = [];
-    stream.on('response', (response) => (status = Number(response[':status'])));
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-    stream.on('error', reject);
-    stream.on('end', () => {
-      const text = Buffer.concat(chunks).toString('utf8');
-      if (status >= 200 && status < 300) resolve({ status, body: text });
-      else reject(new Error(`${method} ${path}: ${status} ${text.slice(0, 300)}`));
-    });
-    if (body !== undefined) stream.end(body);
-  });
+  }
 }
