@@ -9,6 +9,7 @@ import { AdmissionChain } from './admission/chain.ts';
 import { Aggregator } from './aggregation/aggregator.ts';
 import type { BackendTransport } from './aggregation/backend.ts';
 import { LocalApiServices } from './aggregation/local-services.ts';
+import { refuse } from './aggregation/upgrade.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { BearerTokens } from './auth/bearer-tokens.ts';
 import { RbacAuthorizer } from './auth/rbac.ts';
@@ -22,6 +23,7 @@ import { OpenApiV2 } from './discovery/openapi-v2.ts';
 import { OpenApiV3 } from './discovery/openapi-v3.ts';
 import { ResourceEndpoints } from './endpoints/resources.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
+import { errorResponse } from './http/outgoing.ts';
 import { actions, scaleDefinition } from './kinds/actions.ts';
 import { CertificateSigner } from './kinds/certificate-signer.ts';
 import { reviews } from './kinds/reviews.ts';
@@ -134,7 +136,12 @@ export class ApiServerCore {
     };
     this.#discovery = new Discovery(source);
     this.#openApi = [new OpenApiV3(source), new OpenApiV2(source)];
-    this.#nonResources = new NonResources({ metrics, tokens, isReady: () => this.#isReady });
+    this.#nonResources = new NonResources({
+      metrics,
+      tokens,
+      isReady: () => this.#isReady,
+      groupPaths: () => this.#discovery.paths(),
+    });
     this.#pipeline = new Pipeline({
       env,
       authenticator: new Authenticator({ log: env.log, tokens: bearerTokens, authorizer }),
@@ -174,8 +181,9 @@ export class ApiServerCore {
       const user = await this.#pipeline.admit(request);
       await this.#aggregator.upgrade(request, user, socket, head);
     } catch (error) {
-      const { code, reason } = ApiError.from(error);
-      socket.end(`HTTP/1.1 ${code} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+      const { status, headers, body } = errorResponse(ApiError.from(error));
+      const bytes = Buffer.from(body as string);
+      await refuse(socket, status, { ...headers, 'content-length': String(bytes.length) }, [bytes]);
     }
   }
 

@@ -18,6 +18,7 @@ export interface LocalServicePorts {
 
 /** Marks the ones that the server made and may remove: `onstart` for built-in groups, `true` for custom ones. */
 const AUTO_LABEL = 'kube-aggregator.kubernetes.io/automanaged';
+const OWN_GROUP = 'apiregistration.k8s.io';
 const BUILTIN_VERSION_PRIORITY = 15;
 const CUSTOM_VERSION_PRIORITY = 100;
 
@@ -89,10 +90,12 @@ export class LocalApiServices {
 export function localApiServices(definitions: readonly ResourceDefinition[]): Map<string, KubeObject> {
   const services = new Map<string, KubeObject>();
   for (const { group, version, custom } of definitions) {
+    // The aggregation layer answers for itself.
+    if (group === OWN_GROUP) continue;
     const name = apiServiceName(group, version);
     if (services.has(name)) continue;
     services.set(name, {
-      apiVersion: apiVersionOf('apiregistration.k8s.io', 'v1'),
+      apiVersion: apiVersionOf(OWN_GROUP, 'v1'),
       kind: 'APIService',
       metadata: { name, labels: { [AUTO_LABEL]: custom ? 'true' : 'onstart' } },
       spec: {

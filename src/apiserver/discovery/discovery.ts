@@ -43,6 +43,14 @@ export class Discovery {
     return this.#groups;
   }
 
+  /** The path of every group and version: `/api/v1`, `/apis/apps`, `/apis/apps/v1`. */
+  paths(): string[] {
+    return this.groups().flatMap(({ name, versions }) => {
+      const root = name === '' ? '/api' : `/apis/${name}`;
+      return [...(name === '' ? [] : [root]), ...versions.map(({ version }) => `${root}/${version}`)];
+    });
+  }
+
   /**
    * Answers `/api`, `/apis`, `/api/<version>`, `/apis/<group>` and `/apis/<group>/<version>`; undefined for any other
    * path. Throws 404 for what is not served and 405 for anything but a read.
