@@ -8,7 +8,7 @@ import { ANONYMOUS } from './auth/users.ts';
 import { REQUESTS_IN_FLIGHT_MAX, WATCHES_MAX } from './http/limits.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import { parseRequestInfo } from './http/request-info.ts';
-import { errorResponse } from './http/server.ts';
+import { errorResponse } from './http/outgoing.ts';
 import type { AuditLog } from './observability/audit.ts';
 import type { ApiServerMetrics, RequestMeasurement } from './observability/metrics.ts';
 import { StorageError } from './storage/port.ts';
@@ -143,7 +143,7 @@ export class Pipeline {
     const { log } = this.#options.env;
     if (error instanceof ApiError) {
       if (error.code === 500)
-        log.warn('request failed', { path: request.path, error: error.message, cause: String(error.cause ?? '') });
+        log.warn('request failed', { path: request.path, error: error.message, cause: causeOf(error) });
       return error;
     }
     if (error instanceof StorageError) {
@@ -156,19 +156,45 @@ export class Pipeline {
     return ApiError.from(error);
   }
 
-  /** Passes a stream on and closes the books when it ends, however it ends. */
-  async *#follow(
+  /** Passes a stream on and closes the books when it ends, however it ends, and even if nobody ever reads it. */
+  #follow(
     body: AsyncIterable<string | Uint8Array>,
     passage: Passage,
     status: number,
-  ): AsyncGenerator<string | Uint8Array> {
+  ): AsyncIterableIterator<string | Uint8Array> {
     const isWatch = passage.info.verb === 'watch';
+    const chunks = body[Symbol.asyncIterator]();
+    let isOpen = true;
     if (isWatch) this.#watches++;
-    try {
-      yield* body;
-    } finally {
+    const close = (): void => {
+      if (!isOpen) return;
+      isOpen = false;
       if (isWatch) this.#watches--;
       this.#end(passage, status);
-    }
+    };
+    return {
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+      async next() {
+        try {
+          const result = await chunks.next();
+          if (result.done === true) close();
+          return result;
+        } catch (error) {
+          close();
+          throw error;
+        }
+      },
+      async return() {
+        close();
+        await chunks.return?.();
+        return { done: true, value: undefined };
+      },
+    };
   }
+}
+
+function causeOf({ cause }: ApiError): string | undefined {
+  return cause instanceof Error ? `${cause.name}: ${cause.message}` : undefined;
 }

@@ -68,7 +68,8 @@ export async function refuse(
       if (client.destroyed) return;
       if (!client.write(chunk)) await new Promise<void>((resolve) => resumed(client, resolve));
     }
-    client.end();
+    // Not until the client ends its side, which it need never do.
+    client.end(() => client.destroy());
   } catch {
     // The backend broke off: so does the answer.
     client.destroy();

@@ -24,7 +24,7 @@ function setup(log: Logger = silentLogger) {
   const authenticator = new Authenticator({ log, tokens, authorizer: new RbacAuthorizer(registry) });
   const authenticate = (headers: ApiRequest['headers'], certificate?: ApiRequest['certificate']): Promise<UserInfo> =>
     authenticator.authenticate({ headers, certificate, remoteAddress: '192.0.2.1' });
-  return { env, registry, serviceAccounts, tokens, authenticate };
+  return { env, registry, serviceAccounts, tokens, authenticator, authenticate };
 }
 
 const certificate = (commonName: string, ...organizations: string[]): ApiRequest['certificate'] => ({
@@ -39,6 +39,16 @@ describe('identity', () => {
       username: 'system:anonymous',
       groups: ['system:unauthenticated'],
     });
+  });
+
+  it('is an error with a certificate that does not hold, unless a token does', async () => {
+    const { serviceAccounts, authenticator } = setup();
+    const request = { headers: {}, isCertificateRefused: true, remoteAddress: '192.0.2.1' };
+    await expect(authenticator.authenticate(request)).rejects.toThrow('Unauthorized');
+    const claims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'u' } };
+    const { token } = await serviceAccounts.sign(claims, ['api'], 600);
+    const headers = { authorization: `Bearer ${token}` };
+    expect((await authenticator.authenticate({ ...request, headers })).username).toBe('system:serviceaccount:ns:robot');
   });
 
   it('comes from a client certificate', async () => {

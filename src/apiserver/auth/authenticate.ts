@@ -8,6 +8,8 @@ import { ANONYMOUS, AUTHENTICATED_GROUP, CREDENTIAL_ID_KEY } from './users.ts';
 
 const BEARER = /^bearer +(\S+)$/i;
 
+type Credentials = Pick<ApiRequest, 'certificate' | 'isCertificateRefused' | 'headers' | 'remoteAddress'>;
+
 /** Finds out who makes a request. */
 export class Authenticator {
   readonly #log: Logger;
@@ -21,7 +23,7 @@ export class Authenticator {
   }
 
   /** Whom the request acts as. Throws 401 for credentials that do not hold, 403 for a refused impersonation. */
-  async authenticate(request: Pick<ApiRequest, 'certificate' | 'headers' | 'remoteAddress'>): Promise<UserInfo> {
+  async authenticate(request: Credentials): Promise<UserInfo> {
     return impersonate(this.#authorizer, await this.identify(request), request.headers);
   }
 
@@ -29,11 +31,14 @@ export class Authenticator {
    * Who really makes the request, whomever it acts as. A client certificate counts before a token. Credentials that do
    * not hold are an error (401), never a reason to go on as nobody; only a request without any is anonymous.
    */
-  async identify(request: Pick<ApiRequest, 'certificate' | 'headers' | 'remoteAddress'>): Promise<UserInfo> {
+  async identify(request: Credentials): Promise<UserInfo> {
     const { certificate } = request;
     if (certificate) return certificateUser(certificate);
     const header = request.headers['authorization']?.trim() ?? '';
-    if (header === '') return ANONYMOUS;
+    if (header === '') {
+      if (request.isCertificateRefused) throw unauthorized();
+      return ANONYMOUS;
+    }
     const token = BEARER.exec(header)?.[1];
     if (token === undefined) throw unauthorized();
     const verdict = await this.#tokens.verify(token);

@@ -23,6 +23,8 @@ export interface ApiRequest {
     readonly organizations: readonly string[];
     readonly fingerprint: string;
   };
+  /** True where the client has shown a certificate that does not hold: expired, of another authority, for another use. */
+  readonly isCertificateRefused?: boolean;
   readonly remoteAddress: string;
   /** Aborted when the client goes away or the server stops. */
   readonly signal: AbortSignal;
