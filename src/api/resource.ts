@@ -108,6 +108,8 @@ export interface ResourceDefinition {
    * Both functions change the object they are given; apiVersion and kind are the registry's affair.
    */
   readonly storage?: {
+  /** What every request for this resource is warned of, where its version is deprecated. */
+  readonly deprecation?: string;
     readonly group: string;
     readonly plural: string;
     readonly toStorage: (object: KubeObject) => void;

@@ -4,7 +4,7 @@ import { badRequest, methodNotAllowed, pathNotFound } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
 import { fieldValidationOf, readObject } from './endpoints/body.ts';
 import { type Call, writeContext } from './endpoints/context.ts';
-import { negotiate, respond } from './endpoints/negotiate.ts';
+import { negotiate, respond, warningHeaders } from './endpoints/negotiate.ts';
 import type { ResourceEndpoints } from './endpoints/resources.ts';
 import { type Action, serveAction, serveScale } from './endpoints/subresources.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
@@ -54,6 +54,13 @@ export class Router {
       representation: negotiate(request.headers['accept']),
     };
     const question = this.#options.questions.get(bucketOf(definition));
+    const response = await this.#answer(call);
+    return definition.deprecation === undefined ? response : warned(response, definition.deprecation);
+  }
+
+  async #answer(call: Call): Promise<ApiResponse> {
+    const { info } = call;
+    const { definition } = call.target;
     if (question) return this.#ask(call, question);
     if (info.subresource !== '') return this.#serveSubresource(call);
     if (definition.verbs && !definition.verbs.some((verb) => verb === info.verb))
@@ -78,7 +85,12 @@ export class Router {
     const { definition } = call.target;
     if (call.info.verb !== 'create') throw methodNotAllowed(definition, call.info.verb);
     const context = writeContext(call);
-    const object = await readObject(call.request, definition, fieldValidationOf(call.request.query), context.warnings);
+    const object = await readObject(
+      call.request,
+      definition,
+      writeOptionsOf(call.request).fieldValidation,
+      context.warnings,
+    );
     if (definition.namespaced) object.metadata.namespace ??= call.target.namespace;
     return respond(call.representation, 201, JSON.stringify(await question(call.user, object)), context.warnings);
   }
@@ -96,4 +108,11 @@ function targetOf(definition: ResourceDefinition, info: RequestInfo): Target {
     name: info.verb === 'list' || info.verb === 'watch' ? '' : info.name,
     ...(info.subresource === '' ? {} : { subresource: info.subresource }),
   };
+}
+
+/** The answer with one more warning, before those that it has. */
+function warned(response: ApiResponse, warning: string): ApiResponse {
+  const others = [response.headers['warning'] ?? []].flat();
+  const { warning: own = [] } = warningHeaders([warning]);
+  return { ...response, headers: { ...response.headers, warning: [...own, ...others] } };
 }

@@ -105,8 +105,7 @@ describe('definitionsOf', () => {
     const [plain, custom] = definitionsOf(
       crd([version('v1', { deprecated: true }), version('v2', { deprecated: true, deprecationWarning: 'use v3' })]),
     );
-    const object = { apiVersion: 'example.com/v1', kind: 'Foo', metadata: {} };
-    expect(plain?.strategy?.warnings?.(object, undefined)).toEqual(['example.com/v1 Foo is deprecated']);
-    expect(custom?.strategy?.warnings?.(object, undefined)).toEqual(['use v3']);
+    expect(plain?.deprecation).toBe('example.com/v1 Foo is deprecated');
+    expect(custom?.deprecation).toBe('use v3');
   });
 });

@@ -1,7 +1,7 @@
 import { objectMeta, statusSubresource } from '../../api/kinds/meta.ts';
 import { scaleSchema } from '../../api/kinds/meta-options.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { ALL_VERBS, type Column, type ResourceDefinition, type SubresourceDefinition } from '../../api/resource.ts';
+import type { Column, ResourceDefinition, SubresourceDefinition, Verb } from '../../api/resource.ts';
 import { type Schema, str } from '../../api/schema.ts';
 import type { CustomResourceColumn, CustomResourceDefinition, CustomResourceVersion } from './wire.ts';
 
@@ -16,8 +16,11 @@ const scaleSubresource: SubresourceDefinition = {
   schema: scaleSchema,
 };
 
+/** In the order in which kube-apiserver lists them for custom resources; clients print it. */
+const VERBS: readonly Verb[] = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+
 /** A terminating CRD takes no new objects, or its clean-up might never end. */
-const TERMINATING_VERBS = ALL_VERBS.filter((verb) => verb !== 'create');
+const TERMINATING_VERBS = VERBS.filter((verb) => verb !== 'create');
 
 /**
  * One definition per served version of a valid CRD, the storage version first. All versions share one bucket and
@@ -45,7 +48,7 @@ function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVers
     namespaced: scope === 'Namespaced',
     shortNames: names.shortNames ?? [],
     categories: names.categories ?? [],
-    verbs: crd.metadata.deletionTimestamp === undefined ? ALL_VERBS : TERMINATING_VERBS,
+    verbs: crd.metadata.deletionTimestamp === undefined ? VERBS : TERMINATING_VERBS,
     schema: objectSchemaOf(version.schema?.openAPIV3Schema ?? {}),
     hasStatus,
     hasGeneration: true,
@@ -62,7 +65,7 @@ function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVers
         }
       : {}),
     custom: true,
-    ...(version.deprecated ? { strategy: { warnings: () => [deprecationOf(crd, version)] } } : {}),
+    ...(version.deprecated ? { deprecation: deprecationOf(crd, version) } : {}),
   };
 }
 

@@ -108,6 +108,7 @@ export const endpointsDefinition = coreKind({
   namespaced: true,
   shortNames: ['ep'],
   schema: objectSchema(`${CORE}.Endpoints`, 'The addresses behind a service.', {
+  deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
     subsets: [2, list(endpointSubset), 'Addresses, grouped by ports.'],
   }),
   columns: [
