@@ -77,7 +77,7 @@ export class Client {
     name: string,
     signal: AbortSignal,
   ): Promise<T> {
-    return this.#json('GET', pathOf(resource, namespace, name), {}, signal);
+    return this.#json('GET', objectPath(resource, namespace, name), {}, signal);
   }
 
   async list<T extends KubeObject>(
@@ -86,7 +86,14 @@ export class Client {
     signal: AbortSignal,
   ): Promise<KubeList<T>> {
     const { namespace = '', ...query } = options;
-    return this.#json('GET', pathOf(resource, namespace), query, signal);
+    const list = await this.#json<KubeList<T>>('GET', pathOf(resource, namespace), query, signal);
+    if (!Array.isArray((list.items ??= []))) throw new TransportError('the server answered a list without items');
+    // kube-apiserver leaves out of a list's items what the list says of all of them.
+    for (const item of list.items) {
+      item.apiVersion ??= apiVersionOf(resource.group, resource.version);
+      item.kind ??= resource.kind;
+    }
+    return list;
   }
 
   /** Resolves once the server has accepted the watch. The iteration ends when the server ends it. */
@@ -118,7 +125,7 @@ export class Client {
     options: WriteOptions = {},
   ): Promise<T> {
     const { namespace = '', name = '' } = object.metadata;
-    const path = pathOf(resource, namespace, name, options.subresource);
+    const path = objectPath(resource, namespace, name, options.subresource);
     return this.#json('PUT', path, this.#writeQuery(options), signal, complete(resource, object));
   }
 
@@ -130,7 +137,7 @@ export class Client {
     signal: AbortSignal,
     options: WriteOptions = {},
   ): Promise<T> {
-    const path = pathOf(resource, namespace, name, options.subresource);
+    const path = objectPath(resource, namespace, name, options.subresource);
     const query = { ...this.#writeQuery(options), ...(patch.type === 'apply' ? { force: patch.force ?? false } : {}) };
     return this.#json('PATCH', path, query, signal, patch.body, PATCH_TYPES[patch.type]);
   }
@@ -145,7 +152,7 @@ export class Client {
   ): Promise<KubeObject | Status> {
     const { dryRun, ...rest } = options;
     const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...rest, ...(dryRun ? { dryRun: ['All'] } : {}) };
-    return this.#json('DELETE', pathOf(resource, namespace, name), {}, signal, body);
+    return this.#json('DELETE', objectPath(resource, namespace, name), {}, signal, body);
   }
 
   /** POSTs to a subresource: an eviction, a binding, a token request. */
@@ -157,7 +164,12 @@ export class Client {
     body: KubeObject,
     signal: AbortSignal,
   ): Promise<T> {
-    return this.#json('POST', pathOf(resource, namespace, name, subresource), {}, signal, body);
+    return this.#json('POST', objectPath(resource, namespace, name, subresource), {}, signal, body);
+  }
+
+  /** GETs a path that is no object: discovery, versions, health. */
+  async getPath<T>(path: string, signal: AbortSignal): Promise<T> {
+    return this.#json('GET', path, {}, signal);
   }
 
   #writeQuery(options: WriteOptions): Query {
@@ -173,7 +185,7 @@ export class Client {
     type = 'application/json',
   ): Promise<T> {
     const response = await this.#send(method, path, query, signal, body, type);
-    return JSON.parse(await textOf(response)) as T;
+    return parsed(await textOf(response)) as T;
   }
 
   async #send(
@@ -197,8 +209,15 @@ export class Client {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     if (response.status >= 200 && response.status < 300) return response;
-    throw errorOf(response.status, await textOf(response));
+    throw errorOf(response, await textOf(response));
   }
+}
+
+/** The path of one object. A name that is missing must never turn a request into one for all objects. */
+function objectPath(resource: Resource, namespace: string, name: string, subresource = ''): string {
+  if (name === '' || (resource.namespaced && namespace === ''))
+    throw new Error(`an object of ${resource.plural} was asked for without saying which: "${namespace}/${name}"`);
+  return pathOf(resource, namespace, name, subresource);
 }
 
 function complete(resource: Resource, object: KubeObject): KubeObject {
@@ -225,18 +244,45 @@ async function textOf(response: TransportResponse): Promise<string> {
   return parts.join('');
 }
 
-function errorOf(status: number, text: string): ApiError {
+/** An answer that is no JSON was cut short, or is not from an API server. */
+function parsed(text: string): unknown {
   try {
-    const parsed = JSON.parse(text) as Status;
-    if (parsed.kind === 'Status') return ApiError.fromStatus({ ...parsed, code: parsed.code ?? status });
+    return JSON.parse(text);
+  } catch (error) {
+    throw new TransportError(`the server's answer is no JSON: ${text.slice(0, EXCERPT_LENGTH)}`, error);
+  }
+}
+
+/** As much of an answer that nobody understands as helps to recognise it. */
+const EXCERPT_LENGTH = 200;
+
+function errorOf({ status, headers }: TransportResponse, text: string): ApiError {
+  const error = statusOf(status, text);
+  const retryAfterSeconds = Number(headers['retry-after']);
+  if (error.details?.retryAfterSeconds !== undefined || !(retryAfterSeconds > 0)) return error;
+  return new ApiError(error.code, error.reason, error.message, { ...error.details, retryAfterSeconds });
+}
+
+function statusOf(code: number, text: string): ApiError {
+  try {
+    const status = JSON.parse(text) as Partial<Status> | null;
+    if (status?.kind === 'Status') return ApiError.fromStatus({ ...status, code: status.code ?? code });
   } catch {
     // Not every proxy on the way speaks Status.
   }
-  return new ApiError(status, 'Unknown', `the server answered ${status}: ${text.slice(0, 200)}`);
+  return new ApiError(code, 'Unknown', `the server answered ${code}: ${text.slice(0, EXCERPT_LENGTH)}`);
 }
 
 async function* events<T extends KubeObject>(response: TransportResponse): AsyncGenerator<WatchEvent<T>> {
   for await (const line of readLines(response.body)) {
-    if (line !== '') yield JSON.parse(line) as WatchEvent<T>;
+    if (line !== '') yield eventOf<T>(line);
   }
+}
+
+function eventOf<T extends KubeObject>(line: string): WatchEvent<T> {
+  const event = parsed(line) as Partial<WatchEvent<T>> | null;
+  const isEvent = typeof event?.type === 'string' && typeof event.object === 'object' && event.object !== null;
+  if (!isEvent || (event.type !== 'ERROR' && typeof event.object.metadata !== 'object'))
+    throw new TransportError(`the watch sent what is no event: ${line.slice(0, EXCERPT_LENGTH)}`);
+  return event as WatchEvent<T>;
 }

@@ -1,3 +1,5 @@
+import { StringDecoder } from 'node:string_decoder';
+import { cancelled, unlessAborted } from './abort.ts';
 import { type Transport, TransportError, type TransportRequest, type TransportResponse } from './transport.ts';
 
 /** Calls an API server inside this process: no sockets, no copies of the body, no time passing. */
@@ -43,7 +45,22 @@ export class InProcessTransport implements Transport {
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
-    if (request.signal.aborted) throw new TransportError('the request was cancelled', request.signal.reason);
+    if (request.signal.aborted) throw cancelled(request.signal);
+    const answer = this.#answer(request);
+    try {
+      return await unlessAborted(answer, request.signal);
+    } catch (error) {
+      // It may be answered all the same, when nobody listens any more.
+      answer.then(discard).catch(() => undefined);
+      throw error instanceof TransportError ? error : new TransportError('the server failed to answer', error);
+    }
+  }
+
+  close(): void {
+    // There is nothing to close.
+  }
+
+  async #answer(request: TransportRequest): Promise<TransportResponse> {
     const mark = request.path.indexOf('?');
     const response = await this.#handle({
       method: request.method,
@@ -57,10 +74,13 @@ export class InProcessTransport implements Transport {
     });
     return { status: response.status, headers: flatten(response.headers), body: textsOf(response.body) };
   }
+}
 
-  close(): void {
-    // There is nothing to close.
-  }
+/** Lets a body end that nobody reads: one that was never begun would not know that it has ended. */
+async function discard(response: TransportResponse): Promise<void> {
+  const body = response.body[Symbol.asyncIterator]();
+  await body.next();
+  await body.return?.();
 }
 
 function flatten(headers: LocalResponse['headers']): Record<string, string> {
@@ -70,7 +90,20 @@ function flatten(headers: LocalResponse['headers']): Record<string, string> {
 }
 
 async function* textsOf(body: LocalResponse['body']): AsyncGenerator<string> {
-  if (typeof body === 'string') yield body;
-  else if (body instanceof Uint8Array) yield Buffer.from(body).toString('utf8');
-  else for await (const piece of body) yield typeof piece === 'string' ? piece : Buffer.from(piece).toString('utf8');
+  if (typeof body === 'string') {
+    yield body;
+  } else if (body instanceof Uint8Array) {
+    yield Buffer.from(body).toString('utf8');
+  } else {
+    yield* decoded(body);
+  }
+}
+
+/** A character may be cut in two by the border of two pieces. */
+async function* decoded(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  for await (const piece of pieces) {
+    const text = typeof piece === 'string' ? piece : decoder.write(Buffer.from(piece));
+    if (text !== '') yield text;
+  }
 }
