@@ -39,7 +39,7 @@ export interface ApiResponse {
 
 /** What a request asks for, parsed from its method and path. */
 export interface RequestInfo {
-  /** `get`, `list`, `watch`, `create`, ...; for a path that is no resource, the method in lower case. */
+  /** `get`, `list`, `watch`, `create`, ...; empty for a method that is none of these; for a path that is no resource, the method in lower case. */
   readonly verb: string;
   readonly isResource: boolean;
   readonly path: string;

@@ -44,8 +44,8 @@ describe('request info', () => {
     (name) => expect(() => parse('GET', `/api/v1/namespaces/${name}/pods`)).toThrow('encoded slashes, dots or control'),
   );
   it('takes any word for a method, and knows only its own', () => {
-    expect(parse('constructor', '/api/v1/pods')).toBe('constructor||v1||pods|||');
-    expect(parse('__proto__', '/api/v1/pods/x')).toBe('__proto__||v1||pods|x||');
+    for (const method of ['constructor', '__proto__', 'TRACE', 'get', 'watch', 'deletecollection', ''])
+      expect(parse(method, '/api/v1/pods/x')).toBe('||v1||pods|x||');
   });
   it('refuses a path that does not decode', () =>
     expect(() => parse('GET', '/api/v1/pods/%ff')).toThrow('percent-encoded'));

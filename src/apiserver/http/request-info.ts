@@ -75,7 +75,8 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
 }
 
 function verbAndName(method: string, name: string, query: URLSearchParams): { verb: string; name: string } {
-  const verb = VERBS.get(method) ?? method.toLowerCase();
+  // No verb, rather than the method's own name: `watch` and `deletecollection` are no methods, though anyone can send them.
+  const verb = VERBS.get(method) ?? '';
   if (name !== '') return { verb, name };
   if (verb === 'delete') return { verb: 'deletecollection', name };
   if (verb !== 'get') return { verb, name };
