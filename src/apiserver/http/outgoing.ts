@@ -1,27 +1,14 @@
-import type { ServerResponse } from 'node:http';
-import { constants, type Http2ServerResponse } from 'node:http2';
 import { promisify } from 'node:util';
 import { gzip as gzipCallback } from 'node:zlib';
 import type { ApiError } from '../../api/status.ts';
-import type { Clock } from '../../env/ports.ts';
-import type { Incoming } from './incoming.ts';
-import { GZIP_BYTES_MIN, type HttpLimits, LIST_CHUNK_BYTES } from './limits.ts';
+import type { Follows } from './carrier.ts';
+import type { Exchange } from './exchange.ts';
+import { GZIP_BYTES_MIN, LIST_CHUNK_BYTES } from './limits.ts';
 import type { ApiResponse } from './message.ts';
 
 /** Answers onto the wire, at the pace of whoever reads them, and not for ever. */
 
 const gzip = promisify(gzipCallback);
-
-export type Outgoing = ServerResponse | Http2ServerResponse;
-
-interface Exchange {
-  readonly incoming: Incoming;
-  readonly outgoing: Outgoing;
-  readonly clock: Clock;
-  readonly limits: HttpLimits;
-  /** Aborted when the client has gone, or the server stops. */
-  readonly gone: AbortSignal;
-}
 
 type Headers = Record<string, string | readonly string[]>;
 
@@ -33,13 +20,13 @@ export function errorResponse(error: ApiError): ApiResponse {
   return { status: error.code, headers, body: `${JSON.stringify(error.toStatus())}\n` };
 }
 
-/** Sends an answer. Resolves when it is on its way, or nobody is left to read it. */
+/** Sends an answer. Resolves when all of it has been handed over, or nobody is left to read it. */
 export async function send(exchange: Exchange, response: ApiResponse): Promise<void> {
   const { body, status } = response;
   const headers: Headers = { 'cache-control': 'no-cache, private', ...response.headers };
   if (typeof body !== 'string' && !(body instanceof Uint8Array)) return stream(exchange, status, headers, body);
   let bytes: Uint8Array = typeof body === 'string' ? Buffer.from(body) : body;
-  if (wantsGzip(exchange.incoming, bytes.length)) {
+  if (wantsGzip(exchange, bytes.length)) {
     bytes = await gzip(bytes, { level: 1 });
     headers['content-encoding'] = 'gzip';
   }
@@ -48,33 +35,26 @@ export async function send(exchange: Exchange, response: ApiResponse): Promise<v
 }
 
 /** Compressing for a peer on this very machine only burns its processor. */
-function wantsGzip(incoming: Incoming, length: number): boolean {
-  if (length < GZIP_BYTES_MIN) return false;
-  const accepted = incoming.headers['accept-encoding'];
-  return typeof accepted === 'string' && /\bgzip\b/.test(accepted) && !isLoopback(incoming.socket.remoteAddress);
-}
-
-function isLoopback(address: string | undefined): boolean {
-  return (
-    address !== undefined && (address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.'))
-  );
+function wantsGzip({ headers, peer }: Exchange, length: number): boolean {
+  if (length < GZIP_BYTES_MIN || peer.isLocal) return false;
+  const accepted: unknown = headers['accept-encoding'];
+  return typeof accepted === 'string' && /\bgzip\b/.test(accepted);
 }
 
 async function whole(exchange: Exchange, status: number, headers: Headers, bytes: Uint8Array): Promise<void> {
-  const { incoming } = exchange;
-  // Both responses have these methods; their types only agree on less.
-  const outgoing = exchange.outgoing as ServerResponse;
-  if (isDestroyed(outgoing)) return;
-  writeHead(outgoing, status, headers);
+  const { writable } = exchange.carrier;
+  if (writable.destroyed) return;
+  const isHead = exchange.method === 'HEAD';
+  writeHead(exchange, status, headers, isHead ? 'nothing' : 'body');
   let sent = 0;
-  if (incoming.method !== 'HEAD') {
-    for (; bytes.length - sent > LIST_CHUNK_BYTES && !isDestroyed(outgoing); sent += LIST_CHUNK_BYTES)
-      if (!outgoing.write(bytes.subarray(sent, sent + LIST_CHUNK_BYTES))) await progress(exchange, 'drain');
+  if (!isHead) {
+    for (; bytes.length - sent > LIST_CHUNK_BYTES && !writable.destroyed; sent += LIST_CHUNK_BYTES)
+      if (!writable.write(bytes.subarray(sent, sent + LIST_CHUNK_BYTES))) await drained(exchange);
+    if (writable.destroyed) return;
+    writable.end(sent === 0 ? bytes : bytes.subarray(sent));
   }
-  if (isDestroyed(outgoing)) return;
-  outgoing.end(incoming.method === 'HEAD' ? undefined : bytes.subarray(sent));
   lingerOver(exchange);
-  await progress(exchange, 'finish');
+  expectEnd(exchange);
 }
 
 async function stream(
@@ -83,69 +63,63 @@ async function stream(
   headers: Headers,
   body: AsyncIterable<string | Uint8Array>,
 ): Promise<void> {
-  const { incoming, gone } = exchange;
-  const outgoing = exchange.outgoing as ServerResponse;
+  const { writable } = exchange.carrier;
   const chunks = body[Symbol.asyncIterator]();
   try {
-    if (isDestroyed(outgoing)) return;
-    writeHead(outgoing, status, headers);
-    // Clients wait for the headers of a watch before its first event.
-    if ('flushHeaders' in outgoing) outgoing.flushHeaders();
+    if (writable.destroyed) return;
+    const isHead = exchange.method === 'HEAD';
+    writeHead(exchange, status, headers, isHead ? 'nothing' : 'stream');
     lingerOver(exchange);
-    while (incoming.method !== 'HEAD') {
+    if (isHead) return;
+    for (;;) {
       const { done, value } = await chunks.next();
-      if (done === true || gone.aborted) break;
-      if (!outgoing.write(value)) await progress(exchange, 'drain');
+      if (done === true || exchange.isGone) break;
+      if (!writable.write(value)) await drained(exchange);
     }
-    outgoing.end();
+    writable.end();
+    expectEnd(exchange);
   } finally {
     // Whoever made the stream frees what it holds here, also when it was never read.
     await chunks.return?.();
   }
-  await progress(exchange, 'finish');
 }
 
 /** Resolves when the client has read; one that reads nothing for too long is taken for dead. */
-function progress(exchange: Exchange, event: 'drain' | 'finish'): Promise<void> {
-  const { clock, limits } = exchange;
-  const outgoing = exchange.outgoing as ServerResponse;
-  if (isDestroyed(outgoing) || (event === 'finish' && outgoing.writableFinished)) return Promise.resolve();
+function drained({ carrier, clock, limits }: Exchange): Promise<void> {
+  const { writable } = carrier;
+  if (writable.destroyed) return Promise.resolve();
   return new Promise((resolve) => {
-    const timer = clock.setTimer(() => cutOff(exchange), limits.writeTimeoutMs);
+    const timer = clock.setTimer(() => carrier.cutOff(), limits.writeTimeoutMs);
     const done = (): void => {
       timer.cancel();
-      outgoing.off(event, done).off('close', done);
+      writable.off('drain', done).off('close', done);
       resolve();
     };
-    outgoing.on(event, done).on('close', done);
+    writable.on('drain', done).on('close', done);
   });
 }
 
+/** The last of an answer must be read as well, within the same time. */
+function expectEnd({ carrier, clock, limits }: Exchange): void {
+  const { writable } = carrier;
+  if (writable.destroyed || writable.writableFinished) return;
+  const timer = clock.setTimer(() => carrier.cutOff(), limits.writeTimeoutMs);
+  writable.on('close', () => timer.cancel());
+}
+
 /** What of the body nobody wanted is thrown away for a while, so that the client can finish and read its answer. */
-function lingerOver(exchange: Exchange): void {
-  const { incoming, clock, limits } = exchange;
-  if (incoming.complete || ('stream' in incoming && incoming.stream.endAfterHeaders)) return;
-  incoming.resume();
+function lingerOver({ carrier, clock, limits }: Exchange): void {
+  if (carrier.isComplete) return;
+  carrier.readable.resume();
   const timer = clock.setTimer(() => {
-    if (!incoming.complete) cutOff(exchange);
+    if (!carrier.isComplete) carrier.cutOff();
   }, limits.lingerMs);
-  incoming.on('close', () => timer.cancel());
+  carrier.readable.on('close', () => timer.cancel());
 }
 
-function isDestroyed(outgoing: Outgoing): boolean {
-  return 'stream' in outgoing ? outgoing.stream.destroyed : outgoing.destroyed;
-}
-
-/** Ends a stream, or the connection that is nothing but one. */
-function cutOff({ incoming, outgoing }: Exchange): void {
-  if ('stream' in incoming) incoming.stream.close(constants.NGHTTP2_CANCEL);
-  else incoming.socket.destroy();
-  outgoing.destroy();
-}
-
-function writeHead(outgoing: ServerResponse, status: number, headers: Headers): void {
+function writeHead({ carrier }: Exchange, status: number, headers: Headers, follows: Follows): void {
   const { warning } = headers;
   // A header is bytes, each in a character of its own: that is how UTF-8 passes.
   if (Array.isArray(warning)) headers['warning'] = warning.map((each) => Buffer.from(each, 'utf8').toString('latin1'));
-  outgoing.writeHead(status, headers as Record<string, string | string[]>);
+  carrier.writeHead(status, headers, follows);
 }

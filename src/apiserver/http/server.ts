@@ -1,15 +1,17 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from 'node:http2';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, type Http2SecureServer, type Http2Session } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { ApiError } from '../../api/status.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
-import { type Incoming, toRequest } from './incoming.ts';
+import { type Carrier, Http1Carrier, Http2Carrier } from './carrier.ts';
+import { Exchange } from './exchange.ts';
 import { HTTP_LIMITS, type HttpLimits, KEEP_ALIVE_PROBE_MS, STOP_TIMEOUT_MS, WINDOW_BYTES } from './limits.ts';
 import type { ApiRequest, ApiResponse } from './message.ts';
-import { errorResponse, type Outgoing, send } from './outgoing.ts';
+import { errorResponse, send } from './outgoing.ts';
+import { type Peer, peerOf } from './peer.ts';
 
 /**
  * TLS on one port for HTTP/2 and HTTP/1.1: turns sockets into ApiRequests and ApiResponses into bytes. Nobody holds a
@@ -37,15 +39,27 @@ export interface ServerOptions {
 /** How often Node looks for HTTP/1.1 clients that are late, as a part of the time that they have. */
 const CHECKS_PER_TIMEOUT = 3;
 
+/** What is kept of a connection. */
+interface Connection {
+  readonly peer: Peer;
+  /** Requests under way. */
+  open: number;
+  /** How long nothing may be under way, and since when that is so. */
+  timeoutMs: number;
+  quietSinceMs: number;
+}
+
 export class HttpServer {
   readonly #options: ServerOptions;
   readonly #limits: HttpLimits;
   readonly #server: Http2SecureServer;
-  readonly #sessions = new Set<ServerHttp2Session>();
   readonly #sockets = new Set<Socket>();
-  /** Connections of HTTP/1.1, each with the number of its requests under way. */
-  readonly #plain = new Map<Duplex, number>();
-  readonly #stopping = new AbortController();
+  /** Connections of HTTP/2. */
+  readonly #sessions = new Map<Http2Session, Connection>();
+  /** Connections of HTTP/1.1. */
+  readonly #plain = new Map<Duplex, Connection>();
+  readonly #exchanges = new Set<Exchange>();
+  #isStopping = false;
 
   constructor(options: ServerOptions) {
     this.#options = options;
@@ -82,10 +96,11 @@ export class HttpServer {
 
   /** Stops accepting, ends streams (watches see a clean end), lets answers under way finish, then closes what is left. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#isStopping = true;
+    for (const exchange of this.#exchanges) exchange.abort();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const session of this.#sessions) session.close();
-    for (const [socket, requests] of this.#plain) if (requests === 0) socket.end();
+    for (const session of this.#sessions.keys()) session.close();
+    for (const [socket, { open }] of this.#plain) if (open === 0) socket.end();
     const force = this.#options.clock.setTimer(() => {
       for (const socket of this.#sockets) socket.destroy();
     }, STOP_TIMEOUT_MS);
@@ -99,7 +114,19 @@ export class HttpServer {
     server.on('connection', (socket: Socket) => this.#track(socket));
     server.on('secureConnection', (socket: TLSSocket) => this.#trackPlain(socket));
     server.on('session', (session) => this.#trackSession(session));
-    server.on('request', (incoming, outgoing) => void this.#serve(incoming, outgoing));
+    server.on('request', (incoming: unknown, outgoing: unknown) => {
+      const { socket } = incoming as IncomingMessage;
+      const carrier = new Http1Carrier(incoming as IncomingMessage, outgoing as ServerResponse);
+      this.#begin(carrier, this.#plain.get(socket), (connection) => {
+        // One that becomes idle while the server stops is closed.
+        if (connection.open === 0 && this.#isStopping) socket.end();
+      });
+    });
+    // Listening for requests has brought in the compatibility layer of HTTP/2, whose place the next listener takes.
+    server.removeAllListeners('stream');
+    server.on('stream', (stream, headers) => {
+      this.#begin(new Http2Carrier(stream, headers), stream.session && this.#sessions.get(stream.session));
+    });
     server.on('upgrade', (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.#upgrade(incoming, socket, head);
     });
@@ -117,32 +144,22 @@ export class HttpServer {
 
   #trackPlain(socket: TLSSocket): void {
     if (socket.alpnProtocol === 'h2') return;
-    this.#plain.set(socket, 0);
+    this.#plain.set(socket, this.#connectionOf(socket));
     socket.on('close', () => this.#plain.delete(socket));
   }
 
   /** Closes a session that has nothing open for too long: soon where it has never asked for anything. */
-  #trackSession(session: ServerHttp2Session): void {
+  #trackSession(session: Http2Session): void {
     const { clock, log } = this.#options;
-    const { headersTimeoutMs, idleTimeoutMs } = this.#limits;
-    let open = 0;
-    let quietSinceMs = clock.now();
-    let timeoutMs = headersTimeoutMs;
+    const connection = this.#connectionOf(session.socket as TLSSocket);
     const check = (): void => {
+      const { open, timeoutMs, quietSinceMs } = connection;
       const leftMs = open > 0 ? timeoutMs : quietSinceMs + timeoutMs - clock.now();
       if (leftMs <= 0) session.destroy();
       else timer = clock.setTimer(check, leftMs);
     };
-    let timer = clock.setTimer(check, timeoutMs);
-    session.on('stream', (stream) => {
-      open++;
-      timeoutMs = idleTimeoutMs;
-      stream.on('close', () => {
-        open--;
-        quietSinceMs = clock.now();
-      });
-    });
-    this.#sessions.add(session);
+    let timer = clock.setTimer(check, connection.timeoutMs);
+    this.#sessions.set(session, connection);
     session.on('close', () => {
       timer.cancel();
       this.#sessions.delete(session);
@@ -150,55 +167,65 @@ export class HttpServer {
     session.on('error', (error) => log.debug('HTTP/2 session failed', { error: String(error) }));
   }
 
-  async #serve(incoming: Incoming, outgoing: Outgoing): Promise<void> {
-    const { clock, log } = this.#options;
-    const gone = new AbortController();
-    const stop = (): void => gone.abort();
-    outgoing.on('close', stop);
-    incoming.on('error', stop);
-    outgoing.on('error', stop);
-    this.#stopping.signal.addEventListener('abort', stop);
-    const end = 'stream' in incoming ? () => undefined : this.#begin(incoming.socket);
-    try {
-      const request = toRequest(incoming, gone.signal, clock, this.#limits);
-      const response = request instanceof ApiError ? errorResponse(request) : await this.#options.handle(request);
-      await send({ incoming, outgoing, clock, limits: this.#limits, gone: gone.signal }, response);
-    } catch (error) {
-      // The answer was already under way: all that is left is to end the stream so that the client notices.
-      log.debug('response broke off', { path: incoming.url, error: String(error) });
-      outgoing.destroy();
-    } finally {
-      this.#stopping.signal.removeEventListener('abort', stop);
-      end();
-    }
+  #connectionOf(socket: TLSSocket): Connection {
+    const quietSinceMs = this.#options.clock.now();
+    return { peer: peerOf(socket), open: 0, timeoutMs: this.#limits.headersTimeoutMs, quietSinceMs };
   }
 
-  /** Counts a request of an HTTP/1.1 connection; one that becomes idle while the server stops is closed. */
-  #begin(socket: Duplex): () => void {
-    const change = (by: number): void => {
-      const requests = this.#plain.get(socket);
-      if (requests === undefined) return;
-      this.#plain.set(socket, requests + by);
-      if (requests + by === 0 && this.#stopping.signal.aborted) socket.end();
+  /** Takes a request; `onEnd` is called when it is over. */
+  #begin(carrier: Carrier, connection: Connection | undefined, onEnd?: (connection: Connection) => void): void {
+    // The connection has been lost meanwhile.
+    if (!connection) return carrier.cutOff();
+    const { clock } = this.#options;
+    connection.open++;
+    connection.timeoutMs = this.#limits.idleTimeoutMs;
+    const onClose = (closed: Exchange): void => {
+      this.#exchanges.delete(closed);
+      connection.open--;
+      connection.quietSinceMs = clock.now();
+      onEnd?.(connection);
     };
-    change(1);
-    return () => change(-1);
+    const exchange = new Exchange({ carrier, peer: connection.peer, clock, limits: this.#limits, onClose });
+    this.#exchanges.add(exchange);
+    void this.#serve(exchange);
+  }
+
+  async #serve(exchange: Exchange): Promise<void> {
+    try {
+      const refusal = this.#refusalOf(exchange);
+      await send(exchange, refusal ? errorResponse(refusal) : await this.#options.handle(exchange));
+    } catch (error) {
+      // The answer was already under way: all that is left is to end the stream so that the client notices.
+      this.#options.log.debug('response broke off', { path: exchange.path, error: String(error) });
+      exchange.carrier.writable.destroy();
+    }
   }
 
   async #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { clock, log, upgrade } = this.#options;
-    const gone = new AbortController();
-    const stop = (): void => gone.abort();
-    socket.on('close', stop);
-    socket.on('error', stop);
+    const connection = this.#plain.get(socket);
     this.#plain.delete(socket);
+    if (!connection) return void socket.destroy();
+    const exchange = new Exchange({
+      carrier: new Http1Carrier(incoming),
+      peer: connection.peer,
+      clock,
+      limits: this.#limits,
+      onClose: () => undefined,
+    });
     try {
-      const request = toRequest(incoming, gone.signal, clock, this.#limits);
-      if (request instanceof ApiError) throw request;
-      await upgrade(request, socket, head);
+      const refusal = this.#refusalOf(exchange);
+      if (refusal) throw refusal;
+      await upgrade(exchange, socket, head);
     } catch (error) {
       log.debug('upgrade failed', { path: incoming.url, error: String(error) });
       socket.destroy();
     }
+  }
+
+  #refusalOf({ carrier }: Exchange): ApiError | undefined {
+    const { urlLengthMax } = this.#limits;
+    if (carrier.url.length <= urlLengthMax) return undefined;
+    return new ApiError(414, 'BadRequest', `the URL is longer than ${urlLengthMax} characters`);
   }
 }
