@@ -23,8 +23,8 @@ export interface Decoded {
   readonly duplicates: readonly string[];
 }
 
-/** Decodes UTF-8 JSON. Throws 400 with the reason. */
-export function decodeJson(body: Uint8Array): Decoded {
+/** Decodes UTF-8 JSON. Throws 400 with the reason, after a word on what was being tried. */
+export function decodeJson(body: Uint8Array, prefix = "couldn't get version/kind; json parse error: "): Decoded {
   const text = decodeText(body);
   let value: Json;
   try {
@@ -32,7 +32,7 @@ export function decodeJson(body: Uint8Array): Decoded {
   } catch (error) {
     // Not the engine's own error, nor as the cause: its message quotes the body.
     if (error instanceof SyntaxError)
-      throw badRequest(`couldn't get version/kind; json parse error: ${describeJsonError(text)}`);
+      throw badRequest(`${prefix}${describeJsonError(text)}`);
     throw error;
   }
   return { value, duplicates: scan(text) };

@@ -60,8 +60,8 @@ export interface Application {
 }
 
 /**
- * The object after the apply, managed fields included; it shares nothing with the input. Throws 400 for an object that
- * cannot be applied and 409 with a cause per field for conflicts.
+ * The object after the apply, managed fields included; it shares nothing with the input. Throws as `checkApplied` does
+ * for an object that cannot be applied, and 409 with a cause per field for conflicts.
  */
 export function applyObject(input: Application): KubeObject {
   const { live, applied, schema, apiVersion } = input;
@@ -82,7 +82,15 @@ export function applyObject(input: Application): KubeObject {
   return result;
 }
 
-function checkApplied({ applied, schema, apiVersion }: Application): void {
+/**
+ * Throws 400 for what cannot be applied. Where the schema cannot tell the fields of the object Kubernetes says 500, in
+ * the same words; but it is the client's mistake.
+ */
+export function checkApplied({
+  applied,
+  schema,
+  apiVersion,
+}: Pick<Application, 'applied' | 'schema' | 'apiVersion'>): void {
   const { group, version } = parseApiVersion(applied.apiVersion ?? '');
   const kind = `${group}/${version}, Kind=${applied.kind}`;
   if (applied.apiVersion !== apiVersion) throw badRequest(`invalid object type: ${kind}`);

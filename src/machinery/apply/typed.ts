@@ -75,11 +75,18 @@ export function elementOf(item: Json, schema: MaybeSchema): PathElement | undefi
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return undefined;
   const fields: [string, Json][] = [];
   for (const key of keys) {
-    const value = Object.hasOwn(item, key) ? item[key] : schemaOfField(schema?.items, key)?.default;
+    const value = Object.hasOwn(item, key) ? item[key] : absentKey(schema?.items, key);
     // A key field that is absent and has no default is no part of the identity.
     if (value !== undefined) fields.push([key, value]);
   }
   return fields.length === 0 ? undefined : keyElement(fields);
+}
+
+/** What an item without this key field has in it. Go's required fields cannot be absent: they are zero. */
+function absentKey(items: MaybeSchema, key: string): Json | undefined {
+  const field = schemaOfField(items, key);
+  const isZero = items?.name !== undefined && items.required?.includes(key) === true;
+  return field?.default ?? (isZero ? (field?.type === 'integer' ? 0 : '') : undefined);
 }
 
 const sortedKeys = new WeakMap<readonly string[], readonly string[]>();

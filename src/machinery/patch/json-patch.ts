@@ -9,6 +9,7 @@ import { ApiError, badRequest } from '../../api/status.ts';
 import { clone, setOwn } from '../clone.ts';
 import { NESTING_DEPTH_MAX } from '../decode.ts';
 import { deepEqual } from '../equal.ts';
+import { goNameOf } from '../go-text.ts';
 import { rejectPatch } from './rejection.ts';
 
 /** Operations that one patch may hold; kube-apiserver's limit. */
@@ -48,7 +49,11 @@ export function applyJsonPatch(document: Json, patch: Json): Json {
 
 function parsePatch(patch: Json): Operation[] {
   if (patch === null) return [];
-  if (!Array.isArray(patch)) throw badRequest('error decoding patch: a JSON patch is a list of operations');
+  if (!Array.isArray(patch)) {
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${goNameOf(patch)} into Go value of type []handlers.jsonPatchOp`,
+    );
+  }
   if (patch.length > JSON_PATCH_OPERATIONS_MAX) {
     throw new ApiError(
       413,
@@ -61,7 +66,9 @@ function parsePatch(patch: Json): Operation[] {
 
 function parseOperation(operation: Json, index: number): Operation {
   if (typeof operation !== 'object' || operation === null || Array.isArray(operation)) {
-    throw badRequest(`error decoding patch: operation ${index} is not an object`);
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${goNameOf(operation)} into Go value of type handlers.jsonPatchOp`,
+    );
   }
   const op = stringField(operation, 'op', index);
   const path = stringField(operation, 'path', index);

@@ -157,6 +157,21 @@ const APPLIES: readonly Case[] = [
     expected: { mergingList: [{ name: '2', tags: ['a'] }] },
   },
   {
+    name: 'what is new takes the place of what goes, behind what only the server has',
+    document: { mergingList: [{ name: 'theirs' }, { name: 'old' }] },
+    patch: {
+      '$setElementOrder/mergingList': [{ name: 'new' }],
+      mergingList: [{ name: 'new' }, { $patch: 'delete', name: 'old' }],
+    },
+    expected: { mergingList: [{ name: 'theirs' }, { name: 'new' }] },
+  },
+  {
+    name: 'what is new comes before what only the server has, where nothing goes',
+    document: { mergingList: [{ name: 'theirs' }] },
+    patch: { '$setElementOrder/mergingList': [{ name: 'new' }], mergingList: [{ name: 'new' }] },
+    expected: { mergingList: [{ name: 'new' }, { name: 'theirs' }] },
+  },
+  {
     name: 'order of merged items with server only items',
     document: { mergingList: [{ name: 'a' }, { name: 's1' }, { name: 'b' }, { name: 's2' }] },
     patch: {

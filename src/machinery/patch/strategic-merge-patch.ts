@@ -207,10 +207,10 @@ function mergeInOrder(
   order: Json[],
   plan: FieldPlan,
 ): Json[] {
-  const serverOrder = [...(current ?? [])];
+  const serverOrder = orderAfter(current ?? [], changes ?? [], plan.mergeKey);
   let merged: Json[];
   if (changes === undefined) {
-    merged = serverOrder;
+    merged = current ?? [];
   } else if (current === undefined) {
     discardNulls(changes);
     merged = stripDirectives(changes) as Json[];
@@ -218,6 +218,22 @@ function mergeInOrder(
     merged = mergeListField(current, changes, plan, false);
   }
   return applyElementOrder({ merged, changes: changes ?? [], order, serverOrder, mergeKey: plan.mergeKey });
+}
+
+/**
+ * The server's order of a keyed list once items have left it: new ones take the places that were freed, at the end.
+ * Upstream's lists come out like that because it deletes and appends in one array.
+ */
+function orderAfter(current: readonly Json[], changes: readonly Json[], mergeKey: string): Json[] {
+  if (mergeKey === '' || !changes.every(isObject)) return [...current];
+  const keysOf = (items: readonly Json[]): Set<Json> => new Set(items.map((item) => keyOf(item, mergeKey)));
+  const isDeletion = (item: JsonObject): boolean => item[DIRECTIVE] === 'delete';
+  const deleted = keysOf(changes.filter(isDeletion));
+  if (deleted.size === 0) return [...current];
+  const remaining = current.filter((item) => !deleted.has(keyOf(item, mergeKey)));
+  const known = keysOf(remaining);
+  const added = changes.filter((item) => !Object.hasOwn(item, DIRECTIVE) && !known.has(keyOf(item, mergeKey)));
+  return [...remaining, ...added].slice(0, current.length);
 }
 
 function listIn(object: JsonObject, field: string): Json[] | undefined {

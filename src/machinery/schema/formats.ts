@@ -62,8 +62,8 @@ function uuidCheck(version: string, variant: string): FormatCheck {
   return (value) => pattern.test(value);
 }
 
-/** By hand: secrets are large, and a regular expression with a group per four letters would fill its stack. */
-function isBase64(value: string): boolean {
+/** Whether a text is base64, with its padding. By hand: secrets are large, and a regular expression with a group per four letters would fill its stack. */
+export function isBase64(value: string): boolean {
   const { length } = value;
   if (length % 4 !== 0) return false;
   let end = length;

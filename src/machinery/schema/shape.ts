@@ -1,9 +1,13 @@
 import { objectMeta } from '../../api/kinds/meta.ts';
 import type { Json, JsonObject } from '../../api/meta.ts';
 import type { Schema } from '../../api/schema.ts';
-import { formatCheck } from './formats.ts';
+import { parseQuantity } from '../../api/quantity.ts';
+import { parseGoDuration } from './duration.ts';
+import { isBase64 } from './formats.ts';
+import { goTypeOf } from './go-type.ts';
 import { type Path, spell } from './path.ts';
 import { describeResource } from './resource.ts';
+import { describeTimeError, parseRfc3339 } from './time.ts';
 
 /**
  * The types of a decoded body, before anyone relies on them. Go finds these mistakes while it decodes; we do it right
@@ -11,15 +15,18 @@ import { describeResource } from './resource.ts';
  * Of custom resources only what is built in (apiVersion, kind, metadata) is looked at: the rest is the validation's.
  */
 
-/** The first place where a value is of another type than declared. Never holds the value: it may be a secret. */
+/** The first place where a value is of another type than declared. */
 export interface Mismatch {
   readonly path: string;
-  readonly expected: string;
-  readonly actual: string;
+  /** What is wrong, in the words of Go's decoder. Never holds a value that could be a secret. */
+  readonly sentence: string;
 }
 
 interface Walk {
   readonly path: Path;
+  /** The innermost message around the value, and the fields that lead there: neither keys of maps nor indexes. */
+  message: string;
+  readonly fields: string[];
   found: Mismatch | undefined;
 }
 
@@ -34,15 +41,10 @@ export function findMismatch(
   object: Json,
   options: { readonly builtin: boolean },
 ): Mismatch | undefined {
-  const walk: Walk = { path: [], found: undefined };
+  const walk: Walk = { path: [], message: '', fields: [], found: undefined };
   const check = options.builtin ? compile(describeResource(schema)) : envelopeCheck(schema);
   check(object, walk);
   return walk.found;
-}
-
-/** A mismatch as Go's decoder words it. */
-export function describeMismatch({ path, expected, actual }: Mismatch): string {
-  return `json: cannot unmarshal ${actual} into field ${path === '' ? '<root>' : path} of type ${expected}`;
 }
 
 function envelopeCheck(schema: Schema): Check {
@@ -71,7 +73,8 @@ function compile(schema: Schema): Check {
 function build(schema: Schema): Check {
   // Raw JSON may be anything, and an absent type means the same.
   if (schema.format === 'raw') return () => undefined;
-  if (schema['x-kubernetes-int-or-string'] === true) return intOrStringCheck(schema.format === 'quantity');
+  if (schema['x-kubernetes-int-or-string'] === true)
+    return schema.format === 'quantity' ? quantityCheck : intOrStringCheck;
   switch (schema.type) {
     case 'object':
       return objectCheck(schema);
@@ -97,16 +100,25 @@ function objectCheck(schema: Schema): Check {
   for (const [field, property] of Object.entries(schema.properties ?? {})) fields.set(field, compile(property));
   const additional = schema.additionalProperties;
   const others = typeof additional === 'object' ? compile(additional) : undefined;
+  const message = schema.name?.split('.').at(-1) ?? '';
   return (value, walk) => {
     if (!isObject(value)) {
-      note(walk, value, 'object');
+      noteType(walk, value, goTypeOf(schema));
       return;
     }
+    const outer = walk.message;
     for (const key of Object.keys(value)) {
-      const check = fields.get(key) ?? others;
+      const field = fields.get(key);
+      const check = field ?? others;
       if (check === undefined || value[key] === null) continue;
       walk.path.push(key);
+      if (field) {
+        walk.fields.push(key);
+        if (message !== '') walk.message = message;
+      }
       check(value[key] as Json, walk);
+      if (field) walk.fields.pop();
+      walk.message = outer;
       walk.path.pop();
       if (walk.found) return;
     }
@@ -117,7 +129,7 @@ function arrayCheck(schema: Schema): Check {
   const item = schema.items === undefined ? undefined : compile(schema.items);
   return (value, walk) => {
     if (!Array.isArray(value)) {
-      note(walk, value, 'array');
+      noteType(walk, value, goTypeOf(schema));
       return;
     }
     if (item === undefined) return;
@@ -130,17 +142,20 @@ function arrayCheck(schema: Schema): Check {
 }
 
 function stringCheck(schema: Schema): Check {
-  // Other formats are left to validation, which names the value; of bytes the value is often a secret.
-  const isBase64 = schema.format === 'byte' ? formatCheck('byte', true) : undefined;
+  const complaint = complaintOf(schema.format ?? '');
   return (value, walk) => {
-    if (typeof value !== 'string') note(walk, value, 'string');
-    else if (isBase64 && !isBase64(value)) note(walk, value, 'base64 bytes');
+    if (typeof value !== 'string') {
+      noteType(walk, value, 'string');
+      return;
+    }
+    const sentence = complaint?.(value);
+    if (sentence !== undefined) note(walk, sentence);
   };
 }
 
 function scalarCheck(type: 'number' | 'boolean', name: string): Check {
   return (value, walk) => {
-    if (typeof value !== type) note(walk, value, name);
+    if (typeof value !== type) noteType(walk, value, name);
   };
 }
 
@@ -151,27 +166,59 @@ function integerCheck(name: 'int32' | 'int64'): Check {
   const limit = name === 'int32' ? INT32_LIMIT : INT64_LIMIT;
   return (value, walk) => {
     const fits = typeof value === 'number' && Number.isInteger(value) && value >= -limit && value < limit;
-    if (!fits) note(walk, value, name);
+    if (!fits) noteType(walk, value, name);
   };
 }
 
-function intOrStringCheck(isQuantity: boolean): Check {
-  return (value, walk) => {
-    // A quantity may be any number: `cpu: 0.5`.
-    const isNumber = typeof value === 'number' && (isQuantity || Number.isInteger(value));
-    if (!isNumber && typeof value !== 'string') note(walk, value, isQuantity ? 'quantity' : 'int or string');
-  };
+const intOrStringCheck: Check = (value, walk) => {
+  if (typeof value !== 'string') integerCheck('int32')(value, walk);
+};
+
+/** A quantity may be any number: `cpu: 0.5`. */
+const quantityCheck: Check = (value, walk) => {
+  const isQuantity = typeof value === 'number' || (typeof value === 'string' && parseQuantity(value) !== undefined);
+  if (!isQuantity) note(walk, QUANTITY_COMPLAINT);
+};
+
+const QUANTITY_COMPLAINT =
+  "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+
+/** What Go says of a text that is not of this format; undefined for formats that it does not look at. */
+function complaintOf(format: string): ((text: string) => string | undefined) | undefined {
+  switch (format) {
+    case 'byte':
+      return (text) => (isBase64(text) ? undefined : `illegal base64 data at input byte ${firstNoBase64(text)}`);
+    case 'date-time':
+    case 'micro-time':
+      return (text) => (parseRfc3339(text) === undefined ? describeTimeError(text) : undefined);
+    case 'duration':
+      return (text) =>
+        parseGoDuration(text) === undefined ? `time: invalid duration ${JSON.stringify(text)}` : undefined;
+    default:
+      return undefined;
+  }
 }
 
-function note(walk: Walk, value: Json, expected: string): void {
-  walk.found ??= { path: spell(walk.path), expected, actual: nameOf(value) };
+/** Where base64 ends to be that: at a character that is none of it, or where the last four are not complete. */
+function firstNoBase64(text: string): number {
+  const strange = text.search(/[^A-Za-z0-9+/]/);
+  return strange < 0 ? text.length - (text.length % 4) : strange;
 }
 
-/** Numbers are shown: they are short, and a type such as int32 is about their size. */
-function nameOf(value: Json): string {
-  if (value === null) return 'null';
+function noteType(walk: Walk, value: Json, type: string): void {
+  const place = walk.message === '' ? 'Go value' : `Go struct field ${walk.message}.${walk.fields.join('.')}`;
+  note(walk, `json: cannot unmarshal ${nameOf(value, type)} into ${place} of type ${type}`);
+}
+
+function note(walk: Walk, sentence: string): void {
+  walk.found ??= { path: spell(walk.path), sentence };
+}
+
+/** Numbers that are no integers, or too large ones, are shown: the type is about their size. */
+function nameOf(value: Json, type: string): string {
   if (Array.isArray(value)) return 'array';
-  return typeof value === 'number' ? `number ${value}` : typeof value;
+  if (typeof value === 'number') return type.startsWith('int') ? `number ${value}` : 'number';
+  return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
 function isObject(value: Json): value is JsonObject {

@@ -42,6 +42,43 @@ export function formatRfc3339(nanoseconds: bigint): string {
   return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`;
 }
 
+const LAYOUT = '2006-01-02T15:04:05Z07:00';
+const LAYOUT_PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
+  ['2006', /^[0-9]{4}/],
+  ['-', /^-/],
+  ['01', /^[0-9]{2}/],
+  ['-', /^-/],
+  ['02', /^[0-9]{2}/],
+  ['T', /^T/],
+  ['15', /^[0-9]{2}/],
+  [':', /^:/],
+  ['04', /^[0-9]{2}/],
+  [':', /^:/],
+  ['05', /^[0-9]{2}(?:[.,][0-9]+)?/],
+  ['Z07:00', /^(?:Z|[+-][0-9]{2}:[0-9]{2})/],
+];
+
+/** Why a text is no RFC 3339 time, in the words of Go's time.Parse. */
+export function describeTimeError(text: string): string {
+  const shown = JSON.stringify(text.slice(0, TEXT_LENGTH_MAX));
+  let rest = text.slice(0, TEXT_LENGTH_MAX);
+  for (const [part, pattern] of LAYOUT_PARTS) {
+    const match = pattern.exec(rest);
+    if (!match) return `parsing time ${shown} as "${LAYOUT}": cannot parse ${JSON.stringify(rest)} as "${part}"`;
+    rest = rest.slice(match[0].length);
+  }
+  if (rest !== '') return `parsing time ${shown}: extra text: ${JSON.stringify(rest)}`;
+  return `parsing time ${shown}: ${rangeOf(text)} out of range`;
+}
+
+function rangeOf(text: string): string {
+  const [month, hour, minute, second] = [5, 11, 14, 17].map((start) => Number(text.slice(start, start + 2)));
+  if (month === undefined || month < 1 || month > 12) return 'month';
+  if (hour !== undefined && hour > 23) return 'hour';
+  if (minute !== undefined && minute > 59) return 'minute';
+  return second !== undefined && second > 59 ? 'second' : 'day';
+}
+
 function daysOf(match: RegExpExecArray): number | undefined {
   const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])];
   const epochMs = Date.UTC(year, month - 1, day);
