@@ -1,12 +1,18 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 
 /** A real `godwit up` in a process and a directory of its own, as a user would start it. */
+
+/**
+ * The kubeconfig of some other server to test instead, such as a real kube-apiserver: shows that the tests ask for
+ * what Kubernetes does. Tests that need to start and stop the server cannot be run that way.
+ */
+const REFERENCE = process.env['GODWIT_TEST_REFERENCE'];
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
@@ -33,7 +39,8 @@ export class Godwit {
   /** Starts on a fresh directory and a free port. */
   static async start(...args: readonly string[]): Promise<Godwit> {
     const godwit = new Godwit(mkdtempSync(join(tmpdir(), 'godwit-test-')), args);
-    await godwit.start();
+    if (REFERENCE === undefined) await godwit.start();
+    else copyFileSync(REFERENCE, godwit.kubeconfig);
     return godwit;
   }
 

@@ -2,6 +2,7 @@ import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Anything } from './api.ts';
 
 /** The real kubectl: the one on the PATH (or in GODWIT_KUBECTL), else Debian's package, installed on the way. */
 
@@ -62,9 +63,16 @@ export function kubectlHas(minor: number, what: string): boolean {
 
 export class Kubectl {
   readonly #kubeconfig: string;
+  readonly #always: readonly string[];
 
-  constructor(kubeconfig: string) {
+  constructor(kubeconfig: string, always: readonly string[] = []) {
     this.#kubeconfig = kubeconfig;
+    this.#always = always;
+  }
+
+  /** The same, with every command in this namespace. */
+  inNamespace(namespace: string): Kubectl {
+    return new Kubectl(this.#kubeconfig, [...this.#always, '--namespace', namespace]);
   }
 
   /** Runs kubectl and answers whatever came of it. */
@@ -73,7 +81,7 @@ export class Kubectl {
     return new Promise((resolve) => {
       const child = execFile(
         path,
-        args,
+        [...this.#always, ...args],
         {
           encoding: 'utf8',
           maxBuffer: 64 * 1024 * 1024,
@@ -85,6 +93,11 @@ export class Kubectl {
       );
       child.stdin?.end(options.stdin ?? '');
     });
+  }
+
+  /** Runs kubectl, expects success, and answers the JSON it printed. */
+  async json(args: readonly string[] | string): Promise<Anything> {
+    return JSON.parse(await this.ok([...(typeof args === 'string' ? args.split(' ') : args), '-o', 'json']));
   }
 
   /** Runs kubectl, expects success, and answers what it printed. */
@@ -118,7 +131,9 @@ export class Kubectl {
   } {
     const { path } = (found ??= locate());
     let output = '';
-    const child = spawn(path, args, { env: { ...process.env, HOME: home, KUBECONFIG: this.#kubeconfig } });
+    const child = spawn(path, [...this.#always, ...args], {
+      env: { ...process.env, HOME: home, KUBECONFIG: this.#kubeconfig },
+    });
     child.stdout.on('data', (chunk: Buffer) => (output += chunk));
     child.stderr.on('data', (chunk: Buffer) => (output += chunk));
     const ended = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));

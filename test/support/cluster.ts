@@ -1,0 +1,49 @@
+import type { Anything } from './api.ts';
+import { Godwit } from './godwit.ts';
+import { HttpClient } from './http-client.ts';
+import { Kubectl } from './kubectl.ts';
+
+/** A server, kubectl for what the test is about, and a plain client for the parts of others that it plays. */
+export class Cluster {
+  readonly godwit: Godwit;
+  readonly kubectl: Kubectl;
+  readonly api: HttpClient;
+  #namespaces = 0;
+
+  private constructor(godwit: Godwit) {
+    this.godwit = godwit;
+    this.kubectl = new Kubectl(godwit.kubeconfig);
+    this.api = new HttpClient(godwit.access());
+  }
+
+  static async start(): Promise<Cluster> {
+    return new Cluster(await Godwit.start());
+  }
+
+  /** Makes a namespace that nobody else uses; kubectl as seen from there, and its name. */
+  async namespace(prefix = 'test'): Promise<{ kubectl: Kubectl; namespace: string }> {
+    const namespace = `${prefix}-${++this.#namespaces}`;
+    await this.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    return { kubectl: this.kubectl.inNamespace(namespace), namespace };
+  }
+
+  /** Reads an object by its path. */
+  async get(path: string): Promise<Anything> {
+    return (await this.api.request('GET', path)).expect(200).json;
+  }
+
+  async create(path: string, body: object): Promise<Anything> {
+    return (await this.api.request('POST', path, { body })).expect(201).json;
+  }
+
+  /** A merge patch. */
+  async merge(path: string, body: object): Promise<Anything> {
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    return (await this.api.request('PATCH', path, { body, headers })).expect(200).json;
+  }
+
+  async close(): Promise<void> {
+    this.api.close();
+    await this.godwit.remove();
+  }
+}
