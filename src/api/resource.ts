@@ -93,6 +93,13 @@ export interface ResourceDefinition {
   /** Paths that field selectors may use besides metadata.name and metadata.namespace, e.g. `spec.nodeName`. */
   readonly selectableFields?: readonly string[];
   readonly strategy?: Strategy;
+  /** Whether a PUT of what is not there creates it; default: it is refused with 404. */
+  readonly createsOnUpdate?: boolean;
+  /**
+   * Whether a PUT must say which resourceVersion it replaces, so that nobody overwrites what he has not seen. Custom
+   * resources always ask for it; other kinds only where this is set.
+   */
+  readonly needsResourceVersion?: boolean;
   /** Names may be anything that is one path segment (RBAC); default: DNS-1123 subdomains. */
   readonly nameRule?: 'dns-subdomain' | 'dns-label' | 'path-segment';
   /** The `scale` subresource's paths, for CRDs that have one. */
@@ -101,6 +108,8 @@ export interface ResourceDefinition {
     readonly statusReplicasPath: string;
     readonly labelSelectorPath?: string;
   };
+  /** What every request for this resource is warned of, where its version is deprecated. */
+  readonly deprecation?: string;
   /** True for kinds that come from a CRD: their unknown fields follow the CRD's rules, strategic merge is refused. */
   readonly custom?: boolean;
   /**
@@ -108,8 +117,6 @@ export interface ResourceDefinition {
    * Both functions change the object they are given; apiVersion and kind are the registry's affair.
    */
   readonly storage?: {
-  /** What every request for this resource is warned of, where its version is deprecated. */
-  readonly deprecation?: string;
     readonly group: string;
     readonly plural: string;
     readonly toStorage: (object: KubeObject) => void;

@@ -131,6 +131,17 @@ export function alreadyExists(resource: ResourceRef, name: string): ApiError {
   });
 }
 
+/** The answer where every generated name was taken; trying again may find a free one. */
+export function noFreeName(resource: ResourceRef, name: string): ApiError {
+  const detail = 'already exists, the server was not able to generate a unique name for the object';
+  return new ApiError(409, 'AlreadyExists', `${qualified(resource)} "${name}" ${detail}`, {
+    name,
+    group: resource.group,
+    kind: resource.plural,
+    retryAfterSeconds: 1,
+  });
+}
+
 export function conflict(resource: ResourceRef, name: string, detail: string): ApiError {
   return new ApiError(409, 'Conflict', `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${detail}`, {
     name,

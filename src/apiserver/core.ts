@@ -122,7 +122,7 @@ export class ApiServerCore {
     this.#router = new Router({
       env,
       registry,
-      endpoints: new ResourceEndpoints({ env, store, registry }),
+      endpoints: new ResourceEndpoints({ env, store, registry, authorizer }),
       actions: actions({ env, registry, tokens }),
       questions: reviews({ authorizer, tokens: bearerTokens, clock: env.clock }),
       scale: scaleDefinition,

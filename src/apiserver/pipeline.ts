@@ -60,7 +60,7 @@ export class Pipeline {
     try {
       passage = this.#begin(request);
     } catch (error) {
-      return errorResponse(this.#toApiError(error, request));
+      return errorResponse(this.#toApiError(error, request), request.headers['accept']);
     }
     const response = await this.#answer(passage);
     if (typeof response.body === 'string' || response.body instanceof Uint8Array) {
@@ -124,7 +124,7 @@ export class Pipeline {
       return await this.#options.route(passage.request, passage.info, passage.user);
     } catch (error) {
       passage.failure = this.#toApiError(error, passage.request);
-      return errorResponse(passage.failure);
+      return errorResponse(passage.failure, passage.request.headers['accept']);
     } finally {
       this.#requests--;
     }

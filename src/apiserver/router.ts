@@ -2,10 +2,11 @@ import type { KubeObject } from '../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../api/resource.ts';
 import { badRequest, methodNotAllowed, pathNotFound } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
-import { fieldValidationOf, readObject } from './endpoints/body.ts';
+import { readObject } from './endpoints/body.ts';
 import { type Call, writeContext } from './endpoints/context.ts';
 import { negotiate, respond, warningHeaders } from './endpoints/negotiate.ts';
 import type { ResourceEndpoints } from './endpoints/resources.ts';
+import { writeOptionsOf } from './endpoints/write-options.ts';
 import { type Action, serveAction, serveScale } from './endpoints/subresources.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import type { Target } from './registry/contract.ts';
@@ -53,7 +54,6 @@ export class Router {
       target: targetOf(definition, info),
       representation: negotiate(request.headers['accept']),
     };
-    const question = this.#options.questions.get(bucketOf(definition));
     const response = await this.#answer(call);
     return definition.deprecation === undefined ? response : warned(response, definition.deprecation);
   }
@@ -61,6 +61,7 @@ export class Router {
   async #answer(call: Call): Promise<ApiResponse> {
     const { info } = call;
     const { definition } = call.target;
+    const question = this.#options.questions.get(bucketOf(definition));
     if (question) return this.#ask(call, question);
     if (info.subresource !== '') return this.#serveSubresource(call);
     if (definition.verbs && !definition.verbs.some((verb) => verb === info.verb))

@@ -149,7 +149,7 @@ describe('where a watch begins', () => {
     ['resourceVersion=-1', 400, 'invalid resource version'],
     ['timeoutSeconds=soon', 400, 'timeoutSeconds'],
     ['labelSelector=a%3D%3D%3Db', 400, ''],
-    ['fieldSelector=spec.color%3Dred', 400, 'field label not supported: spec.color'],
+    ['fieldSelector=spec.color%3Dred', 400, '"spec.color" is not a known field selector'],
     ['resourceVersion=900000000', 504, 'Too large resource version'],
   ])('refuses %s with %i', async (query, status, message) => {
     const answer = await api.request('GET', `/api/v1/configmaps?watch=1&${query}`);

@@ -8,26 +8,9 @@ import { decodeProtobuf } from '../../machinery/protobuf/decode.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import { describeMismatch, findMismatch } from '../../machinery/schema/shape.ts';
 import type { ApiRequest } from '../http/message.ts';
+import type { FieldValidation } from './write-options.ts';
 
 /** Request bodies into objects: content types, and how strictly unknown and duplicate fields are taken. */
-
-export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
-
-/** Reads the `fieldValidation` parameter; what is not said is Warn, as kube-apiserver has it. */
-export function fieldValidationOf(query: URLSearchParams): FieldValidation {
-  const value = query.get('fieldValidation') ?? '';
-  if (value === '') return 'Warn';
-  if (value === 'Ignore' || value === 'Warn' || value === 'Strict') return value;
-  throw badRequest(`invalid fieldValidation ${JSON.stringify(value)}: supported values: "Ignore", "Warn", "Strict"`);
-}
-
-/** Reads the `dryRun` parameter. Throws for anything but `All`. */
-export function dryRunOf(values: readonly string[]): boolean {
-  const unknown = values.find((value) => value !== 'All');
-  if (unknown !== undefined)
-    throw badRequest(`Invalid value: ${JSON.stringify(unknown)}: dryRun: supported values: "All"`);
-  return values.length > 0;
-}
 
 /** The content type without its parameters. Throws 415 for a body that is packed: its size would not be its size. */
 export function mediaTypeOf(request: ApiRequest): string {

@@ -1,11 +1,13 @@
 import type { JsonObject } from '../../api/meta.ts';
-import { badRequest } from '../../api/status.ts';
+import { type FieldError, invalid, notSupported } from '../../api/field-error.ts';
+import { badRequest, invalidObject } from '../../api/status.ts';
 import { deleteOptionsSchema } from '../../api/kinds/meta-options.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiRequest } from '../http/message.ts';
 import { isTrue } from '../http/request-info.ts';
 import type { DeleteOptions } from '../registry/contract.ts';
-import { dryRunOf, readBody, refuseMistyped } from './body.ts';
+import { readBody, refuseMistyped } from './body.ts';
+import { dryRunErrors } from './write-options.ts';
 
 /** DeleteOptions from the body, else from the query, as kube-apiserver reads them. */
 
@@ -14,9 +16,9 @@ export interface ReadDeleteOptions {
   readonly dryRun: boolean;
 }
 
-const POLICIES = ['Orphan', 'Background', 'Foreground'] as const;
+const POLICIES = ['Foreground', 'Background', 'Orphan'] as const;
 
-/** Reads the options of a DELETE. Throws 400 naming the field. */
+/** Reads the options of a DELETE. Throws 400 for what cannot be read, 422 for what it cannot mean. */
 export async function readDeleteOptions(request: ApiRequest): Promise<ReadDeleteOptions> {
   const decoded = await readBody(request, (_apiVersion, kind) =>
     kind === 'DeleteOptions' ? deleteOptionsSchema : undefined,
@@ -53,12 +55,10 @@ function wholeNumber(parameter: string, text: string): number {
 
 /** Checks what types cannot say. */
 function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
-  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = value;
-  if (gracePeriodSeconds !== undefined && gracePeriodSeconds !== null && !Number.isSafeInteger(gracePeriodSeconds)) {
-    throw badRequest(
-      `DeleteOptions.gracePeriodSeconds: Invalid value: ${JSON.stringify(gracePeriodSeconds)}: must be a whole number`,
-    );
-  }
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions } = value;
+  const dryRun = (value['dryRun'] ?? []) as string[];
+  const errors = [...policyErrors(propagationPolicy, orphanDependents), ...dryRunErrors(dryRun)];
+  if (errors.length > 0) throw invalidObject('meta.k8s.io', 'DeleteOptions', '', errors);
   const policy = policyOf(propagationPolicy, orphanDependents);
   const conditions = (preconditions ?? {}) as { uid?: string; resourceVersion?: string };
   const options: DeleteOptions = {
@@ -73,22 +73,21 @@ function parseDeleteOptions(value: JsonObject): ReadDeleteOptions {
         }
       : {}),
   };
-  return { options, dryRun: dryRunOf((dryRun ?? []) as string[]) };
+  return { options, dryRun: dryRun.length > 0 };
+}
+
+function policyErrors(policy: unknown, orphanDependents: unknown): FieldError[] {
+  if (policy === undefined || policy === null) return [];
+  const errors: FieldError[] = [];
+  if (orphanDependents !== undefined && orphanDependents !== null)
+    errors.push(invalid('propagationPolicy', policy, 'orphanDependents and deletionPropagation cannot be both set'));
+  if (!POLICIES.some((each) => each === policy))
+    errors.push(notSupported('propagationPolicy', policy, [...POLICIES, 'nil']));
+  return errors;
 }
 
 function policyOf(policy: unknown, orphanDependents: unknown): DeleteOptions['propagationPolicy'] {
-  if (policy !== undefined && policy !== null && orphanDependents !== undefined && orphanDependents !== null) {
-    throw badRequest(
-      'DeleteOptions.propagationPolicy: Invalid value: orphanDependents and propagationPolicy cannot both be set',
-    );
-  }
   if (orphanDependents === true) return 'Orphan';
   if (orphanDependents === false) return 'Background';
-  if (policy === undefined || policy === null) return undefined;
-  const known = POLICIES.find((each) => each === policy);
-  if (!known)
-    throw badRequest(
-      `DeleteOptions.propagationPolicy: Unsupported value: ${JSON.stringify(policy)}: supported values: "Foreground", "Background", "Orphan"`,
-    );
-  return known;
+  return POLICIES.find((each) => each === policy);
 }

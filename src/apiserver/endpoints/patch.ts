@@ -1,6 +1,7 @@
 import { apiVersionOf, formatTime, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { badRequest, unsupportedMediaType } from '../../api/status.ts';
+import { type FieldError, forbidden, required } from '../../api/field-error.ts';
+import { type ApiError, invalidObject, unsupportedMediaType } from '../../api/status.ts';
 import { applyObject } from '../../machinery/apply/apply.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
 import { applyJsonPatch } from '../../machinery/patch/json-patch.ts';
@@ -8,7 +9,8 @@ import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { Target } from '../registry/contract.ts';
-import { expectKind, type FieldValidation, mediaTypeOf, pruneStrictly, refuseMistyped } from './body.ts';
+import { expectKind, mediaTypeOf, pruneStrictly, refuseMistyped } from './body.ts';
+import type { FieldValidation } from './write-options.ts';
 
 /** PATCH bodies: four languages that all end as a function from the live object to the wanted one. */
 
@@ -41,6 +43,7 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
   const bytes = await request.body();
   const { definition } = options.target;
   if (type === APPLY_PATCH) return applyPatch(decodeYaml(bytes), options);
+  if (request.query.has('force')) throw invalidOptions(forbidden('force', 'may not be specified for non-apply patch'));
   const patchWith = (merge: (current: Json, patch: Json) => Json): Patch => {
     const decoded = decodeJson(bytes);
     return {
@@ -71,13 +74,14 @@ function asObject(value: Json, definition: ResourceDefinition): KubeObject {
   return expectKind(value, apiVersionOf(definition.group, definition.version), definition.kind);
 }
 
+function invalidOptions(error: FieldError): ApiError {
+  return invalidObject('meta.k8s.io', 'PatchOptions', '', [error]);
+}
+
 function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
   const { target, fieldManager, force, nowMs, level, warnings } = options;
   const { definition } = target;
-  if (fieldManager === '')
-    throw badRequest(
-      'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch',
-    );
+  if (fieldManager === '') throw invalidOptions(required('fieldManager', 'is required for apply patch'));
   const applied = asObject(decoded.value, definition);
   pruneStrictly(definition, applied, decoded.duplicates, level, warnings);
   refuseMistyped(definition, applied);

@@ -1,14 +1,18 @@
 import type { KubeObject } from '../../api/meta.ts';
-import { ApiError, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
+import { ApiError, conflict, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
+import { clone } from '../../machinery/clone.ts';
 import { toTable } from '../../machinery/table.ts';
+import { forbiddenError } from '../auth/forbidden.ts';
+import type { Authorizer } from '../auth/rbac.ts';
 import { isTrue } from '../http/request-info.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import type { Target, WriteContext } from '../registry/contract.ts';
+import { alignIdentity } from '../registry/preparation.ts';
 import type { ResourceRegistry, Written } from '../registry/registry.ts';
 import type { Store } from '../storage/store.ts';
-import { fieldValidationOf, pruneStrictly, readObject, refuseMistypedPatch } from './body.ts';
+import { pruneStrictly, readObject, refuseMistypedPatch } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
 import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
@@ -16,14 +20,20 @@ import { refuseFuture, revisionOf } from './list-options.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
 import { answerWatch } from './watch.ts';
+import { writeOptionsOf } from './write-options.ts';
+
+/** How often an object that comes and goes is created or updated before its client hears of it. */
+const CREATE_ATTEMPTS_MAX = 5;
 
 /** The REST verbs on stored objects and on their `status`: HTTP in, registry calls, HTTP out. */
 export class ResourceEndpoints {
   readonly #env: Env;
   readonly #store: Store;
   readonly #registry: ResourceRegistry;
+  readonly #authorizer: Authorizer;
 
-  constructor(options: { env: Env; store: Store; registry: ResourceRegistry }) {
+  constructor(options: { env: Env; store: Store; registry: ResourceRegistry; authorizer: Authorizer }) {
+    this.#authorizer = options.authorizer;
     this.#env = options.env;
     this.#store = options.store;
     this.#registry = options.registry;
@@ -90,7 +100,7 @@ export class ResourceEndpoints {
     const object = await readObject(
       call.request,
       call.target.definition,
-      fieldValidationOf(call.request.query),
+      writeOptionsOf(call.request).fieldValidation,
       context.warnings,
     );
     return this.#respondWritten(call, 201, await this.#registry.createText(context, call.target, object), context);
@@ -101,20 +111,34 @@ export class ResourceEndpoints {
     const object = await readObject(
       call.request,
       call.target.definition,
-      fieldValidationOf(call.request.query),
+      writeOptionsOf(call.request).fieldValidation,
       context.warnings,
     );
-    return this.#respondWritten(
+    // Before anything else is looked at: the wrong name is the client's mistake, whatever is stored.
+    alignIdentity(call.target, object);
+    const create = (): KubeObject => {
+      const { uid, resourceVersion: _, ...metadata } = object.metadata;
+      // Whoever names a uid means an object that he has seen.
+      if (uid)
+        throw conflict(
+          call.target.definition,
+          call.target.name,
+          `Precondition failed: UID in precondition: ${uid}, UID in object meta: `,
+        );
+      return { ...object, metadata };
+    };
+    return this.#updateOrCreate(
       call,
-      200,
-      await this.#registry.updateText(context, call.target, () => object),
       context,
+      // A copy each time: a second attempt must not start from what the first has made of it.
+      () => clone(object),
+      call.target.definition.createsOnUpdate ? create : undefined,
     );
   }
 
   async #patch(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
-    const level = fieldValidationOf(request.query);
+    const level = writeOptionsOf(request).fieldValidation;
     const rehearsal = writeContext(call);
     const isForced = isTrue(request.query.get('force'));
     const patch = await readPatch(request, {
@@ -138,19 +162,36 @@ export class ResourceEndpoints {
       if (!patch.isApply) refuseMistypedPatch(target.definition, target.name, patched);
       return patched;
     };
-    try {
-      return this.#respondWritten(call, 200, await this.#registry.updateText(context, target, change), context);
-    } catch (error) {
-      const isMissing = error instanceof ApiError && error.reason === 'NotFound' && !this.#registry.stored(target);
-      if (!patch.create || !isMissing || target.subresource !== undefined) throw error;
-      // Applying what is not there creates it.
-      const created = patch.create();
-      return this.#respondWritten(
-        call,
-        201,
-        await this.#registry.createText(context, { ...target, name: '' }, created),
-        context,
-      );
+    // Applying what is not there creates it.
+    return this.#updateOrCreate(call, context, change, patch.create);
+  }
+
+  /** Updates; where there is nothing to update, creates, if that is possible at all and the user may. */
+  async #updateOrCreate(
+    call: Call,
+    context: WriteContext,
+    change: (current: KubeObject) => KubeObject,
+    create: (() => KubeObject) | undefined,
+  ): Promise<ApiResponse> {
+    const { target, info, user } = call;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return this.#respondWritten(call, 200, await this.#registry.updateText(context, target, change), context);
+      } catch (error) {
+        const isMissing = error instanceof ApiError && error.reason === 'NotFound' && !this.#registry.stored(target);
+        if (!create || !isMissing || target.subresource !== undefined) throw error;
+      }
+      const attributes = { ...info, verb: 'create' };
+      const { allowed, reason } = this.#authorizer.authorize(user, attributes);
+      if (!allowed) throw forbiddenError(user, attributes, reason);
+      try {
+        const written = await this.#registry.createText(context, target, create());
+        return this.#respondWritten(call, 201, written, context);
+      } catch (error) {
+        // Somebody else was faster: then there is something to update.
+        const isThere = error instanceof ApiError && error.reason === 'AlreadyExists';
+        if (!isThere || attempt === CREATE_ATTEMPTS_MAX) throw error;
+      }
     }
   }
 

@@ -6,12 +6,13 @@ import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiResponse } from '../http/message.ts';
 import type { WriteContext } from '../registry/contract.ts';
 import type { ResourceRegistry } from '../registry/registry.ts';
-import { expectKind, fieldValidationOf, readBody, refuseMistyped } from './body.ts';
+import { expectKind, readBody, refuseMistyped } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
 import { type Scale, scaleOf, withScale } from './scale.ts';
 import { isTrue } from '../http/request-info.ts';
+import { writeOptionsOf } from './write-options.ts';
 
 /** Subresources that are no mere part of their object: actions (eviction, binding, token) and views (scale). */
 
@@ -114,7 +115,7 @@ export async function serveScale(
         fieldManager: context.fieldManager,
         force: isTrue(request.query.get('force')),
         nowMs,
-        level: fieldValidationOf(request.query),
+        level: writeOptionsOf(request).fieldValidation,
         warnings: context.warnings,
       };
       const patch = await readPatch(request, options);

@@ -1,6 +1,8 @@
 import { promisify } from 'node:util';
 import { gzip as gzipCallback } from 'node:zlib';
+import { stringify } from 'yaml';
 import type { ApiError } from '../../api/status.ts';
+import { covers, parseAccept } from './accept.ts';
 import type { Follows } from './carrier.ts';
 import type { Exchange } from './exchange.ts';
 import { GZIP_BYTES_MIN, LIST_CHUNK_BYTES } from './limits.ts';
@@ -12,12 +14,22 @@ const gzip = promisify(gzipCallback);
 
 type Headers = Record<string, string | readonly string[]>;
 
-/** An error as the response that carries it. */
-export function errorResponse(error: ApiError): ApiResponse {
+/** An error as the response that carries it: YAML for those whose Accept header likes that best, else JSON. */
+export function errorResponse(error: ApiError, accept?: string): ApiResponse {
   const headers: Record<string, string> = { 'content-type': 'application/json' };
   if (error.details?.retryAfterSeconds !== undefined) headers['retry-after'] = String(error.details.retryAfterSeconds);
   if (error.code === 401) headers['www-authenticate'] = 'Bearer realm="godwit"';
-  return { status: error.code, headers, body: `${JSON.stringify(error.toStatus())}\n` };
+  if (!likesYaml(accept)) return { status: error.code, headers, body: `${JSON.stringify(error.toStatus())}\n` };
+  headers['content-type'] = 'application/yaml';
+  return { status: error.code, headers, body: stringify(error.toStatus()) };
+}
+
+function likesYaml(accept: string | undefined): boolean {
+  if (!accept?.includes('yaml')) return false;
+  const best = parseAccept(accept).find(
+    (range) => covers(range, 'application/json') || covers(range, 'application/yaml'),
+  );
+  return best !== undefined && !covers(best, 'application/json');
 }
 
 /** Sends an answer. Resolves when all of it has been handed over, or nobody is left to read it. */

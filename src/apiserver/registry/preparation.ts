@@ -1,6 +1,6 @@
 import { apiVersionOf, formatTime, type KubeObject, type ObjectMeta } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { badRequest, conflict, staleObject } from '../../api/status.ts';
+import { badRequest, conflict, invalidObject, staleObject } from '../../api/status.ts';
 import type { Random } from '../../env/ports.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { Target } from './contract.ts';
@@ -67,7 +67,15 @@ const SERVER_OWNED = [
 /** Refuses an update that was made for another object or an older version of this one. */
 export function checkPreconditions(target: Target, updated: KubeObject, current: KubeObject): void {
   const { definition, name } = target;
-  const { resourceVersion, uid } = updated.metadata;
+  const { resourceVersion = '', uid } = updated.metadata;
+  const isUnconditional = resourceVersion === '' || resourceVersion === '0';
+  if (isUnconditional && (definition.custom || definition.needsResourceVersion)) {
+    // Upstream names the resource where a kind belongs, and prints the missing number as Go does.
+    const message = 'Invalid value: 0x0: must be specified for an update';
+    throw invalidObject(definition.group, definition.plural, name, [
+      { type: 'FieldValueInvalid', field: 'metadata.resourceVersion', message },
+    ]);
+  }
   if (uid !== undefined && uid !== '' && uid !== current.metadata.uid) {
     throw conflict(
       definition,
@@ -75,14 +83,7 @@ export function checkPreconditions(target: Target, updated: KubeObject, current:
       `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${current.metadata.uid}`,
     );
   }
-  if (
-    resourceVersion !== undefined &&
-    resourceVersion !== '' &&
-    resourceVersion !== '0' &&
-    resourceVersion !== current.metadata.resourceVersion
-  ) {
-    throw staleObject(definition, name);
-  }
+  if (!isUnconditional && resourceVersion !== current.metadata.resourceVersion) throw staleObject(definition, name);
 }
 
 /** Restores what this endpoint may not change, and counts the generation. */

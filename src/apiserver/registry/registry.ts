@@ -2,7 +2,7 @@ import type { FieldError } from '../../api/field-error.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import { alreadyExists, conflict, invalidObject, notFound, staleObject } from '../../api/status.ts';
+import { alreadyExists, conflict, invalidObject, noFreeName, notFound, staleObject } from '../../api/status.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../api/validate-meta.ts';
 import type { Env } from '../../env/ports.ts';
 import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
@@ -11,6 +11,7 @@ import { deepEqual } from '../../machinery/equal.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import { ERRORS_MAX, unique } from '../../machinery/schema/validation-context.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
+import { StorageError } from '../storage/port.ts';
 import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
 import type { Catalog } from './catalog.ts';
 import { decodeStored, encodeStored, keyOf, textFor } from './codec.ts';
@@ -102,8 +103,11 @@ export class ResourceRegistry implements Registry {
         return await this.#createOnce(context, target, object);
       } catch (error) {
         if (!(error instanceof RevisionMismatch)) throw error;
-        if (prefix === '' || attempt === NAME_ATTEMPTS_MAX)
-          throw alreadyExists(target.definition, object.metadata.name ?? '');
+        const name = object.metadata.name ?? '';
+        // A name that is only taken by a write that fails is free again.
+        if (!(await this.#settled({ ...target, name }))) continue;
+        if (prefix === '') throw alreadyExists(target.definition, name);
+        if (attempt === NAME_ATTEMPTS_MAX) throw noFreeName(target.definition, name);
       }
     }
   }
@@ -132,7 +136,8 @@ export class ResourceRegistry implements Registry {
     const bucket = bucketOf(definition);
     const key = keyOf(definition, object.metadata.namespace ?? '', object.metadata.name ?? '');
     if (context.dryRun) {
-      if (this.#store.latest(bucket, key)) throw alreadyExists(definition, named.name);
+      const latest = this.#store.latest(bucket, key);
+      if (latest) throw new RevisionMismatch(key, 0, latest);
       return { object, text: JSON.stringify(object) };
     }
     const stored = await this.#store.put({ bucket, key, expected: 0, encode: this.#encoder(definition, object) });
@@ -143,12 +148,11 @@ export class ResourceRegistry implements Registry {
   async updateText(context: WriteContext, target: Target, change: Change): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const latest = this.#latest(target);
-      if (!latest) throw notFound(target.definition, target.name);
       try {
+        if (!latest) throw notFound(target.definition, target.name);
         return await this.#updateOnce(context, target, latest, change);
       } catch (error) {
-        if (!(error instanceof RevisionMismatch)) throw error;
-        if (attempt === WRITE_ATTEMPTS_MAX) throw staleObject(target.definition, target.name);
+        await this.#unlessToRetry(target, error, attempt);
       }
     }
   }
@@ -188,8 +192,14 @@ export class ResourceRegistry implements Registry {
     const { definition } = target;
     const isGone = isReadyToGo(definition, updated);
     // A write that changes nothing costs nothing: no revision, no event, no disk.
-    if (!isGone && deepEqual(updated, current)) return { object: current, text: textFor(definition, latest) };
-    if (context.dryRun) return { object: updated, text: JSON.stringify(updated) };
+    if (!isGone && deepEqual(updated, current)) {
+      await this.#mustSettle(target, latest);
+      return { object: current, text: textFor(definition, latest) };
+    }
+    if (context.dryRun) {
+      await this.#mustSettle(target, latest);
+      return { object: updated, text: JSON.stringify(updated) };
+    }
     const write = {
       bucket: bucketOf(definition),
       key: latest.key,
@@ -207,11 +217,11 @@ export class ResourceRegistry implements Registry {
   ): Promise<{ object: KubeObject; gone: boolean }> {
     for (let attempt = 1; ; attempt++) {
       const latest = this.#latest(target);
-      if (!latest) throw notFound(target.definition, target.name);
       try {
+        if (!latest) throw notFound(target.definition, target.name);
         return await this.#deleteOnce(context, target, latest, options);
       } catch (error) {
-        if (!(error instanceof RevisionMismatch) || attempt === WRITE_ATTEMPTS_MAX) throw error;
+        await this.#unlessToRetry(target, error, attempt);
       }
     }
   }
@@ -238,10 +248,12 @@ export class ResourceRegistry implements Registry {
       await this.#admission.validate(attributes);
     }
     const decision = decideDeletion(definition, current, options, this.#env.clock.now());
-    if (decision.kind === 'unchanged') return { object: current, gone: false };
     const gone = decision.kind === 'removed';
-    const object = gone ? current : decision.object;
-    if (context.dryRun) return { object, gone };
+    const object = decision.kind === 'marked' ? decision.object : current;
+    if (decision.kind === 'unchanged' || context.dryRun) {
+      await this.#mustSettle(target, latest);
+      return { object, gone };
+    }
     const write = {
       bucket: bucketOf(definition),
       key: latest.key,
@@ -266,6 +278,25 @@ export class ResourceRegistry implements Registry {
 
   #latest(target: Target): Stored | undefined {
     return this.#store.latest(bucketOf(target.definition), keyOf(target.definition, target.namespace, target.name));
+  }
+
+  /** Whether the newest state of an object is durable, once that is known. */
+  #settled(target: Target): Promise<boolean> {
+    return this.#store.settled(bucketOf(target.definition), keyOf(target.definition, target.namespace, target.name));
+  }
+
+  /** For an answer that writes nothing but tells of the state: nobody may learn of a state that a crash takes back. */
+  async #mustSettle(target: Target, latest: Stored): Promise<void> {
+    if (!(await this.#settled(target))) throw new RevisionMismatch(latest.key, latest.revision, undefined);
+  }
+
+  /** Returns where a write is to be tried again: another came between, or it was refused because of one that failed. */
+  async #unlessToRetry(target: Target, error: unknown, attempt: number): Promise<void> {
+    if (error instanceof RevisionMismatch) {
+      if (attempt === WRITE_ATTEMPTS_MAX) throw staleObject(target.definition, target.name);
+      return;
+    }
+    if (error instanceof StorageError || (await this.#settled(target)) || attempt === WRITE_ATTEMPTS_MAX) throw error;
   }
 
   #applyDefaults(definition: ResourceDefinition, object: KubeObject): void {

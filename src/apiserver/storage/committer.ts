@@ -19,6 +19,8 @@ const DROP_SURPLUS_MAX = 256;
 export interface StagedWrite {
   readonly entry: LogEntry;
   readonly stored: Stored;
+  /** Settles as the writer's own promise does. */
+  readonly done: Promise<Stored>;
   readonly resolve: (stored: Stored) => void;
   readonly reject: (error: Error) => void;
 }

@@ -219,9 +219,22 @@ export class Store {
     await this.#engine.close();
   }
 
+  /**
+   * Whether what `latest` says of this object is there to stay: waits for the staged write of it, if there is one, and
+   * answers false when that has failed. What was concluded from `latest` must be told to nobody before.
+   */
+  async settled(bucket: string, key: string): Promise<boolean> {
+    const staged = this.#overlay.get(bucket)?.get(key);
+    if (staged === undefined) return true;
+    return staged.done.then(
+      () => true,
+      () => false,
+    );
+  }
+
   #stage(type: 'put' | 'delete', write: Write): Promise<Stored> {
-    // What throws in here rejects the promise.
-    return new Promise((resolve, reject) => {
+    const { promise, resolve, reject } = deferred<Stored>();
+    try {
       if (this.#closed) throw new StorageError('storage is closed', { fatal: true });
       this.#committer.assertWorking();
       const latest = this.latest(write.bucket, write.key);
@@ -237,12 +250,15 @@ export class Store {
       if (this.#nextRevision !== revision) throw new Error('a write was staged while another was being encoded');
       this.#nextRevision = revision + 1;
       const entry: LogEntry = { revision, type, bucket, key, text, previous };
-      const staged: StagedWrite = { entry, stored: stored(key, revision, text), resolve, reject };
+      const staged: StagedWrite = { entry, stored: stored(key, revision, text), done: promise, resolve, reject };
       const overlay = this.#overlay.get(bucket);
       if (overlay !== undefined) overlay.set(key, staged);
       else this.#overlay.set(bucket, new Map([[key, staged]]));
       this.#committer.stage(staged);
-    });
+    } catch (error) {
+      reject(error as Error);
+    }
+    return promise;
   }
 
   #committed(writes: readonly StagedWrite[], dropped: number): void {
@@ -340,6 +356,22 @@ function replay(buckets: Map<string, Bucket>, entry: LogEntry): ChangeRecord {
  */
 function ownCopy(text: string): string {
   return Buffer.from(text, 'utf8').toString('utf8');
+}
+
+interface Deferred<T> {
+  readonly promise: Promise<T>;
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: Error) => void;
+}
+
+function deferred<T>(): Deferred<T> {
+  let resolve: Deferred<T>['resolve'] = () => undefined;
+  let reject: Deferred<T>['reject'] = () => undefined;
+  const promise = new Promise<T>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
 }
 
 function bucketOf(buckets: Map<string, Bucket>, name: string): Bucket {

@@ -207,6 +207,7 @@ export const customResourceDefinitionDefinition: ResourceDefinition = builtin({
   plural: 'customresourcedefinitions',
   kind: 'CustomResourceDefinition',
   namespaced: false,
+  needsResourceVersion: true,
   shortNames: ['crd', 'crds'],
   categories: ['api-extensions'],
   schema: customResourceDefinition,

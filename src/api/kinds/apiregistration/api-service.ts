@@ -146,6 +146,7 @@ export const apiServiceDefinition: ResourceDefinition = builtin({
   plural: 'apiservices',
   kind: 'APIService',
   namespaced: false,
+  needsResourceVersion: true,
   categories: ['api-extensions'],
   schema: apiService,
   nameRule: 'path-segment',

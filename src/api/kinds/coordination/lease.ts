@@ -41,6 +41,8 @@ export const leaseDefinition: ResourceDefinition = builtin({
   plural: 'leases',
   kind: 'Lease',
   namespaced: true,
+  needsResourceVersion: true,
+  createsOnUpdate: true,
   schema: lease,
   columns: [
     nameColumn,

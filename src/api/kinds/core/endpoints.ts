@@ -106,9 +106,10 @@ export const endpointsDefinition = coreKind({
   plural: 'endpoints',
   kind: 'Endpoints',
   namespaced: true,
+  createsOnUpdate: true,
   shortNames: ['ep'],
-  schema: objectSchema(`${CORE}.Endpoints`, 'The addresses behind a service.', {
   deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',
+  schema: objectSchema(`${CORE}.Endpoints`, 'The addresses behind a service.', {
     subsets: [2, list(endpointSubset), 'Addresses, grouped by ports.'],
   }),
   columns: [

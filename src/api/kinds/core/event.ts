@@ -112,6 +112,7 @@ export const eventDefinition = coreKind({
   plural: 'events',
   kind: 'Event',
   namespaced: true,
+  createsOnUpdate: true,
   shortNames: ['ev'],
   schema: objectSchema(
     `${CORE}.Event`,

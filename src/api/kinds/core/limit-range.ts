@@ -144,6 +144,7 @@ export const limitRangeDefinition = coreKind({
   plural: 'limitranges',
   kind: 'LimitRange',
   namespaced: true,
+  createsOnUpdate: true,
   shortNames: ['limits'],
   schema: objectSchema(`${CORE}.LimitRange`, 'Limits for objects of a namespace.', {
     spec: [2, limitRangeSpec, 'The limits.'],

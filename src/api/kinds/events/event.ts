@@ -80,6 +80,7 @@ export const eventsEventDefinition: ResourceDefinition = builtin({
   plural: 'events',
   kind: 'Event',
   namespaced: true,
+  createsOnUpdate: true,
   shortNames: ['ev'],
   schema: event,
   columns: eventColumns.map((column) => ({

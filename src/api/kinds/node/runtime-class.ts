@@ -38,6 +38,8 @@ export const runtimeClassDefinition: ResourceDefinition = builtin({
   plural: 'runtimeclasses',
   kind: 'RuntimeClass',
   namespaced: false,
+  needsResourceVersion: true,
+  createsOnUpdate: true,
   schema: runtimeClass,
   columns: [
     nameColumn,

@@ -76,6 +76,7 @@ export const podDisruptionBudgetDefinition: ResourceDefinition = builtin({
   plural: 'poddisruptionbudgets',
   kind: 'PodDisruptionBudget',
   namespaced: true,
+  needsResourceVersion: true,
   shortNames: ['pdb'],
   schema: podDisruptionBudget,
   hasStatus: true,

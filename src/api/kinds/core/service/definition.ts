@@ -53,6 +53,7 @@ export const serviceDefinition = coreKind({
   plural: 'services',
   kind: 'Service',
   namespaced: true,
+  createsOnUpdate: true,
   shortNames: ['svc'],
   categories: ['all'],
   hasStatus: true,
