@@ -143,8 +143,10 @@ describe('writing a binding', () => {
 
   it('to a role that does not exist takes the right to bind it', async () => {
     const write = setup();
-    expect(await write(clusterBinding('x', 'nope', 'User:bob'))).toBe(`clusterroles.${RBAC} "nope" not found`);
-    expect(await write(roleBinding('ns', 'x', ['Role', 'nope'], 'User:bob'))).toBe(`roles.${RBAC} "nope" not found`);
+    expect(await write(clusterBinding('x', 'nope', 'User:bob'))).toBe(`clusterrolebindings.${RBAC} "nope" not found`);
+    expect(await write(roleBinding('ns', 'x', ['Role', 'nope'], 'User:bob'))).toBe(
+      `rolebindings.${RBAC} "nope" not found`,
+    );
   });
 
   it('is free to those who may bind the role, there', async () => {

@@ -94,8 +94,8 @@ export class EscalationAdmission implements AdmissionPlugin {
     });
     if (mayBind.allowed) return;
     const rules = this.#roles.rulesOfRole(roleRef, namespace);
-    // Nobody can hold what a role will say that does not exist yet.
-    if (!rules) throw notFound({ group: RBAC_GROUP, plural: resource }, roleRef.name);
+    // Nobody can hold what a role will say that does not exist yet. Upstream names the role by the binding's resource.
+    if (!rules) throw notFound(attributes.target.definition, roleRef.name);
     this.#confirmHeld(attributes, rules);
   }
 
