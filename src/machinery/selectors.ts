@@ -59,7 +59,8 @@ function holds(requirement: Requirement, values: ReadonlySet<string>, labels: La
 
 const NO_LABELS: Labels = Object.freeze({});
 
-function selectorOf(requirements: readonly Requirement[]): Selector {
+/** The selector of requirements that are known to be sound. */
+export function selectorOf(requirements: readonly Requirement[]): Selector {
   // A set may have thousands of values, and is looked into for every object.
   const sets = requirements.map(({ values }) => new Set(values));
   return {
