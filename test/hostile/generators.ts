@@ -202,14 +202,14 @@ const PARAMETERS: { readonly [name: string]: readonly string[] } = {
 const parameters = fc
   .constantFrom(...Object.entries(PARAMETERS))
   .chain(([name, values]) =>
-    mostly(fc.constantFrom(...values), fc.oneof(words, fc.string({ maxLength: 10 })), 6).map((value) => [name, value]),
+    mostly(fc.constantFrom(...values), fc.oneof(words, fc.string({ maxLength: 10 })), 6).map((value): [string, string] => [name, value]),
   );
 
 const queries = fc.array(mostly(parameters, fc.tuple(words, words), 20), { maxLength: 3 });
 
 function queryFor(method: string, contentType: string): fc.Arbitrary<string> {
-  const needed = contentType.includes('apply') ? [['fieldManager', 'me']] : [];
-  const some = mostly(fc.constant<string[][]>([]), queries, method === 'GET' ? 1 : 5);
+  const needed: [string, string][] = contentType.includes('apply') ? [['fieldManager', 'me']] : [];
+  const some = mostly(fc.constant<[string, string][]>([]), queries, method === 'GET' ? 1 : 5);
   return some.map((entries) => new URLSearchParams([...needed, ...entries]).toString());
 }
 

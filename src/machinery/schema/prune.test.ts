@@ -171,6 +171,15 @@ describe('pruning built-in kinds', () => {
   });
 });
 
+describe('pruning much', () => {
+  it('removes everything unknown, and tells of a hundred', () => {
+    const object = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`x${index}`, 1]));
+    const { dropped, value } = prune({ type: 'object', properties: {} }, object, true);
+    expect(dropped).toHaveLength(100);
+    expect(value).toEqual({});
+  });
+});
+
 describe('pruning anything', () => {
   const { node } = letrec<{ node: Schema }>((tie) => ({
     node: oneof(

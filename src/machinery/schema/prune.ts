@@ -31,7 +31,10 @@ interface ObjectPlan {
 
 const keepAll: Prune = () => {};
 
-/** Compiles the removal of unknown fields; the function answers the paths that it removed, sorted. */
+/** As many unknown fields as Kubernetes tells of: a body may be nothing but those. */
+const DROPPED_REPORTED_MAX = 100;
+
+/** Compiles the removal of unknown fields; the function answers the paths that it removed (the first hundred), sorted. */
 export function compilePrune(schema: Schema, isResource: boolean, builtin: boolean): (value: Json) => string[] {
   const prune = new Compiler(builtin).compile(schema, isResource);
   return (value) => {
@@ -101,9 +104,7 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
     const prune = plan.fields.get(key) ?? plan.others;
     if (prune === undefined) {
       if (plan.keepsUnknown) continue;
-      walk.path.push(key);
-      walk.dropped.push(spell(walk.path));
-      walk.path.pop();
+      noteDropped(walk, key);
       delete value[key];
     } else if (child === null) {
       if (plan.dropsNulls) dropNull(value, key, plan);
@@ -113,6 +114,10 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
       walk.path.pop();
     }
   }
+}
+
+function noteDropped({ path, dropped }: Walk, key: string): void {
+  if (dropped.length < DROPPED_REPORTED_MAX) dropped.push(spell([...path, key]));
 }
 
 function dropNull(value: JsonObject, key: string, plan: ObjectPlan): void {
@@ -141,9 +146,7 @@ function pruneUntyped(value: Json, walk: Walk): void {
     return;
   }
   for (const key of Object.keys(value)) {
-    walk.path.push(key);
-    walk.dropped.push(spell(walk.path));
-    walk.path.pop();
+    noteDropped(walk, key);
     delete value[key];
   }
 }
