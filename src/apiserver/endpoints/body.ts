@@ -1,12 +1,11 @@
 import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { Schema } from '../../api/schema.ts';
-import { typeInvalid } from '../../api/field-error.ts';
-import { badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
+import { type ApiError, badRequest, unsupportedMediaType } from '../../api/status.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
 import { decodeProtobuf } from '../../machinery/protobuf/decode.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
-import { describeMismatch, findMismatch } from '../../machinery/schema/shape.ts';
+import { findMismatch } from '../../machinery/schema/shape.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { FieldValidation } from './write-options.ts';
 
@@ -77,32 +76,42 @@ export function expectKind(value: Json | undefined, apiVersion: string, kind: st
   return object;
 }
 
-/**
- * Removes what the schema does not know from an object, and tells of it as strictly as asked: an error, warnings
- * or nothing. `duplicates` joins the unknown fields.
- */
-export function pruneStrictly(
-  definition: ResourceDefinition,
-  object: KubeObject,
-  duplicates: readonly string[],
-  level: FieldValidation,
-  warnings: string[],
-): void {
-  const unknown = compileSchema(definition.schema, { builtin: !definition.custom }).prune(object as unknown as Json);
-  if (level === 'Ignore') return;
-  const problems = [
-    ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
-    ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
-  ];
-  if (problems.length === 0) return;
-  if (level === 'Warn') {
-    warnings.push(...problems);
-    return;
-  }
-  const { kind, version } = definition;
-  throw badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: strict decoding error: ${problems.join(', ')}`,
-  );
+/** What is wrong with an object's shape: a value of the wrong type, or else fields that are unknown or repeated. */
+export interface ShapeProblems {
+  readonly mistyped: string | undefined;
+  readonly strict: readonly string[];
+}
+
+/** Removes what the schema does not know from an object, and tells what was wrong with it. */
+export function pruneObject(
+  definition: Pick<ResourceDefinition, 'schema' | 'custom'>,
+  object: object,
+  duplicates: readonly string[] = [],
+): ShapeProblems {
+  const { schema, custom } = definition;
+  const unknown = compileSchema(schema, { builtin: !custom }).prune(object as Json);
+  return {
+    mistyped: findMismatch(schema, object as Json, { builtin: !custom })?.sentence,
+    strict: [
+      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+      ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
+    ],
+  };
+}
+
+/** What remains to be complained of once the client's wishes are known; warnings are collected on the way. */
+export function complaintOf(problems: ShapeProblems, level: FieldValidation, warnings: string[]): string | undefined {
+  if (problems.mistyped !== undefined) return problems.mistyped;
+  if (problems.strict.length === 0 || level === 'Ignore') return undefined;
+  if (level === 'Strict') return `strict decoding error: ${problems.strict.join(', ')}`;
+  // A patch that is tried again says the same again.
+  warnings.push(...problems.strict.filter((problem) => !warnings.includes(problem)));
+  return undefined;
+}
+
+/** 400 for a body that is none of its kind. */
+function undecodable({ kind, version }: Pick<ResourceDefinition, 'kind' | 'version'>, complaint: string): ApiError {
+  return badRequest(`${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${complaint}`);
 }
 
 /** Throws 400 where a pruned body holds a value of another type than its kind declares, and names the field. */
@@ -110,22 +119,8 @@ export function refuseMistyped(
   definition: Pick<ResourceDefinition, 'schema' | 'kind' | 'version' | 'custom'>,
   object: object,
 ): void {
-  const { schema, kind, version, custom } = definition;
-  const mismatch = findMismatch(schema, object as Json, { builtin: !custom });
-  if (!mismatch) return;
-  throw badRequest(
-    `${kind} in version ${JSON.stringify(version)} cannot be handled as a ${kind}: ${describeMismatch(mismatch)}`,
-  );
-}
-
-/** The same for what a patch has made: 422, since the body itself was well formed. */
-export function refuseMistypedPatch(definition: ResourceDefinition, objectName: string, object: KubeObject): void {
-  const mismatch = findMismatch(definition.schema, object as unknown as Json, { builtin: !definition.custom });
-  if (!mismatch) return;
-  const { path, actual } = mismatch;
-  throw invalidObject(definition.group, definition.kind, objectName, [
-    typeInvalid(path, actual, describeMismatch(mismatch)),
-  ]);
+  const mismatch = findMismatch(definition.schema, object as Json, { builtin: !definition.custom });
+  if (mismatch) throw undecodable(definition, mismatch.sentence);
 }
 
 /** Reads the body as an object of this definition. */
@@ -140,7 +135,7 @@ export async function readObject(
     version === apiVersion && kind === definition.kind ? definition.schema : undefined,
   );
   const object = expectKind(decoded?.value, apiVersion, definition.kind);
-  pruneStrictly(definition, object, decoded?.duplicates ?? [], level, warnings);
-  refuseMistyped(definition, object);
+  const complaint = complaintOf(pruneObject(definition, object, decoded?.duplicates), level, warnings);
+  if (complaint !== undefined) throw undecodable(definition, complaint);
   return object;
 }

@@ -1,23 +1,24 @@
-import { apiVersionOf, formatTime, type Json, type KubeObject } from '../../api/meta.ts';
+import { apiVersionOf, formatTime, type Json, type KubeObject, parseApiVersion } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { type FieldError, forbidden, required } from '../../api/field-error.ts';
-import { type ApiError, invalidObject, unsupportedMediaType } from '../../api/status.ts';
-import { applyObject } from '../../machinery/apply/apply.ts';
+import { FIELD_IMMUTABLE } from '../../api/validate-meta.ts';
+import { type FieldError, forbidden, invalid, required } from '../../api/field-error.ts';
+import { type ApiError, badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
+import { applyObject, checkApplied } from '../../machinery/apply/apply.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
+import { goText } from '../../machinery/go-text.ts';
 import { applyJsonPatch } from '../../machinery/patch/json-patch.ts';
 import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { Target } from '../registry/contract.ts';
-import { expectKind, mediaTypeOf, pruneStrictly, refuseMistyped } from './body.ts';
+import { complaintOf, expectKind, mediaTypeOf, pruneObject } from './body.ts';
 import type { FieldValidation } from './write-options.ts';
 
 /** PATCH bodies: four languages that all end as a function from the live object to the wanted one. */
 
 export interface Patch {
   readonly isApply: boolean;
-  /** Duplicates in the body, for strict validation. */
-  readonly decoded: Decoded;
+  /** Throws where the patch does not fit the object, or makes it something else than one of its kind. */
   readonly apply: (current: KubeObject) => KubeObject;
   /** What to create where there is nothing yet; only server-side apply can. */
   readonly create?: () => KubeObject;
@@ -44,13 +45,19 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
   const { definition } = options.target;
   if (type === APPLY_PATCH) return applyPatch(decodeYaml(bytes), options);
   if (request.query.has('force')) throw invalidOptions(forbidden('force', 'may not be specified for non-apply patch'));
-  const patchWith = (merge: (current: Json, patch: Json) => Json): Patch => {
-    const decoded = decodeJson(bytes);
-    return {
-      isApply: false,
-      decoded,
-      apply: (current) => asObject(merge(current as unknown as Json, decoded.value), definition),
+  const patchWith = (
+    merge: (current: Json, patch: Json) => Json,
+    { prefix = 'error decoding patch: ', showPatch = JSON.stringify as (patch: Json) => string } = {},
+  ): Patch => {
+    const { value, duplicates } = decodeJson(bytes, prefix);
+    const apply = (current: KubeObject): KubeObject => {
+      const patched = asObject(merge(current as unknown as Json, value), definition);
+      const complaint = complaintOf(pruneObject(definition, patched, duplicates), options.level, options.warnings);
+      if (complaint !== undefined) throw unfitPatch(definition, showPatch(value), complaint);
+      refuseOtherUid(options.target, current, patched);
+      return patched;
     };
+    return { isApply: false, apply };
   };
   switch (type) {
     case JSON_PATCH:
@@ -60,7 +67,10 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
     case STRATEGIC_PATCH:
       // Custom resources have no merge keys, so the server refuses rather than guesses.
       if (!definition.custom)
-        return patchWith((current, patch) => applyStrategicMergePatch(current, patch, definition.schema));
+        return patchWith((current, patch) => applyStrategicMergePatch(current, patch, definition.schema), {
+          prefix: '',
+          showPatch: goText,
+        });
       break;
     default:
   }
@@ -68,6 +78,22 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
   throw unsupportedMediaType(
     `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`,
   );
+}
+
+/**
+ * 422 for what a patch would make of an object. Shows the patch, where kube-apiserver may show the whole object: who
+ * may patch a secret may not always read it.
+ */
+function unfitPatch({ group, kind }: ResourceDefinition, shown: string, complaint: string): ApiError {
+  const isSecret = group === '' && kind === 'Secret';
+  return invalidObject('', '', '', [invalid('patch', isSecret ? '...' : shown, complaint)]);
+}
+
+/** A UID in a whole object that replaces another asks for that very object; in a patch it would change it. */
+function refuseOtherUid({ definition, name }: Target, { metadata }: KubeObject, patched: KubeObject): void {
+  const { uid } = patched.metadata;
+  if (uid === undefined || uid === metadata.uid) return;
+  throw invalidObject(definition.group, definition.kind, name, [invalid('metadata.uid', uid, FIELD_IMMUTABLE)]);
 }
 
 function asObject(value: Json, definition: ResourceDefinition): KubeObject {
@@ -83,22 +109,50 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
   const { definition } = target;
   if (fieldManager === '') throw invalidOptions(required('fieldManager', 'is required for apply patch'));
   const applied = asObject(decoded.value, definition);
-  pruneStrictly(definition, applied, decoded.duplicates, level, warnings);
-  refuseMistyped(definition, applied);
   if (applied.metadata.name === undefined) applied.metadata.name = target.name;
-  const apply = (current: KubeObject | undefined): KubeObject =>
-    applyObject({
-      live: current,
-      applied,
-      schema: definition.schema,
-      manager: fieldManager,
-      force,
-      apiVersion: applied.apiVersion,
-      subresource: target.subresource ?? '',
-      time: formatTime(nowMs),
-      resetFields: resetFieldsOf(target),
-    });
-  return { isApply: true, decoded, apply, create: () => apply(undefined) };
+  const application = {
+    applied,
+    schema: definition.schema,
+    manager: fieldManager,
+    force,
+    apiVersion: apiVersionOf(definition.group, definition.version),
+    subresource: target.subresource ?? '',
+    time: formatTime(nowMs),
+    resetFields: resetFieldsOf(target),
+  };
+  checkApplied(application);
+  const complaint = complaintOf({ mistyped: undefined, strict: decoded.duplicates.map(repeated) }, level, warnings);
+  if (complaint !== undefined) throw badRequest(`error strict decoding YAML: ${complaint}`);
+  // Nothing unknown is left to prune; nulls are, which say nothing in a kind that Go decodes.
+  pruneObject(definition, applied);
+  const apply = (live: KubeObject | undefined): KubeObject => {
+    const merged = applyObject({ ...application, live });
+    const { mistyped } = pruneObject(definition, merged);
+    if (mistyped !== undefined) throw unconvertible(applied, mistyped);
+    if (live) refuseOtherUid(target, live, merged);
+    return merged;
+  };
+  return { isApply: true, apply, create: () => withoutVersion(apply(undefined)) };
+}
+
+function repeated(path: string): string {
+  return `duplicate field ${JSON.stringify(path)}`;
+}
+
+/** 400 for what fits the schema as far as ownership goes (a number is a number), but not the types. */
+function unconvertible({ apiVersion, kind, metadata }: KubeObject, mistyped: string): ApiError {
+  const { group, version } = parseApiVersion(apiVersion);
+  const type = `${group}/${version}, Kind=${kind}`;
+  const subject = `${metadata.namespace ?? ''}/${metadata.name ?? ''}; ${type}`;
+  return badRequest(
+    `failed to convert new object (${subject}) to proper version: unable to convert unstructured object to ${type}: ${mistyped}`,
+  );
+}
+
+/** Applying does not ask which version is replaced where there is none. */
+function withoutVersion(object: KubeObject): KubeObject {
+  delete object.metadata.resourceVersion;
+  return object;
 }
 
 /** What cannot be owned through this endpoint, because it cannot be written through it. */

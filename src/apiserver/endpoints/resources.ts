@@ -12,7 +12,7 @@ import type { Target, WriteContext } from '../registry/contract.ts';
 import { alignIdentity } from '../registry/preparation.ts';
 import type { ResourceRegistry, Written } from '../registry/registry.ts';
 import type { Store } from '../storage/store.ts';
-import { pruneStrictly, readObject, refuseMistypedPatch } from './body.ts';
+import { readObject } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
 import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
@@ -150,20 +150,8 @@ export class ResourceEndpoints {
       warnings: rehearsal.warnings,
     });
     const context: WriteContext = { ...rehearsal, isApply: patch.isApply };
-    const change = (current: KubeObject): KubeObject => {
-      const patched = patch.apply(current);
-      pruneStrictly(
-        target.definition,
-        patched,
-        patch.decoded.duplicates,
-        patch.isApply ? 'Ignore' : level,
-        context.warnings,
-      );
-      if (!patch.isApply) refuseMistypedPatch(target.definition, target.name, patched);
-      return patched;
-    };
     // Applying what is not there creates it.
-    return this.#updateOrCreate(call, context, change, patch.create);
+    return this.#updateOrCreate(call, context, patch.apply, patch.create);
   }
 
   /** Updates; where there is nothing to update, creates, if that is possible at all and the user may. */
