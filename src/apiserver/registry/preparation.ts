@@ -57,8 +57,6 @@ export function prepareCreate(definition: ResourceDefinition, object: KubeObject
 const SERVER_OWNED = [
   'uid',
   'creationTimestamp',
-  'deletionTimestamp',
-  'deletionGracePeriodSeconds',
   'selfLink',
   'generation',
   'generateName',
@@ -91,6 +89,11 @@ export function prepareUpdate(target: Target, updated: KubeObject, current: Kube
   const { definition, subresource } = target;
   const { strategy } = definition;
   for (const field of SERVER_OWNED) restore(updated.metadata, current.metadata, field);
+  // A deletion cannot be taken back; one that was not asked for is left for validation to refuse.
+  if (current.metadata.deletionTimestamp !== undefined)
+    restore(updated.metadata, current.metadata, 'deletionTimestamp');
+  updated.metadata.deletionGracePeriodSeconds ??= current.metadata.deletionGracePeriodSeconds;
+  if (updated.metadata.deletionGracePeriodSeconds === undefined) delete updated.metadata.deletionGracePeriodSeconds;
   updated.metadata.resourceVersion = current.metadata.resourceVersion;
   if (subresource === 'status') {
     restoreAllButStatus(definition, updated, current);
