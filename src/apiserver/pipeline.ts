@@ -172,20 +172,19 @@ export class Pipeline {
       if (isWatch) this.#watches--;
       this.#end(passage, status);
     };
+    const passOn = (result: IteratorResult<string | Uint8Array>): IteratorResult<string | Uint8Array> => {
+      if (result.done === true) close();
+      return result;
+    };
+    const fail = (error: unknown): never => {
+      close();
+      throw error;
+    };
     return {
       [Symbol.asyncIterator]() {
         return this;
       },
-      async next() {
-        try {
-          const result = await chunks.next();
-          if (result.done === true) close();
-          return result;
-        } catch (error) {
-          close();
-          throw error;
-        }
-      },
+      next: () => chunks.next().then(passOn, fail),
       async return() {
         close();
         await chunks.return?.();

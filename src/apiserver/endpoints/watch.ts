@@ -7,7 +7,7 @@ import { WATCH_BUFFER_BYTES_MAX } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import { type Change, ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
-import { type BucketWatch, watchBucket } from '../storage/watch.ts';
+import { type BucketWatch, watchBucket, type WatchOptions as BucketWatchOptions } from '../storage/watch.ts';
 import { includeObjectOf, partialMetadata, readPage } from './list.ts';
 import { refuseFuture, type WatchOptions, watchOptionsOf } from './list-options.ts';
 import type { Representation } from './negotiate.ts';
@@ -44,19 +44,24 @@ function eventOf(change: Change, matches: Filter['matches']): EventType | undefi
   return wasSeen ? 'DELETED' : undefined;
 }
 
-/** Encoded once per change, shared by all plain watchers; gone with the change. */
-const lines = new WeakMap<Change, Map<string, string>>();
-
 function line(definition: ResourceDefinition, type: EventType, stored: Stored): string {
   return `{"type":"${type}","object":${textFor(definition, stored)}}\n`;
 }
 
+/** The last line that was made. The store tells all watchers of a change in a row, so the first makes it for all. */
+interface LastLine {
+  readonly change: Change;
+  readonly type: EventType;
+  readonly text: string;
+}
+
+const lastLines = new WeakMap<ResourceDefinition, LastLine>();
+
 function sharedLine(definition: ResourceDefinition, type: EventType, change: Change): string {
-  let known = lines.get(change);
-  if (!known) lines.set(change, (known = new Map()));
-  const key = `${type} ${definition.group}/${definition.version}`;
-  let text = known.get(key);
-  if (text === undefined) known.set(key, (text = line(definition, type, change.stored)));
+  const last = lastLines.get(definition);
+  if (last?.change === change && last.type === type) return last.text;
+  const text = line(definition, type, change.stored);
+  lastLines.set(definition, { change, type, text });
   return text;
 }
 
@@ -144,20 +149,18 @@ export function answerWatch(request: WatchRequest): ApiResponse {
     if (options.allowBookmarks) initial.push(encoder.bookmark(since, { 'k8s.io/initial-events-end': 'true' }));
   }
   const scope = namespace === '' ? filter.namespace : namespace;
-  const stop = new AbortController();
   const headers = { 'content-type': representation.contentType };
   try {
-    const events = watchBucket(store, bucketOf(definition), {
+    const body = openWatch(request, options, encoder, {
       since,
       prefix: definition.namespaced && scope ? `${scope}/` : undefined,
-      signal: stop.signal,
-      bufferBytesMax: WATCH_BUFFER_BYTES_MAX,
+      opening: initial,
       encode: (change) => {
         const type = eventOf(change, filter.matches);
         return type && encoder.change(type, change);
       },
     });
-    return { status: 200, headers, body: watchStream({ request, options, initial, events, encoder, stop }) };
+    return { status: 200, headers, body };
   } catch (error) {
     if (error instanceof ExpiredRevision) return { status: 200, headers, body: errorLine(tooOld(store, since)) };
     throw error;
@@ -170,37 +173,31 @@ function selectorsOnly(query: URLSearchParams): URLSearchParams {
   return kept;
 }
 
-interface Watching {
-  readonly request: WatchRequest;
-  readonly options: WatchOptions;
-  readonly initial: readonly string[];
-  readonly events: BucketWatch;
-  readonly encoder: EventEncoder;
-  readonly stop: AbortController;
-}
-
-async function* watchStream({ request, options, initial, events, encoder, stop }: Watching): AsyncGenerator<string> {
-  const { env, store, signal } = request;
-  const end = (): void => stop.abort();
+/** Opens the stream of events, and sets the clocks of its bookmarks and of its end. */
+function openWatch(
+  request: WatchRequest,
+  options: WatchOptions,
+  encoder: EventEncoder,
+  what: Pick<BucketWatchOptions, 'since' | 'prefix' | 'opening' | 'encode'>,
+): BucketWatch {
+  const { env, store, definition, signal } = request;
+  const watch = watchBucket(store, bucketOf(definition), {
+    ...what,
+    signal,
+    bufferBytesMax: WATCH_BUFFER_BYTES_MAX,
+    farewell: (error) => (error instanceof ExpiredRevision ? errorLine(tooOld(store, error.revision)) : undefined),
+    onEnd: () => {
+      timer?.cancel();
+      bookmarks?.stop();
+    },
+  });
+  if (signal.aborted) return watch;
   const timeoutMs = options.timeoutMs ?? TIMEOUT_DEFAULT_MS * (1 + env.random.number());
-  const timer = env.clock.setTimer(end, timeoutMs);
+  const timer: Timer | undefined = env.clock.setTimer(() => void watch.return?.(), timeoutMs);
   const bookmarks = options.allowBookmarks
-    ? new Bookmarks(env.clock, env.clock.now() + timeoutMs, () => events.insert(() => encoder.bookmark(store.revision)))
+    ? new Bookmarks(env.clock, env.clock.now() + timeoutMs, () => watch.insert(() => encoder.bookmark(store.revision)))
     : undefined;
-  signal.addEventListener('abort', end, { once: true });
-  if (signal.aborted) end();
-  try {
-    if (initial.length > 0) yield initial.join('');
-    yield* events;
-  } catch (error) {
-    if (!(error instanceof ExpiredRevision)) throw error;
-    yield errorLine(tooOld(store, error.revision));
-  } finally {
-    bookmarks?.stop();
-    timer.cancel();
-    signal.removeEventListener('abort', end);
-    end();
-  }
+  return watch;
 }
 
 /** When bookmarks are due: now and then, and once more just before the end, so that the client returns from there. */

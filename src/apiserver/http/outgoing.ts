@@ -86,7 +86,7 @@ async function stream(
     for (;;) {
       const { done, value } = await chunks.next();
       if (done === true || exchange.isGone) break;
-      if (!writable.write(value)) await drained(exchange);
+      if (!writable.write(bytesOf(value))) await drained(exchange);
     }
     writable.end();
     expectEnd(exchange);
@@ -94,6 +94,19 @@ async function stream(
     // Whoever made the stream frees what it holds here, also when it was never read.
     await chunks.return?.();
   }
+}
+
+/** The last text of a stream, and its bytes: all watchers of a change get the same one in a row. */
+let last: { readonly text: string; readonly bytes: Uint8Array } = { text: '', bytes: new Uint8Array() };
+/** A text that is larger than this is somebody's list, and not worth holding on to. */
+const SHARED_LENGTH_MAX = 64 * 1024;
+
+function bytesOf(chunk: string | Uint8Array): Uint8Array {
+  if (typeof chunk !== 'string') return chunk;
+  if (chunk === last.text) return last.bytes;
+  const bytes = Buffer.from(chunk);
+  if (chunk.length <= SHARED_LENGTH_MAX) last = { text: chunk, bytes };
+  return bytes;
 }
 
 /** Resolves when the client has read; one that reads nothing for too long is taken for dead. */

@@ -82,6 +82,45 @@ describe('watchBucket', () => {
     expect(await value(watcher)).toBe('d@5 e@6 ');
   });
 
+  it('answers a great deal in parts', async () => {
+    const store = await openStore();
+    const watcher = watch(store, { bufferBytesMax: 1e6, encode: ({ key }) => key.padEnd(40_000) });
+    const first = value(watcher);
+    await settle();
+    await Promise.all(['a', 'b', 'c', 'd', 'e'].map((key) => put(store, key)));
+    const texts = [await first, await value(watcher), await value(watcher)];
+    expect(texts.map((text) => text.replaceAll(/ +/g, ' '))).toEqual(['a b ', 'c d ', 'e ']);
+  });
+
+  it('begins with the opening, however much that is, before it looks at any change', async () => {
+    const store = await openStore();
+    const opening = Array.from({ length: 10 }, (_, index) => String(index).padEnd(40_000));
+    const watcher = watch(store, { opening, bufferBytesMax: 20 });
+    await put(store, 'a');
+    let got = '';
+    for (let pull = 0; pull < 5; pull++) got += await value(watcher);
+    expect(got).toBe(opening.join(''));
+    for (let index = 0; index < 9; index++) await put(store, 'b');
+    expect(await value(watcher)).toMatch(/^a@2 b@3 .*b@11 $/);
+  });
+
+  it('says farewell to errors that it is told how to put', async () => {
+    const store = await openStore(2);
+    const ends: string[] = [];
+    const farewell = (error: unknown): string | undefined => (error instanceof ExpiredRevision ? 'gone' : undefined);
+    const late = watch(store, { farewell, onEnd: () => ends.push('late') });
+    for (let index = 0; index < 3; index++) await put(store, 'a');
+    expect(await value(late)).toBe('gone');
+    expect((await late.next()).done).toBe(true);
+    const slow = watch(store, { farewell, bufferBytesMax: 3, onEnd: () => ends.push('slow') });
+    const first = slow.next();
+    await put(store, 'a');
+    await first;
+    await put(store, 'a');
+    await expect(slow.next()).rejects.toThrow(SlowWatcher);
+    expect(ends).toEqual(['late', 'slow']);
+  });
+
   it('leaves out other prefixes, and what encode leaves out', async () => {
     const store = await openStore();
     const encode = (change: Change): string | undefined =>

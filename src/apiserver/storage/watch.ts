@@ -1,9 +1,12 @@
 import type { Change } from './model.ts';
 import type { Store } from './store.ts';
 
-/** A replay goes in portions of at most so many changes and so much text, so that a long one lets others have their turn. */
+/**
+ * A pull answers at most so much text (and always one): what waits is shared by all watchers, what is joined is not.
+ * A replay goes in portions of the same size, and of at most so many changes, so that it lets others have their turn.
+ */
+const PORTION_CHARACTERS_MAX = 64 * 1024;
 const REPLAY_CHANGES_MAX = 500;
-const REPLAY_CHARACTERS_MAX = 256 * 1024;
 
 export interface WatchOptions {
   /** Changes after this revision are delivered. */
@@ -16,6 +19,12 @@ export interface WatchOptions {
   readonly bufferBytesMax: number;
   /** The change as this watcher should see it; undefined to leave it out. The same text may be given to many watchers. */
   readonly encode: (change: Change) => string | undefined;
+  /** Texts that come before every change. */
+  readonly opening?: readonly string[];
+  /** The last text of a watch that ends with this error; undefined to let the iteration throw it. */
+  readonly farewell?: (error: unknown) => string | undefined;
+  /** Called once, however the watch ends. */
+  readonly onEnd?: () => void;
 }
 
 /** The consumer pulls more slowly than changes come. It can watch again from the last change that it got. */
@@ -36,7 +45,8 @@ export interface BucketWatch extends AsyncIterableIterator<string> {
 }
 
 /**
- * Every change of a bucket after a revision, once and in order. Each pull answers all that is pending as one text.
+ * Every change of a bucket after a revision, once and in order. Each pull answers what is pending as one text, or a
+ * part of it where that is much.
  * Throws ExpiredRevision at once when the changes are no longer known; the iteration throws it when the history
  * overtakes a replay, SlowWatcher when too much is pending, and what `encode` throws. It ends when the signal aborts.
  */
@@ -68,6 +78,7 @@ class StoreWatch implements BucketWatch {
     this.#bucket = bucket;
     this.#options = options;
     this.#past = store.changesSince(bucket, options.since)[Symbol.iterator]();
+    for (const text of options.opening ?? []) this.#push(text);
     options.signal.addEventListener('abort', this.#onAbort, { once: true });
     if (options.signal.aborted) this.#end();
   }
@@ -76,17 +87,13 @@ class StoreWatch implements BucketWatch {
     return this;
   }
 
-  async next(): Promise<IteratorResult<string>> {
-    if (this.#wake !== undefined) throw new Error('a watch is pulled twice at once');
-    if (this.#past !== undefined) this.#replay(this.#past);
-    while (this.#pending.length === 0 && !this.#isEnded) {
-      if (this.#past === undefined) await this.#change();
-      else {
-        await this.#store.pause();
-        if (this.#past !== undefined) this.#replay(this.#past);
-      }
-    }
-    return this.#take();
+  next(): Promise<IteratorResult<string>> {
+    if (this.#wake !== undefined) return Promise.reject(new Error('a watch is pulled twice at once'));
+    // Nothing is waiting in the buffer while the past goes by, so nothing can be too much there.
+    if (this.#past !== undefined && this.#pending.length === 0) this.#replay(this.#past);
+    const isReady = this.#pending.length > 0 || this.#isEnded;
+    const ready = isReady ? Promise.resolve() : this.#past === undefined ? this.#change() : this.#replayed();
+    return ready.then(this.#take);
   }
 
   insert(text: () => string): void {
@@ -99,17 +106,25 @@ class StoreWatch implements BucketWatch {
   }
 
   /** Resolves when something is pending, or the watch has ended. */
-  async #change(): Promise<void> {
-    await new Promise<void>((resolve) => {
+  #change(): Promise<void> {
+    return new Promise<void>((resolve) => {
       this.#wake = resolve;
     });
-    this.#wake = undefined;
+  }
+
+  /** The same while the past is not exhausted, in portions. */
+  async #replayed(): Promise<void> {
+    while (this.#past !== undefined && this.#pending.length === 0) {
+      await this.#store.pause();
+      if (this.#past !== undefined) this.#replay(this.#past);
+    }
+    if (this.#pending.length === 0 && !this.#isEnded) await this.#change();
   }
 
   /** Takes a portion of the past, and subscribes to the present when there is no more. */
   #replay(past: Iterator<Change>): void {
     try {
-      for (let count = 0; count < REPLAY_CHANGES_MAX && this.#pendingCharacters < REPLAY_CHARACTERS_MAX; count++) {
+      for (let count = 0; count < REPLAY_CHANGES_MAX && this.#pendingCharacters < PORTION_CHARACTERS_MAX; count++) {
         const { done, value } = past.next();
         if (done) {
           this.#past = undefined;
@@ -152,17 +167,34 @@ class StoreWatch implements BucketWatch {
     this.#wake?.();
   }
 
-  #take(): IteratorResult<string> {
+  /** What is pending, as the answer to a pull. */
+  readonly #take = (): IteratorResult<string> => {
+    this.#wake = undefined;
     if (this.#failure !== undefined) {
       const { error } = this.#failure;
       this.#failure = undefined;
-      throw error;
+      const farewell = this.#options.farewell?.(error);
+      if (farewell === undefined) throw error;
+      return { done: false, value: farewell };
     }
     if (this.#isEnded) return { done: true, value: undefined };
-    const value = this.#pending.length === 1 ? (this.#pending[0] as string) : this.#pending.join('');
-    this.#pending = [];
-    this.#pendingCharacters = 0;
+    const portion = this.#portion();
+    const value = portion.length === 1 ? (portion[0] as string) : portion.join('');
+    this.#pendingCharacters -= value.length;
     return { done: false, value };
+  };
+
+  #portion(): string[] {
+    const pending = this.#pending;
+    if (this.#pendingCharacters > PORTION_CHARACTERS_MAX) {
+      let count = 1;
+      let characters = (pending[0] as string).length;
+      while (count < pending.length && characters < PORTION_CHARACTERS_MAX)
+        characters += (pending[count++] as string).length;
+      return pending.splice(0, count);
+    }
+    this.#pending = [];
+    return pending;
   }
 
   #fail(error: unknown): void {
@@ -178,6 +210,7 @@ class StoreWatch implements BucketWatch {
     this.#pendingCharacters = 0;
     this.#unsubscribe?.();
     this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#options.onEnd?.();
     this.#wake?.();
   }
 }
