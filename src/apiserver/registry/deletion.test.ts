@@ -95,6 +95,16 @@ describe('deletion', () => {
     ).toEqual({ kind: 'removed' });
   });
 
+  it('lets a second request change the policy', () => {
+    const metadata = { deletionTimestamp: '2026-01-01T12:00:00Z', finalizers: ['example.com/x', 'foregroundDeletion'] };
+    const object: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
+    expect(decideDeletion(maps, object, { propagationPolicy: 'Orphan' }, nowMs)).toMatchObject({
+      kind: 'marked',
+      object: { metadata: { finalizers: ['example.com/x', 'orphan'] } },
+    });
+    expect(decideDeletion(maps, object, { propagationPolicy: 'Foreground' }, nowMs).kind).toBe('unchanged');
+  });
+
   it('does not change what it is given', () => {
     const object = pod({ nodeName: 'n' });
     const before = JSON.stringify(object);

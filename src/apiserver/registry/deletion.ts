@@ -2,6 +2,7 @@ import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { DeleteOptions } from './contract.ts';
 import { unreachable } from '../../api/unreachable.ts';
+import { deepEqual } from '../../machinery/equal.ts';
 
 /** What a DELETE does to an object: pure, so that every combination of grace, finalizers and policy can be tabled. */
 
@@ -25,7 +26,7 @@ export function decideDeletion(
   const graceSeconds = graceFor(definition, object, options);
   const finalizers = finalizersFor(object, options);
   const { deletionTimestamp, deletionGracePeriodSeconds: oldGraceSeconds = 0 } = object.metadata;
-  const hasNewFinalizers = finalizers.length !== (object.metadata.finalizers ?? []).length;
+  const hasNewFinalizers = !deepEqual(finalizers, object.metadata.finalizers ?? []);
   const isHeld = finalizers.length > 0 || isHeldBySpec(definition, object);
   if (graceSeconds === 0 && !isHeld) return { kind: 'removed' };
   const marked: KubeObject = { ...object, metadata: { ...object.metadata } };
