@@ -53,8 +53,9 @@ const SILENCE_MS_MAX = 150_000;
 const WATCH_SECONDS = 300;
 /** Objects per page: what client-go asks for. */
 const PAGE_LIMIT = 500;
-/** How long snapshots from the past are refused. */
+/** How long, and how often in a row, snapshots from the past are refused. */
 const REWIND_AFTER_MS = 5 * 60_000;
+const REWIND_AFTER_REFUSALS = 10;
 
 const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
@@ -62,8 +63,8 @@ export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   readonly #backoff: Backoff;
   #position: string | undefined;
-  /** Since when the server has offered nothing but the past. */
-  #pastSinceMs: number | undefined;
+  /** Since when the server has offered nothing but the past, and how often. */
+  #past: { readonly sinceMs: number; readonly refusals: number } | undefined;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
@@ -119,11 +120,12 @@ export class Reflector<T extends KubeObject> {
     const order = compareVersions(version, this.#position);
     const isPast = order !== undefined && order < 0;
     if (isPast) {
-      this.#pastSinceMs ??= env.clock.now();
-      if (env.clock.now() - this.#pastSinceMs < REWIND_AFTER_MS) return false;
+      const { sinceMs = env.clock.now(), refusals = 0 } = this.#past ?? {};
+      this.#past = { sinceMs, refusals: refusals + 1 };
+      if (env.clock.now() - sinceMs < REWIND_AFTER_MS || refusals < REWIND_AFTER_REFUSALS) return false;
       env.log.warn('the server has gone back in time; following it', { from: this.#position, to: version });
     }
-    this.#pastSinceMs = undefined;
+    this.#past = undefined;
     await sink.replace(items, isPast, signal);
     // Had the hand-over been cut short, a later run must not go on as if it were complete.
     if (!signal.aborted) this.#position = version;
