@@ -92,6 +92,8 @@ export interface ResourceDefinition {
   readonly columns: readonly Column[];
   /** Paths that field selectors may use besides metadata.name and metadata.namespace, e.g. `spec.nodeName`. */
   readonly selectableFields?: readonly string[];
+  /** Where a selectable field is kept under another path than its name: the first of these that is not empty. */
+  readonly selectableAliases?: { readonly [field: string]: readonly string[] };
   readonly strategy?: Strategy;
   /** Whether a PUT of what is not there creates it; default: it is refused with 404. */
   readonly createsOnUpdate?: boolean;

@@ -2,7 +2,6 @@ import type { KubeObject } from '../../api/meta.ts';
 import { ApiError, conflict, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { clone } from '../../machinery/clone.ts';
-import { toTable } from '../../machinery/table.ts';
 import { forbiddenError } from '../auth/forbidden.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import { isTrue } from '../http/request-info.ts';
@@ -15,10 +14,11 @@ import type { Store } from '../storage/store.ts';
 import { readObject } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
-import { answerList, includeObjectOf, partialMetadata, readPage } from './list.ts';
+import { answerList, readPage } from './list.ts';
 import { refuseFuture, revisionOf } from './list-options.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
+import { respondObject } from './respond-object.ts';
 import { answerWatch } from './watch.ts';
 import { writeOptionsOf } from './write-options.ts';
 
@@ -226,16 +226,7 @@ export class ResourceEndpoints {
   }
 
   #respondObject(call: Call, status: number, object: KubeObject, warnings: readonly string[]): ApiResponse {
-    const { representation, target, request } = call;
-    if (representation.as === 'PartialObjectMetadata')
-      return respond(representation, status, JSON.stringify(partialMetadata(object)), warnings);
-    if (representation.as === 'Object') return respond(representation, status, JSON.stringify(object), warnings);
-    const table = toTable(target.definition, [object], {
-      nowMs: this.#env.clock.now(),
-      includeObject: includeObjectOf(request.query),
-      listMeta: { resourceVersion: object.metadata.resourceVersion },
-    });
-    return respond(representation, status, JSON.stringify(table), warnings);
+    return respondObject(call, call.target.definition, object, { status, warnings, nowMs: this.#env.clock.now() });
   }
 }
 

@@ -1,21 +1,27 @@
 import { describe, expect, it } from 'vitest';
-import { coreDefinitions } from '../../api/kinds/core/definitions.ts';
+import { builtinDefinitions } from '../../api/kinds/builtins.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { Stored } from '../storage/store.ts';
 import { filterOf } from './select.ts';
 
 function definitionOf(plural: string): ResourceDefinition {
-  const found = coreDefinitions.find((definition) => definition.plural === plural);
+  const found = builtinDefinitions.find((definition) => definition.plural === plural);
   if (found === undefined) throw new Error(plural);
   return found;
 }
 
-function matches(plural: string, selector: string, fields: JsonObject): boolean | undefined {
-  const definition = definitionOf(plural);
+function storedOf(fields: JsonObject): Stored {
   const text = JSON.stringify({ metadata: { name: 'a', namespace: 'b', labels: { app: 'web' } }, ...fields });
-  const stored = { key: 'b/a', revision: 1, text } as unknown as Stored;
-  return filterOf(definition, new URLSearchParams({ fieldSelector: selector })).matches?.(stored);
+  return { key: 'b/a', revision: 1, text, selectable: undefined };
+}
+
+function selects(definition: ResourceDefinition, fieldSelector: string, stored: Stored): boolean | undefined {
+  return filterOf(definition, new URLSearchParams({ fieldSelector })).matches?.(stored);
+}
+
+function matches(plural: string, selector: string, fields: JsonObject): boolean | undefined {
+  return selects(definitionOf(plural), selector, storedOf(fields));
 }
 
 describe('field selectors', () => {
@@ -23,19 +29,42 @@ describe('field selectors', () => {
     ['pods', 'spec.nodeName=n', { spec: { nodeName: 'n' } }, true],
     ['pods', 'spec.nodeName!=n', { spec: { nodeName: 'n' } }, false],
     ['pods', 'spec.nodeName=', { spec: {} }, true],
+    ['pods', 'spec.host=n', { spec: { nodeName: 'n' } }, true],
     ['pods', 'spec.hostNetwork=false', { spec: {} }, true],
     ['pods', 'status.phase=Running,spec.nodeName=n', { spec: { nodeName: 'n' }, status: { phase: 'Pending' } }, false],
     ['nodes', 'spec.unschedulable=false', {}, true],
     ['nodes', 'spec.unschedulable=true', { spec: { unschedulable: true } }, true],
     ['nodes', 'spec.unschedulable=false', { spec: { unschedulable: true } }, false],
     ['replicationcontrollers', 'status.replicas=0', {}, true],
+    ['jobs', 'status.successful=2', { status: { succeeded: 2 } }, true],
+    ['jobs', 'status.successful=0', { status: {} }, true],
     ['events', 'involvedObject.name=x', { involvedObject: { name: 'x' } }, true],
+    ['events', 'source=kubelet', { source: { component: 'kubelet' }, reportingComponent: 'other' }, true],
+    ['events', 'source=kubelet', { reportingComponent: 'kubelet' }, true],
+    ['events', 'source=other', { source: { component: 'kubelet' }, reportingComponent: 'other' }, false],
     ['configmaps', 'metadata.name=a', {}, true],
   ])('%s with %s of %j: %s', (plural, selector, fields, expected) => {
     expect(matches(plural, selector, fields)).toBe(expected);
   });
 
-  it('refuses fields that the kind does not offer', () => {
-    expect(() => matches('pods', 'spec.hostPID=true', {})).toThrow('field label not supported: spec.hostPID');
+  it.each([
+    ['pods', 'spec.hostPID=true', 'field label not supported: spec.hostPID'],
+    ['namespaces', 'metadata.namespace=a', 'field label not supported: metadata.namespace'],
+    [
+      'replicasets',
+      'status.replicas=1',
+      '"status.replicas" is not a known field selector: only "metadata.name", "metadata.namespace"',
+    ],
+  ])('refuses what the kind does not offer: %s by %s', (plural, selector, message) => {
+    expect(() => matches(plural, selector, {})).toThrow(message);
+  });
+
+  it('does not mistake what one version selects by for what another does', () => {
+    const first = { ...definitionOf('configmaps'), custom: true, selectableFields: ['spec.a'] };
+    const second = { ...first, version: 'v2', selectableFields: ['spec.b'] };
+    const stored = storedOf({ spec: { a: '1', b: '2' } });
+    expect(selects(first, 'spec.a=1', stored)).toBe(true);
+    expect(selects(second, 'spec.b=2', stored)).toBe(true);
+    expect(selects(first, 'spec.a=1', stored)).toBe(true);
   });
 });

@@ -1,3 +1,4 @@
+import type { KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { Schema } from '../../api/schema.ts';
 import { badRequest } from '../../api/status.ts';
@@ -23,6 +24,8 @@ export interface Filter {
 }
 
 interface Selectable {
+  /** Versions of a kind, and what a definition has become since, may select by other paths. */
+  readonly definition: ResourceDefinition;
   readonly labels: Record<string, string>;
   readonly fields: ReadonlyMap<string, string>;
 }
@@ -30,23 +33,29 @@ interface Selectable {
 const ALWAYS = ['metadata.name', 'metadata.namespace'];
 
 function selectableOf(definition: ResourceDefinition, stored: Stored): Selectable {
-  // Another face of a kind selects by other paths, so its answer is not kept.
-  if (!definition.storage && stored.selectable !== undefined) return stored.selectable as Selectable;
+  const known = stored.selectable as Selectable | undefined;
+  if (known?.definition === definition) return known;
   const object = decodeStored(definition, stored);
   const fields = new Map<string, string>();
-  for (const path of [...ALWAYS, ...(definition.selectableFields ?? [])]) {
-    let value: unknown = object;
-    for (const part of path.split('.'))
-      value =
-        typeof value === 'object' && value !== null && Object.hasOwn(value, part)
-          ? (value as Record<string, unknown>)[part]
-          : undefined;
-    const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
-    fields.set(path, isScalar ? String(value) : zeroText(definition, path));
+  for (const field of [...ALWAYS, ...(definition.selectableFields ?? [])]) {
+    const paths = definition.selectableAliases?.[field] ?? [field];
+    const texts = paths.map((path) => textAt(object, path) ?? zeroText(definition, path));
+    fields.set(field, texts.find((text) => text !== '') ?? '');
   }
-  const selectable: Selectable = { labels: object.metadata.labels ?? {}, fields };
-  if (!definition.storage) stored.selectable = selectable;
+  const selectable: Selectable = { definition, labels: object.metadata.labels ?? {}, fields };
+  stored.selectable = selectable;
   return selectable;
+}
+
+function textAt(object: KubeObject, path: string): string | undefined {
+  let value: unknown = object;
+  for (const part of path.split('.'))
+    value =
+      typeof value === 'object' && value !== null && Object.hasOwn(value, part)
+        ? (value as Record<string, unknown>)[part]
+        : undefined;
+  const isScalar = typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  return isScalar ? String(value) : undefined;
 }
 
 /** What an absent field of a built-in kind is to a selector: Go's zero, so that `spec.unschedulable=false` finds nodes. */

@@ -10,6 +10,7 @@ import { expectKind, readBody, refuseMistyped } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
+import { respondObject } from './respond-object.ts';
 import { type Scale, scaleOf, withScale } from './scale.ts';
 import { isTrue } from '../http/request-info.ts';
 import { writeOptionsOf } from './write-options.ts';
@@ -83,11 +84,15 @@ export async function serveScale(
   scaleDefinition: ResourceDefinition,
   nowMs: number,
 ): Promise<ApiResponse> {
-  const { target, request, representation } = call;
+  const { target, request } = call;
   const { definition } = target;
   const context = writeContext(call);
   const answer = (object: KubeObject): ApiResponse =>
-    respond(representation, 200, JSON.stringify(scaleOf(definition, object)), context.warnings);
+    respondObject(call, scaleDefinition, scaleOf(definition, object), {
+      status: 200,
+      warnings: context.warnings,
+      nowMs,
+    });
   const rescale = async (scale: (current: Scale) => KubeObject): Promise<ApiResponse> => {
     const change = (current: KubeObject): KubeObject => {
       const wanted = scale(scaleOf(definition, current)) as Scale;

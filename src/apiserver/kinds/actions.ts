@@ -1,3 +1,5 @@
+import { ageColumn, column, countColumn, nameColumn } from '../../api/kinds/columns.ts';
+import { numberAt } from '../../api/kinds/core/fields.ts';
 import { builtin } from '../../api/kinds/meta.ts';
 import { bindingSchema, evictionSchema, scaleSchema, tokenRequestSchema } from '../../api/kinds/meta-options.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
@@ -17,6 +19,12 @@ export const scaleDefinition: ResourceDefinition = builtin({
   kind: 'Scale',
   namespaced: true,
   schema: scaleSchema,
+  columns: [
+    nameColumn,
+    column('Desired', 'integer', 'How many are wanted.', (spec) => numberAt(spec, 'replicas') ?? 0),
+    countColumn('Available', 'How many there are.', 'replicas'),
+    ageColumn,
+  ],
 });
 
 /** What a POST to a subresource does, by `bucket/subresource`. */

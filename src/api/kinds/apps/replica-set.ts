@@ -87,7 +87,6 @@ export const replicaSetDefinition: ResourceDefinition = builtin({
     ...containerColumns(),
     selectorColumn,
   ],
-  selectableFields: ['status.replicas'],
   strategy: {
     applyDefaults(object) {
       const spec = specWithTemplateDefaults(object);

@@ -318,6 +318,7 @@ export const jobDefinition: ResourceDefinition = builtin({
     selectorColumn,
   ],
   selectableFields: ['status.successful'],
+  selectableAliases: { 'status.successful': ['status.succeeded'] },
   strategy: {
     applyDefaults(object) {
       const spec = ensureObject(object, 'spec');

@@ -145,8 +145,10 @@ export const eventDefinition = coreKind({
     'involvedObject.fieldPath',
     'reason',
     'reportingComponent',
+    'source',
     'type',
   ],
+  selectableAliases: { source: ['source.component', 'reportingComponent'] },
   columns: eventColumns,
   strategy: { validate: (event) => eventErrors(event, 'reportingComponent') },
 });

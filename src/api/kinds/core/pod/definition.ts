@@ -96,7 +96,9 @@ export const podDefinition = coreKind({
     'status.phase',
     'status.podIP',
     'status.nominatedNodeName',
+    'spec.host',
   ],
+  selectableAliases: { 'spec.host': ['spec.nodeName'] },
   columns: podColumns,
   strategy,
 });
