@@ -31,8 +31,7 @@ export function decodeJson(body: Uint8Array, prefix = "couldn't get version/kind
     value = JSON.parse(text) as Json;
   } catch (error) {
     // Not the engine's own error, nor as the cause: its message quotes the body.
-    if (error instanceof SyntaxError)
-      throw badRequest(`${prefix}${describeJsonError(text)}`);
+    if (error instanceof SyntaxError) throw badRequest(`${prefix}${describeJsonError(text)}`);
     throw error;
   }
   return { value, duplicates: scan(text) };
@@ -89,9 +88,11 @@ function tagName(tag: unknown): string {
   return typeof tag === 'string' ? tag : (tag as { tag: string }).tag;
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 function decodeText(body: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(body);
+    return UTF8.decode(body);
   } catch (error) {
     throw badRequest('the body is not valid UTF-8', error);
   }
@@ -216,11 +217,12 @@ function skipNumber(text: string, start: number, stack: readonly Frame[]): numbe
   return end - 1;
 }
 
+/** The closing quote: the first one behind an even number of backslashes. */
 function endOfString(text: string, start: number): number {
-  for (let index = start + 1; ; index++) {
-    const code = text.charCodeAt(index);
-    if (code === 0x5c) index++;
-    else if (code === 0x22) return index;
+  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+    let escapes = end;
+    while (text.charCodeAt(escapes - 1) === 0x5c) escapes--;
+    if ((end - escapes) % 2 === 0) return end;
   }
 }
 

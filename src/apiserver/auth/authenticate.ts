@@ -48,7 +48,18 @@ export class Authenticator {
   }
 }
 
-function certificateUser(certificate: NonNullable<ApiRequest['certificate']>): UserInfo {
+type Certificate = NonNullable<ApiRequest['certificate']>;
+
+/** By certificate, which a connection shows once and all its requests share. */
+const certificateUsers = new WeakMap<Certificate, UserInfo>();
+
+function certificateUser(certificate: Certificate): UserInfo {
+  let user = certificateUsers.get(certificate);
+  if (!user) certificateUsers.set(certificate, (user = readCertificateUser(certificate)));
+  return user;
+}
+
+function readCertificateUser(certificate: Certificate): UserInfo {
   if (certificate.commonName === '') throw unauthorized();
   const fingerprint = certificate.fingerprint.replaceAll(':', '').toLowerCase();
   return {

@@ -12,7 +12,8 @@ import {
   UNAUTHENTICATED_GROUP,
 } from './users.ts';
 
-const EXTRA_PREFIX = 'impersonate-extra-';
+const PREFIX = 'impersonate-';
+const EXTRA_PREFIX = `${PREFIX}extra-`;
 
 /**
  * Whom the request acts as: the user, or the one whom its Impersonate headers name (`kubectl --as`). Throws 403 unless
@@ -20,6 +21,7 @@ const EXTRA_PREFIX = 'impersonate-extra-';
  * header that came several times arrives joined by commas, so a comma cannot be part of a group.
  */
 export function impersonate(authorizer: Authorizer, user: UserInfo, headers: ApiRequest['headers']): UserInfo {
+  if (!Object.keys(headers).some((header) => header.startsWith(PREFIX))) return user;
   const username = headers['impersonate-user'] ?? '';
   const groups = listOf(headers['impersonate-group']);
   const uid = headers['impersonate-uid'] ?? '';

@@ -29,7 +29,10 @@ export function writeContext(call: Call, options: { dryRun?: boolean; isApply?: 
     dryRun: dryRun || (options.dryRun ?? false),
     fieldManager: managerOf(fieldManager, request),
     warnings: [],
-    signal: request.signal,
+    // Most writes are done before anyone could ask for it.
+    get signal() {
+      return request.signal;
+    },
     isApply: options.isApply ?? false,
   };
 }

@@ -32,12 +32,11 @@ function nonResource(method: string, path: string): RequestInfo {
 }
 
 function segmentsOf(path: string): string[] {
+  const parts = path.split('/').filter((part) => part !== '');
+  if (!ENCODED.test(path)) return parts;
   let segments: string[];
   try {
-    segments = path
-      .split('/')
-      .filter((part) => part !== '')
-      .map(decodeURIComponent);
+    segments = parts.map(decodeURIComponent);
   } catch (error) {
     throw badRequest(`the path ${JSON.stringify(path)} is not percent-encoded correctly`, error);
   }
@@ -46,6 +45,9 @@ function segmentsOf(path: string): string[] {
   return segments;
 }
 
+/** What cannot be taken as it is. */
+// oxlint-disable-next-line no-control-regex -- exactly those are meant
+const ENCODED = /[%\u0000-\u001f\u007f]/;
 /** Segments that a proxy or a file system might read differently than we do. */
 const AMBIGUOUS = /^[^/]|\/\/|\/\.{1,2}(\/|$)/;
 /** The same, behind percent signs: whoever is asked to authorize `a%2Fb` must not mean something else than who serves it. */
@@ -62,16 +64,18 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   if ((!isCore && parts[0] !== 'apis') || parts.length <= prefixLength) return nonResource(method, path);
   const group = isCore ? '' : (parts[1] ?? '');
   const version = (isCore ? parts[1] : parts[2]) ?? '';
-  let rest = parts.slice(prefixLength);
+  let at = prefixLength;
   let namespace = '';
-  if (rest[0] === 'namespaces' && rest.length > 1) {
-    namespace = rest[1] ?? '';
+  if (parts[at] === 'namespaces' && parts.length > at + 1) {
+    namespace = parts[at + 1] ?? '';
     // `/namespaces/x` and its subresources speak of the namespace itself, anything longer of what is inside it.
-    if (rest.length > 2 && !NAMESPACE_SUBRESOURCES.has(rest[2] ?? '')) rest = rest.slice(2);
+    if (parts.length > at + 2 && !NAMESPACE_SUBRESOURCES.has(parts[at + 2] ?? '')) at += 2;
   }
-  const [resource = '', name = '', subresource = '', ...tail] = rest;
-  const info = { isResource: true, path, group, version, namespace, resource, subresource, name, rest: tail.join('/') };
-  return { ...info, ...verbAndName(method, name, query) };
+  const resource = parts[at] ?? '';
+  const subresource = parts[at + 2] ?? '';
+  const rest = parts.length > at + 3 ? parts.slice(at + 3).join('/') : '';
+  const { verb, name } = verbAndName(method, parts[at + 1] ?? '', query);
+  return { verb, isResource: true, path, group, version, namespace, resource, subresource, name, rest };
 }
 
 function verbAndName(method: string, name: string, query: URLSearchParams): { verb: string; name: string } {

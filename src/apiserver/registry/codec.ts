@@ -33,10 +33,19 @@ export function encodeStored(
   revision: number,
 ): string {
   const { apiVersion: _apiVersion, kind: _kind, metadata, ...rest } = object;
-  const body = { apiVersion: '', kind: '', metadata: { ...metadata, resourceVersion: String(revision) }, ...rest };
-  if (face.storage) face.storage.toStorage(body);
-  const { apiVersion: _a, kind: _k, ...fields } = body;
-  return openingOf(storage) + JSON.stringify(fields).slice(1);
+  const body = {
+    apiVersion: apiVersionOf(storage.group, storage.version),
+    kind: storage.kind,
+    metadata: { ...metadata, resourceVersion: String(revision) },
+    ...rest,
+  };
+  if (face.storage) {
+    face.storage.toStorage(body);
+    // What the conversion may have said of these is not what they are.
+    body.apiVersion = apiVersionOf(storage.group, storage.version);
+    body.kind = storage.kind;
+  }
+  return JSON.stringify(body);
 }
 
 /** The object as this definition's version shows it; a fresh copy. */
