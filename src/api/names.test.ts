@@ -88,6 +88,10 @@ describe('the other rules', () => {
     expect(pathSegmentErrors(name)).toEqual(errors);
   });
   it.each([
+    ['a\u0000b', 'may not contain control characters'],
+    ['\u00e9'.repeat(127), 'must be no more than 253 characters'],
+  ])('path segment %j', (name, error) => expect(pathSegmentErrors(name)).toEqual([error]));
+  it.each([
     ['key.name', 0],
     ['.hidden', 0],
     ['..data', 1],

@@ -126,10 +126,19 @@ export function labelValueErrors(value: string): string[] {
   return errors;
 }
 
-/** What is wrong with a name that need only be one segment of a path: RBAC's. */
+// oxlint-disable-next-line no-control-regex -- exactly those are meant
+const CONTROL_CHARACTER = /[\u0000-\u001f\u007f]/;
+
+/**
+ * What is wrong with a name that need only be one segment of a path: RBAC's. Kubernetes knows no bound for these; ours is
+ * that of other names, and what no URL of ours can carry is refused here rather than never found again.
+ */
 export function pathSegmentErrors(name: string): string[] {
   if (name === '.' || name === '..') return [`may not be '${name}'`];
-  return ['/', '%'].filter((banned) => name.includes(banned)).map((banned) => `may not contain '${banned}'`);
+  const errors = ['/', '%'].filter((banned) => name.includes(banned)).map((banned) => `may not contain '${banned}'`);
+  if (CONTROL_CHARACTER.test(name)) errors.push('may not contain control characters');
+  if (byteLength(name) > SUBDOMAIN_LENGTH_MAX) errors.push(lengthMessage(SUBDOMAIN_LENGTH_MAX));
+  return errors;
 }
 
 /** What is wrong with a key of a ConfigMap or Secret, which must do as a file name. */

@@ -159,18 +159,23 @@ export function staleObject(resource: ResourceRef, name: string): ApiError {
   );
 }
 
+/** Characters of a name that a message shows: all of every name that is allowed. */
+const NAME_SHOWN_MAX = 253;
+
 /** 422 with one cause per field; the message lists them as kubectl prints it. */
 export function invalidObject(group: string, kind: string, name: string, errors: readonly FieldError[]): ApiError {
   const sentences = errors.map((error) => (error.field === '' ? error.message : `${error.field}: ${error.message}`));
   const joined = sentences.length === 1 ? sentences[0] : `[${sentences.join(', ')}]`;
   const qualifiedKind = group === '' ? kind : `${kind}.${group}`;
+  // A name may be what is wrong, and be all of the body.
+  const shown = name.length > NAME_SHOWN_MAX ? `${name.slice(0, NAME_SHOWN_MAX)}...` : name;
   const causes = errors.map((error) => ({
     reason: error.type,
     message: error.message,
     field: error.field === '' ? '<nil>' : error.field,
   }));
-  return new ApiError(422, 'Invalid', `${qualifiedKind} "${name}" is invalid: ${joined}`, {
-    name,
+  return new ApiError(422, 'Invalid', `${qualifiedKind} "${shown}" is invalid: ${joined}`, {
+    name: shown,
     group,
     kind,
     causes,

@@ -1,6 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../api/resource.ts';
-import { badRequest, methodNotAllowed, pathNotFound } from '../api/status.ts';
+import { ApiError, badRequest, methodNotAllowed, pathNotFound } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
 import { readObject } from './endpoints/body.ts';
 import { type Call, writeContext } from './endpoints/context.ts';
@@ -47,6 +47,13 @@ export class Router {
   async serve(request: ApiRequest, info: RequestInfo, user: UserInfo): Promise<ApiResponse> {
     const definition = this.#options.registry.definition(info.group, info.version, info.resource);
     if (!definition) throw pathNotFound();
+    if (!isMethodOf(info))
+      throw new ApiError(
+        405,
+        'MethodNotAllowed',
+        'the server does not allow this method on the requested resource',
+        {},
+      );
     const call: Call = {
       request,
       info,
@@ -73,7 +80,8 @@ export class Router {
     const { definition, subresource } = call.target;
     const { env, registry, actions, endpoints, scale } = this.#options;
     const found = definition.subresources?.find((each) => each.name === subresource);
-    if (!found || call.info.name === '') throw pathNotFound();
+    // Only proxies have paths below a subresource, and those are not served here.
+    if (!found || call.info.name === '' || call.info.rest !== '') throw pathNotFound();
     if (!found.verbs.some((verb) => verb === call.info.verb)) throw methodNotAllowed(definition, call.info.verb);
     const action = actions.get(`${bucketOf(definition)}/${subresource}`);
     if (action) return serveAction(call, registry, found, action);
@@ -95,6 +103,12 @@ export class Router {
     if (definition.namespaced) object.metadata.namespace ??= call.target.namespace;
     return respond(call.representation, 201, JSON.stringify(await question(call.user, object)), context.warnings);
   }
+}
+
+/** Whether the method is one for this kind of path: what is named cannot be created, what is not cannot be changed. */
+function isMethodOf({ verb, name, subresource }: RequestInfo): boolean {
+  if (verb === 'create') return name === '' || subresource !== '';
+  return verb !== '' && (name !== '' || (verb !== 'update' && verb !== 'patch'));
 }
 
 function targetOf(definition: ResourceDefinition, info: RequestInfo): Target {

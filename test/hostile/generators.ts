@@ -202,7 +202,9 @@ const PARAMETERS: { readonly [name: string]: readonly string[] } = {
 const parameters = fc
   .constantFrom(...Object.entries(PARAMETERS))
   .chain(([name, values]) =>
-    mostly(fc.constantFrom(...values), fc.oneof(words, fc.string({ maxLength: 10 })), 6).map((value): [string, string] => [name, value]),
+    mostly(fc.constantFrom(...values), fc.oneof(words, fc.string({ maxLength: 10 })), 6).map(
+      (value): [string, string] => [name, value],
+    ),
   );
 
 const queries = fc.array(mostly(parameters, fc.tuple(words, words), 20), { maxLength: 3 });

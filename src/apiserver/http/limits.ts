@@ -1,7 +1,7 @@
 /** Every bound of the HTTP face in one place, each with its reason. */
 
 /** kube-apiserver's own limit for resource bodies; etcd would refuse larger objects anyway. */
-const BODY_BYTES_MAX = 3 * 1024 * 1024;
+export const BODY_BYTES_MAX = 3 * 1024 * 1024;
 /** Longest path plus query: generous for label selectors, small enough to parse without care. */
 const URL_LENGTH_MAX = 32 * 1024;
 /** Requests in flight at once, watches and proxies not counted; past it clients are told to come back. */

@@ -32,8 +32,10 @@ export function alignIdentity(target: Target, object: KubeObject): void {
   else if (metadata.namespace !== namespace)
     throw badRequest(`the namespace of the provided object does not match the namespace sent on the request`);
   if (name === '') return;
-  if (metadata.name === undefined || metadata.name === '') metadata.name = name;
-  else if (metadata.name !== name)
+  // Not filled in: whoever leaves out the name has likely left out all the rest of the metadata.
+  if (metadata.name === undefined || metadata.name === '')
+    throw badRequest(`the name of the object (${name} based on URL) was undeterminable: name must be provided`);
+  if (metadata.name !== name)
     throw badRequest(`the name of the object (${metadata.name}) does not match the name on the URL (${name})`);
 }
 

@@ -2,7 +2,15 @@ import type { FieldError } from '../../api/field-error.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import { alreadyExists, conflict, invalidObject, noFreeName, notFound, staleObject } from '../../api/status.ts';
+import {
+  alreadyExists,
+  conflict,
+  entityTooLarge,
+  invalidObject,
+  noFreeName,
+  notFound,
+  staleObject,
+} from '../../api/status.ts';
 import { validateObjectMeta, validateObjectMetaUpdate } from '../../api/validate-meta.ts';
 import type { Env } from '../../env/ports.ts';
 import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
@@ -11,6 +19,7 @@ import { deepEqual } from '../../machinery/equal.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import { ERRORS_MAX, unique } from '../../machinery/schema/validation-context.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
+import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { StorageError } from '../storage/port.ts';
 import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
 import type { Catalog } from './catalog.ts';
@@ -24,6 +33,9 @@ import { BucketView } from './view.ts';
 const WRITE_ATTEMPTS_MAX = 32;
 /** How many generated names are tried before the client is told that they are all taken. */
 const NAME_ATTEMPTS_MAX = 8;
+
+/** Characters of an object's text: as many as a body may have bytes, however many patches have made it what it is. */
+const OBJECT_LENGTH_MAX = BODY_BYTES_MAX;
 
 type Change = (current: KubeObject) => KubeObject | Promise<KubeObject>;
 
@@ -116,7 +128,6 @@ export class ResourceRegistry implements Registry {
     const { definition } = target;
     const nowMs = this.#env.clock.now();
     alignIdentity(target, object);
-    prepareCreate(definition, object, nowMs, this.#env.random);
     this.#applyDefaults(definition, object);
     const named: Target = { ...target, name: object.metadata.name ?? '' };
     const attributes: AdmissionAttributes = {
@@ -127,9 +138,11 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('CreateOptions', context),
       context,
     };
-    const before = context.isApply ? clone(object) : undefined;
+    const applied = context.isApply ? clone(object) : undefined;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
-    this.#track(context, target, before, object);
+    // What the server decides comes after admission, which cannot overrule it and may be what it depends on.
+    for (const each of [object, applied]) if (each) prepareCreate(definition, each, nowMs, this.#env.random);
+    this.#track(context, target, applied, object);
     this.#refuseInvalid(definition, object, this.#errorsOf(definition, object));
     context.warnings.push(...(definition.strategy?.warnings?.(object, undefined) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -140,7 +153,8 @@ export class ResourceRegistry implements Registry {
       if (latest) throw new RevisionMismatch(key, 0, latest);
       return { object, text: JSON.stringify(object) };
     }
-    const stored = await this.#store.put({ bucket, key, expected: 0, encode: this.#encoder(definition, object) });
+    const encode = withinLimit(this.#encoder(definition, object));
+    const stored = await this.#store.put({ bucket, key, expected: 0, encode });
     return this.#written(definition, object, stored);
   }
 
@@ -163,7 +177,6 @@ export class ResourceRegistry implements Registry {
     const updated = await change(clone(current));
     alignIdentity(target, updated);
     checkPreconditions(target, updated, current);
-    prepareUpdate(target, updated, current);
     this.#applyDefaults(definition, updated);
     const attributes: AdmissionAttributes = {
       operation: 'UPDATE',
@@ -173,9 +186,10 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('UpdateOptions', context),
       context,
     };
-    const before = context.isApply ? clone(updated) : current;
+    const applied = context.isApply ? clone(updated) : undefined;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
-    this.#track(context, target, before, updated);
+    for (const each of [updated, applied]) if (each) prepareUpdate(target, each, current);
+    this.#track(context, target, applied ?? current, updated);
     this.#refuseInvalid(definition, updated, this.#updateErrors(definition, updated, current, subresource));
     context.warnings.push(...(definition.strategy?.warnings?.(updated, current) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -204,7 +218,8 @@ export class ResourceRegistry implements Registry {
       bucket: bucketOf(definition),
       key: latest.key,
       expected: latest.revision,
-      encode: this.#encoder(definition, updated),
+      // What is on its way out may be as large as it is.
+      encode: isGone ? this.#encoder(definition, updated) : withinLimit(this.#encoder(definition, updated)),
     };
     const stored = isGone ? await this.#store.delete(write) : await this.#store.put(write);
     return this.#written(definition, updated, stored);
@@ -368,6 +383,15 @@ export class ResourceRegistry implements Registry {
     object.metadata.resourceVersion = String(stored.revision);
     return { object, text: textFor(definition, stored) };
   }
+}
+
+/** Refuses to store what no client could send back. */
+function withinLimit(encode: (revision: number) => string): (revision: number) => string {
+  return (revision) => {
+    const text = encode(revision);
+    if (text.length > OBJECT_LENGTH_MAX) throw entityTooLarge(OBJECT_LENGTH_MAX);
+    return text;
+  };
 }
 
 function optionsOf(kind: string, context: WriteContext): KubeObject {
