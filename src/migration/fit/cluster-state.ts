@@ -74,17 +74,17 @@ export class ClusterState {
     this.#countClaims(pod, 1);
   }
 
-  /** Takes a pod away; false where it was not placed. */
-  removePod(uid: string): boolean {
+  /** Takes a pod away, and answers it as it was placed; undefined where it was not. */
+  removePod(uid: string): PodInfo | undefined {
     const placement = this.#placements.get(uid);
-    if (!placement) return false;
+    if (!placement) return undefined;
     const { pod, node } = placement;
     this.#placements.delete(uid);
     if (!this.#nodes.get(node)?.remove(uid)) this.#unstrand(uid, node);
     this.groups.remove(pod, node);
     this.#countTerms(pod, node, 'remove');
     this.#countClaims(pod, -1);
-    return true;
+    return pod;
   }
 
   /** How many placed pods mount a claim, by `namespace/name`. */

@@ -25,17 +25,16 @@ export function score(pod: PodInfo, nodes: readonly NodeState[], cluster: Cluste
   return totals;
 }
 
-/** The best of the nodes, of which there is at least one; chance decides between equals. */
+/** The best of the nodes; chance decides between equals. Undefined where there are none. */
 export function best(
   pod: PodInfo,
-  nodes: readonly [NodeState, ...NodeState[]],
+  nodes: readonly NodeState[],
   cluster: ClusterState,
   random: Random,
-): NodeState {
-  const [first] = nodes;
-  if (nodes.length === 1) return first;
+): NodeState | undefined {
+  if (nodes.length < 2) return nodes[0];
   const scores = score(pod, nodes, cluster);
   const highest = scores.reduce((most, each) => Math.max(most, each), Number.NEGATIVE_INFINITY);
   const equals = nodes.filter((_, index) => scores[index] === highest);
-  return equals[Math.floor(random.number() * equals.length)] ?? first;
+  return equals[Math.floor(random.number() * equals.length)];
 }
