@@ -38,6 +38,12 @@ export class DurationCounts {
   }
 }
 
+/** A key that is being worked on, since when. `workedIndex` belongs to the stats. */
+export interface Worked {
+  workedSinceMs: number;
+  workedIndex: number;
+}
+
 export class QueueStats {
   readonly queueDurations = new DurationCounts();
   readonly workDurations = new DurationCounts();
@@ -45,34 +51,38 @@ export class QueueStats {
   readonly depths = new Map<number, number>([[0, 0]]);
   adds = 0;
   retries = 0;
-  /** Since when each key that is being worked on has been; told as ages when read. */
-  readonly workedSinceMs = new Map<string, number>();
+  /** What is being worked on, in no order. */
+  readonly worked: Worked[] = [];
 
   entered(priority: number): void {
     this.adds++;
     this.depths.set(priority, (this.depths.get(priority) ?? 0) + 1);
   }
 
-  left(priority: number): void {
-    const depth = (this.depths.get(priority) ?? 0) - 1;
-    if (depth === 0 && this.depths.size > IDLE_PRIORITIES_MAX) this.depths.delete(priority);
-    else this.depths.set(priority, depth);
-  }
-
   moved(from: number, to: number): void {
-    this.left(from);
+    this.#left(from);
     this.depths.set(to, (this.depths.get(to) ?? 0) + 1);
   }
 
-  taken(key: string, priority: number, queuedMs: number, nowMs: number): void {
-    this.left(priority);
+  taken(worked: Worked, priority: number, queuedMs: number, nowMs: number): void {
+    this.#left(priority);
     this.queueDurations.observe(queuedMs / 1000);
-    this.workedSinceMs.set(key, nowMs);
+    worked.workedSinceMs = nowMs;
+    worked.workedIndex = this.worked.length;
+    this.worked.push(worked);
   }
 
-  done(key: string, nowMs: number): void {
-    const sinceMs = this.workedSinceMs.get(key) ?? nowMs;
-    this.workedSinceMs.delete(key);
-    this.workDurations.observe((nowMs - sinceMs) / 1000);
+  done(worked: Worked, nowMs: number): void {
+    this.workDurations.observe((nowMs - worked.workedSinceMs) / 1000);
+    const last = this.worked.pop() as Worked;
+    if (last === worked) return;
+    last.workedIndex = worked.workedIndex;
+    this.worked[worked.workedIndex] = last;
+  }
+
+  #left(priority: number): void {
+    const depth = (this.depths.get(priority) ?? 0) - 1;
+    if (depth === 0 && this.depths.size > IDLE_PRIORITIES_MAX) this.depths.delete(priority);
+    else this.depths.set(priority, depth);
   }
 }

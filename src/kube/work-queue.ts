@@ -50,7 +50,7 @@ export class WorkQueue {
     this.#clock = options.env.clock;
     this.#time = new SteadyTime(options.env.clock);
     this.#stats = options.stats ?? new QueueStats();
-    this.#schedule = new KeySchedule(tolerant(options), this.#stats);
+    this.#schedule = new KeySchedule(tolerant(options), { stats: this.#stats });
     this.#limits = { ...DEFAULT_RATE_LIMITS, ...options.rateLimits };
     this.#backoff = new KeyBackoff(this.#limits);
     this.#bucket = new TokenBucket(this.#limits.perSecond, this.#limits.burst, this.#time.now());

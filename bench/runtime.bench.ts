@@ -1,0 +1,16 @@
+import { queue } from './runtime/queue.ts';
+
+/**
+ * The ground that controllers stand on, in this process. Arguments choose parts: `npm run bench -- runtime queue`.
+ */
+
+const parts: { readonly [name: string]: () => Promise<void> } = {
+  queue,
+};
+
+const asked = process.argv.slice(2);
+for (const name of asked.length > 0 ? asked : Object.keys(parts)) {
+  const part = parts[name];
+  if (!part) throw new Error(`there is no part ${name}; there are ${Object.keys(parts).join(', ')}`);
+  await part();
+}
