@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { testEnv } from '../env/test.ts';
+import { KubeMetrics } from './metrics.ts';
+import { WorkQueue } from './work-queue.ts';
+
+function linesOf(text: string, prefix: string): string[] {
+  return text.split('\n').filter((line) => line.startsWith(prefix));
+}
+
+describe('metrics', () => {
+  it('are all there, and nought, before anything happens', async () => {
+    const metrics = new KubeMetrics(testEnv().clock);
+    metrics.queue('vm');
+    metrics.controller('vm', 3);
+    metrics.leader('godwit');
+    const text = await metrics.render();
+    expect(linesOf(text, 'controller_runtime_').filter((line) => !line.includes('_bucket'))).toEqual([
+      'controller_runtime_reconcile_total{controller="vm",result="success"} 0',
+      'controller_runtime_reconcile_total{controller="vm",result="error"} 0',
+      'controller_runtime_reconcile_total{controller="vm",result="requeue"} 0',
+      'controller_runtime_reconcile_total{controller="vm",result="requeue_after"} 0',
+      'controller_runtime_reconcile_errors_total{controller="vm"} 0',
+      'controller_runtime_terminal_reconcile_errors_total{controller="vm"} 0',
+      'controller_runtime_reconcile_panics_total{controller="vm"} 0',
+      'controller_runtime_max_concurrent_reconciles{controller="vm"} 3',
+      'controller_runtime_active_workers{controller="vm"} 0',
+      'controller_runtime_reconcile_time_seconds_sum{controller="vm"} 0',
+      'controller_runtime_reconcile_time_seconds_count{controller="vm"} 0',
+    ]);
+    expect(linesOf(text, 'leader_election_')).toEqual([
+      'leader_election_master_status{name="godwit"} 0',
+      'leader_election_slowpath_total{name="godwit"} 0',
+    ]);
+    expect(linesOf(text, 'workqueue_').filter((line) => !line.includes('_bucket'))).toEqual([
+      'workqueue_depth{name="vm",controller="vm",priority="0"} 0',
+      'workqueue_adds_total{name="vm",controller="vm"} 0',
+      'workqueue_queue_duration_seconds_sum{name="vm",controller="vm"} 0',
+      'workqueue_queue_duration_seconds_count{name="vm",controller="vm"} 0',
+      'workqueue_work_duration_seconds_sum{name="vm",controller="vm"} 0',
+      'workqueue_work_duration_seconds_count{name="vm",controller="vm"} 0',
+      'workqueue_unfinished_work_seconds{name="vm",controller="vm"} 0',
+      'workqueue_longest_running_processor_seconds{name="vm",controller="vm"} 0',
+      'workqueue_retries_total{name="vm",controller="vm"} 0',
+    ]);
+  });
+
+  it('tell what a queue does', async () => {
+    const env = testEnv();
+    const metrics = new KubeMetrics(env.clock);
+    const queue = new WorkQueue({
+      env,
+      name: 'vm',
+      priorityOf: (key) => (key === 'urgent' ? 1000 : 0),
+      stats: metrics.queue('vm'),
+    });
+    for (const key of ['urgent', 'a', 'b', 'a']) queue.add(key);
+    queue.addAfter('late', 60_000);
+    env.clock.advance(2000);
+    for (const _ of [1, 2]) queue.tryNext();
+    env.clock.advance(500);
+    queue.done('urgent');
+    env.clock.advance(500);
+    const text = await metrics.render();
+    expect(linesOf(text, 'workqueue_depth')).toEqual([
+      'workqueue_depth{name="vm",controller="vm",priority="0"} 1',
+      'workqueue_depth{name="vm",controller="vm",priority="1000"} 0',
+    ]);
+    expect(linesOf(text, 'workqueue_adds_total')).toEqual(['workqueue_adds_total{name="vm",controller="vm"} 3']);
+    expect(linesOf(text, 'workqueue_retries_total')).toEqual(['workqueue_retries_total{name="vm",controller="vm"} 1']);
+    expect(linesOf(text, 'workqueue_unfinished')).toEqual([
+      'workqueue_unfinished_work_seconds{name="vm",controller="vm"} 1',
+    ]);
+    expect(linesOf(text, 'workqueue_longest')).toEqual([
+      'workqueue_longest_running_processor_seconds{name="vm",controller="vm"} 1',
+    ]);
+    expect(linesOf(text, 'workqueue_queue_duration_seconds').slice(8)).toEqual([
+      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="1"} 0',
+      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="10"} 2',
+      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="100"} 2',
+      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="1000"} 2',
+      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="+Inf"} 2',
+      'workqueue_queue_duration_seconds_sum{name="vm",controller="vm"} 4',
+      'workqueue_queue_duration_seconds_count{name="vm",controller="vm"} 2',
+    ]);
+    expect(linesOf(text, 'workqueue_work_duration_seconds_sum')).toEqual([
+      'workqueue_work_duration_seconds_sum{name="vm",controller="vm"} 0.5',
+    ]);
+  });
+
+  it('do not pile up with priorities that come and go', () => {
+    const env = testEnv();
+    const stats = new KubeMetrics(env.clock).queue('vm');
+    let priority = 0;
+    const queue = new WorkQueue({ env, name: 'vm', priorityOf: () => priority, stats });
+    for (priority = 1; priority <= 1000; priority++) {
+      queue.add('a');
+      queue.done(queue.tryNext() as string);
+    }
+    expect(stats.depths.size).toBeLessThanOrEqual(101);
+  });
+
+  it('are what Prometheus can read, whatever the names', async () => {
+    const metrics = new KubeMetrics(testEnv().clock);
+    metrics.queue('a"b\\c\nd');
+    expect(linesOf(await metrics.render(), 'workqueue_adds')).toEqual([
+      String.raw`workqueue_adds_total{name="a\"b\\c\nd",controller="a\"b\\c\nd"} 0`,
+    ]);
+    expect(metrics.contentType).toContain('text/plain');
+  });
+});

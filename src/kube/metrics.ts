@@ -1,0 +1,147 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import type { Clock } from '../env/ports.ts';
+import { renderQueues } from './queue-metrics.ts';
+import { QueueStats } from './queue-stats.ts';
+
+/**
+ * What controllers count, under the names that controller-runtime and client-go use. Every series exists from the
+ * moment its controller does, with the value 0.
+ */
+
+/** controller-runtime's buckets. */
+const RECONCILE_SECONDS_BUCKETS = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
+  2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
+];
+
+/** How a reconcile ended. `requeue` is never counted, since it does not exist here, but dashboards ask for it. */
+const RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
+export type ReconcileResult = Exclude<(typeof RESULTS)[number], 'requeue'>;
+
+/** The series of one controller. */
+export interface ControllerMetrics {
+  /** A reconcile has begun. */
+  began(): void;
+  /** A reconcile has ended. */
+  ended(result: ReconcileResult, durationMs: number): void;
+  /** Of the reconciles that ended with `error`, one that is not retried. */
+  terminalError(): void;
+  /** Of the reconciles that ended with `error`, one that had a bug. */
+  panicked(): void;
+}
+
+/** The series of one lease. */
+export interface LeaderMetrics {
+  leading(isLeading: boolean): void;
+  /** A renewal needed to look at the lease first. */
+  tookSlowPath(): void;
+}
+
+export class KubeMetrics {
+  /** For metrics of others that are to be rendered along with these. */
+  readonly registry = new Registry();
+  readonly #clock: Clock;
+  readonly #queues = new Map<string, QueueStats>();
+  readonly #reconciles = this.#counter('controller_runtime_reconcile_total', 'Reconciles by how they ended.', [
+    'result',
+  ]);
+  readonly #errors = this.#counter('controller_runtime_reconcile_errors_total', 'Reconciles that failed.');
+  readonly #terminalErrors = this.#counter(
+    'controller_runtime_terminal_reconcile_errors_total',
+    'Reconciles that failed and are not retried.',
+  );
+  readonly #panics = this.#counter('controller_runtime_reconcile_panics_total', 'Reconciles that had a bug.');
+  readonly #workersMax = this.#gauge(
+    'controller_runtime_max_concurrent_reconciles',
+    'Reconciles that may be under way at once.',
+  );
+  readonly #activeWorkers = this.#gauge('controller_runtime_active_workers', 'Reconciles that are under way.');
+  readonly #durations = new Histogram({
+    name: 'controller_runtime_reconcile_time_seconds',
+    help: 'How long reconciles took.',
+    labelNames: ['controller'],
+    buckets: RECONCILE_SECONDS_BUCKETS,
+    registers: [this.registry],
+  });
+  readonly #leaders = new Gauge({
+    name: 'leader_election_master_status',
+    help: 'Whether this process holds the lease.',
+    labelNames: ['name'],
+    registers: [this.registry],
+  });
+  readonly #slowPaths = new Counter({
+    name: 'leader_election_slowpath_total',
+    help: 'Renewals that needed to look at the lease first.',
+    labelNames: ['name'],
+    registers: [this.registry],
+  });
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** The numbers of a new queue; they take the place of those of an earlier one of the same name. */
+  queue(name: string): QueueStats {
+    const stats = new QueueStats();
+    this.#queues.set(name, stats);
+    return stats;
+  }
+
+  controller(name: string, workers: number): ControllerMetrics {
+    const results = {
+      success: this.#reconciles.labels(name, 'success'),
+      error: this.#reconciles.labels(name, 'error'),
+      requeue_after: this.#reconciles.labels(name, 'requeue_after'),
+    };
+    const [errors, terminalErrors, panics] = [
+      this.#errors.labels(name),
+      this.#terminalErrors.labels(name),
+      this.#panics.labels(name),
+    ];
+    for (const result of RESULTS) this.#reconciles.labels(name, result).inc(0);
+    for (const counter of [errors, terminalErrors, panics]) counter.inc(0);
+    this.#durations.zero({ controller: name });
+    this.#workersMax.labels(name).set(workers);
+    const active = this.#activeWorkers.labels(name);
+    active.set(0);
+    return {
+      began: () => active.inc(),
+      ended: (result, durationMs) => {
+        active.dec();
+        results[result].inc();
+        if (result === 'error') errors.inc();
+        this.#durations.observe({ controller: name }, durationMs / 1000);
+      },
+      terminalError: () => terminalErrors.inc(),
+      panicked: () => panics.inc(),
+    };
+  }
+
+  leader(name: string): LeaderMetrics {
+    const [leading, slowPaths] = [this.#leaders.labels(name), this.#slowPaths.labels(name)];
+    leading.set(0);
+    slowPaths.inc(0);
+    return {
+      leading: (isLeading) => leading.set(isLeading ? 1 : 0),
+      tookSlowPath: () => slowPaths.inc(),
+    };
+  }
+
+  /** Everything in Prometheus' text format. */
+  async render(): Promise<string> {
+    return `${await this.registry.metrics()}\n${renderQueues(this.#queues, this.#clock.now())}`;
+  }
+
+  /** The media type of what `render` answers. */
+  get contentType(): string {
+    return this.registry.contentType;
+  }
+
+  #counter(name: string, help: string, labels: readonly string[] = []): Counter {
+    return new Counter({ name, help, labelNames: ['controller', ...labels], registers: [this.registry] });
+  }
+
+  #gauge(name: string, help: string): Gauge {
+    return new Gauge({ name, help, labelNames: ['controller'], registers: [this.registry] });
+  }
+}

@@ -1,0 +1,97 @@
+import { type DurationCounts, QUEUE_SECONDS_BUCKETS, type QueueStats } from './queue-stats.ts';
+
+/**
+ * What work queues have counted, in Prometheus' text format, under the names that client-go and controller-runtime use.
+ * A queue has its series from the moment it exists, all nought, so that alerts can tell nothing from not yet anything.
+ */
+
+type Labels = Readonly<Record<string, string | number>>;
+/** The ending of the metric's name, its labels, its value. */
+type Sample = readonly [suffix: string, labels: Labels, value: number];
+
+interface Metric {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly samples: (queue: Labels, stats: QueueStats, nowMs: number) => Sample[];
+}
+
+const METRICS: readonly Metric[] = [
+  {
+    name: 'workqueue_depth',
+    type: 'gauge',
+    help: 'Keys that are ready to be worked on, by priority.',
+    samples: (queue, stats) => [...stats.depths].map(([priority, depth]) => ['', { ...queue, priority }, depth]),
+  },
+  {
+    name: 'workqueue_adds_total',
+    type: 'counter',
+    help: 'Keys that became ready to be worked on.',
+    samples: (queue, stats) => [['', queue, stats.adds]],
+  },
+  {
+    name: 'workqueue_queue_duration_seconds',
+    type: 'histogram',
+    help: 'How long keys were ready before a worker took them.',
+    samples: (queue, stats) => durationSamples(queue, stats.queueDurations),
+  },
+  {
+    name: 'workqueue_work_duration_seconds',
+    type: 'histogram',
+    help: 'How long keys were worked on.',
+    samples: (queue, stats) => durationSamples(queue, stats.workDurations),
+  },
+  {
+    name: 'workqueue_unfinished_work_seconds',
+    type: 'gauge',
+    help: 'How long the keys of now have been worked on, all together.',
+    samples: (queue, stats, nowMs) => [['', queue, agesSeconds(stats, nowMs).reduce((sum, age) => sum + age, 0)]],
+  },
+  {
+    name: 'workqueue_longest_running_processor_seconds',
+    type: 'gauge',
+    help: 'How long the key of now that takes longest has been worked on.',
+    samples: (queue, stats, nowMs) => [['', queue, Math.max(0, ...agesSeconds(stats, nowMs))]],
+  },
+  {
+    name: 'workqueue_retries_total',
+    type: 'counter',
+    help: 'Keys that were added to be worked on later.',
+    samples: (queue, stats) => [['', queue, stats.retries]],
+  },
+];
+
+/** Renders the queues' series, by name. Each is labelled as controller-runtime does it: a queue is its controller's. */
+export function renderQueues(queues: ReadonlyMap<string, QueueStats>, nowMs: number): string {
+  const lines: string[] = [];
+  for (const { name, type, help, samples } of METRICS) {
+    lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+    for (const [queue, stats] of queues) {
+      for (const [suffix, labels, value] of samples({ name: queue, controller: queue }, stats, nowMs)) {
+        lines.push(`${name}${suffix}{${labelsText(labels)}} ${value}`);
+      }
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function durationSamples(queue: Labels, durations: DurationCounts): Sample[] {
+  const bounds = [...QUEUE_SECONDS_BUCKETS.map(String), '+Inf'];
+  const buckets = durations
+    .cumulative()
+    .map((count, index): Sample => ['_bucket', { ...queue, le: bounds[index] ?? '' }, count]);
+  return [...buckets, ['_sum', queue, durations.sum], ['_count', queue, durations.count]];
+}
+
+function agesSeconds(stats: QueueStats, nowMs: number): number[] {
+  return stats.worked.map(({ workedSinceMs }) => Math.max(0, nowMs - workedSinceMs) / 1000);
+}
+
+function labelsText(labels: Labels): string {
+  return Object.entries(labels)
+    .map(
+      ([name, value]) =>
+        `${name}="${String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')}"`,
+    )
+    .join(',');
+}
