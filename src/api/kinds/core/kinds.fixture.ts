@@ -26,8 +26,8 @@ export function defaultedPod(
 /** What the registry does to a new object before validation. */
 export function created(definition: ResourceDefinition, given: KubeObject): KubeObject {
   const copy = clone(given);
-  definition.strategy?.prepareForCreate?.(copy);
   definition.strategy?.applyDefaults?.(copy);
+  definition.strategy?.prepareForCreate?.(copy);
   return copy;
 }
 

@@ -15,6 +15,22 @@ describe('Node', () => {
     });
   });
 
+  it.each<[JsonObject, JsonObject]>([
+    [{ podCIDR: 'a' }, { podCIDR: 'a', podCIDRs: ['a'] }],
+    [{ podCIDRs: ['a', 'b'] }, { podCIDR: 'a', podCIDRs: ['a', 'b'] }],
+    [
+      { podCIDR: 'a', podCIDRs: ['a', 'b'] },
+      { podCIDR: 'a', podCIDRs: ['a', 'b'] },
+    ],
+    [
+      { podCIDR: 'a', podCIDRs: ['b'] },
+      { podCIDR: 'a', podCIDRs: ['a'] },
+    ],
+    [{}, {}],
+  ])('says its range in both places: %j', (spec, expected) => {
+    expect(created(nodeDefinition, object('Node', { spec }))['spec']).toEqual(expected);
+  });
+
   it.each<[JsonObject, string | RegExp]>([
     [
       { spec: { taints: [{ key: 'a', effect: 'Never' }] } },

@@ -19,6 +19,7 @@ const TAINT_EFFECTS = ['NoSchedule', 'PreferNoSchedule', 'NoExecute'];
 
 const strategy: Strategy = {
   applyDefaults(node) {
+    alignRanges(objectAt(node, 'spec'));
     const status = objectAt(node, 'status');
     if (status === undefined) return;
     canonicalizeAmounts(status, 'capacity', 'allocatable');
@@ -52,6 +53,15 @@ const strategy: Strategy = {
     return errors;
   },
 };
+
+/** The single range, from when there was but one, says what the first of all says; where they differ, it wins. */
+function alignRanges(spec: JsonObject | undefined): void {
+  if (spec === undefined) return;
+  const single = textAt(spec, 'podCIDR');
+  const [first] = textsAt(spec, 'podCIDRs');
+  if (single !== '' && single !== first) spec['podCIDRs'] = [single];
+  else if (single === '' && first !== undefined) spec['podCIDR'] = first;
+}
 
 /** Worded with the path of metadata, as upstream words it. */
 function taintErrors(taints: readonly JsonObject[]): FieldError[] {

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../../meta.ts';
+import type { JsonObject, KubeObject } from '../../../meta.ts';
 import { dnsLabelErrors } from '../../../names.ts';
 import type { Strategy, SubresourceDefinition } from '../../../resource.ts';
 import { objectSchema } from '../../meta.ts';
@@ -10,6 +10,7 @@ import { podSpec } from '../schema/pod-spec.ts';
 import { podStatus } from '../schema/pod-status.ts';
 import { podColumns } from './columns.ts';
 import { applyPodDefaults } from './defaults.ts';
+import { qosClassOf } from './qos.ts';
 import { podErrors } from './validate-pod.ts';
 import { podStatusUpdateErrors, prepareStatus } from './validate-status.ts';
 import { ephemeralUpdateErrors, podUpdateErrors } from './validate-update.ts';
@@ -17,8 +18,9 @@ import { ephemeralUpdateErrors, podUpdateErrors } from './validate-update.ts';
 const strategy: Strategy = {
   applyDefaults: applyPodDefaults,
   prepareForCreate(pod) {
-    pod['status'] = { phase: 'Pending' };
-    if (objectsAt(objectAt(pod, 'spec'), 'schedulingGates').length > 0) markGated(pod);
+    const spec = objectAt(pod, 'spec') ?? {};
+    pod['status'] = { phase: 'Pending', qosClass: qosClassOf(spec) };
+    if (objectsAt(spec, 'schedulingGates').length > 0) markGated(pod['status'] as JsonObject);
   },
   prepareForStatusUpdate: prepareStatus,
   prepareForSubresourceUpdate(subresource, pod, old) {
@@ -51,20 +53,17 @@ function restoreAllButEphemeral(pod: KubeObject, old: KubeObject): void {
 }
 
 /** Says why nobody schedules the pod. */
-function markGated(pod: KubeObject): void {
-  pod['status'] = {
-    phase: 'Pending',
-    conditions: [
-      {
-        type: 'PodScheduled',
-        status: 'False',
-        lastProbeTime: null,
-        lastTransitionTime: null,
-        reason: 'SchedulingGated',
-        message: 'Scheduling is blocked due to non-empty scheduling gates',
-      },
-    ],
-  };
+function markGated(status: JsonObject): void {
+  status['conditions'] = [
+    {
+      type: 'PodScheduled',
+      status: 'False',
+      lastProbeTime: null,
+      lastTransitionTime: null,
+      reason: 'SchedulingGated',
+      message: 'Scheduling is blocked due to non-empty scheduling gates',
+    },
+  ];
 }
 
 const subresources: readonly SubresourceDefinition[] = [
