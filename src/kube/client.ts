@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { JsonObject, KubeList, KubeObject } from '../api/meta.ts';
 import { apiVersionOf } from '../api/meta.ts';
 import { ApiError, type Status } from '../api/status.ts';
@@ -201,6 +202,8 @@ export class Client {
       'user-agent': `${this.#fieldManager}/godwit`,
     };
     if (body !== undefined) headers['content-type'] = type;
+    // One signal may end everything that a process does: that many requests listen to it is no leak.
+    setMaxListeners(0, signal);
     const response = await this.#transport.send({
       method,
       path: withQuery(path, query),
