@@ -14,9 +14,10 @@ const RECONCILE_SECONDS_BUCKETS = [
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 
-/** How a reconcile ended. `requeue` is never counted, since it does not exist here, but dashboards ask for it. */
+/** As which a reconcile is counted. `requeue` never is, since it does not exist here, but dashboards ask for it. */
 const RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
-export type ReconcileResult = Exclude<(typeof RESULTS)[number], 'requeue'>;
+/** How a reconcile ended. Those that were stopped have neither succeeded nor failed. */
+export type ReconcileResult = Exclude<(typeof RESULTS)[number], 'requeue'> | 'stopped';
 
 /** The series of one controller. */
 export interface ControllerMetrics {
@@ -108,6 +109,7 @@ export class KubeMetrics {
       began: () => active.inc(),
       ended: (result, durationMs) => {
         active.dec();
+        if (result === 'stopped') return;
         results[result].inc();
         if (result === 'error') errors.inc();
         this.#durations.observe({ controller: name }, durationMs / 1000);
