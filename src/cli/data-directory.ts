@@ -1,7 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 
 /** A data directory and who holds it. One control plane per directory, whatever was killed before. */
 
@@ -72,7 +82,7 @@ export class DirectoryLock {
   /** Creates the directory if need be and takes it. Throws DirectoryInUse. */
   static acquire(directoryName: string, nowMs: number): DirectoryLock {
     const directory = resolve(directoryName);
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    makeDirectory(directory);
     chmodSync(directory, 0o700);
     const path = lockPath(directory);
     const holder: Holder = {
@@ -102,14 +112,28 @@ export class DirectoryLock {
   }
 }
 
+/** Like mkdir -p. Node's own recursion never ends where a file system says ENOENT to everything, as /proc does. */
+function makeDirectory(path: string): void {
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' && statSync(path).isDirectory()) return;
+    const parent = dirname(path);
+    if (code !== 'ENOENT' || existsSync(parent) || parent === path) throw error;
+    makeDirectory(parent);
+    mkdirSync(path, { mode: 0o700 });
+  }
+}
+
 function suffix(): string {
   return randomBytes(6).toString('hex');
 }
 
 function tryLink(path: string, holder: Holder): boolean {
   const temporary = `${path}.${suffix()}`;
-  writeFileSync(temporary, JSON.stringify(holder), { mode: 0o600 });
   try {
+    writeFileSync(temporary, JSON.stringify(holder), { mode: 0o600 });
     linkSync(temporary, path);
     return true;
   } catch (error) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env node
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { down } from './down.ts';
 import { UserError } from './failure.ts';
-import { type ListenAddress, up } from './up.ts';
+import type { ListenAddress } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
 
@@ -41,14 +41,18 @@ program
     parseListen,
   )
   .option('--audit-log <file>', 'append an audit event for each request to this file')
-  .option('--log-level <level>', 'debug, info, warn or error', 'warn')
+  .addOption(
+    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
+  )
   .addHelpText(
     'after',
     '\nExample:\n  godwit up --nodes 0 --data-dir ./cluster --listen 127.0.0.1:6443\n  KUBECONFIG=./cluster/kubeconfig kubectl get namespaces',
   )
-  .action(async (options: { dataDir: string; listen?: ListenAddress; auditLog?: string; logLevel: string }) =>
-    up(options, realEnv(options.logLevel), print),
-  );
+  .action(async (options: { dataDir: string; listen?: ListenAddress; auditLog?: string; logLevel: string }) => {
+    // Only this command needs the whole server; the others should not take the time to load it.
+    const { up } = await import('./up.ts');
+    await up(options, realEnv(options.logLevel), print);
+  });
 
 program
   .command('down')
@@ -63,12 +67,12 @@ try {
 } catch (error) {
   const { exitCode, code, message, stack } = error as {
     exitCode?: number;
-    code?: string;
+    code?: unknown;
     message: string;
     stack?: string;
   };
   // Commander has already printed its own complaints, and help is no failure.
-  if (code?.startsWith('commander.')) process.exit(exitCode === 0 ? 0 : 2);
+  if (typeof code === 'string' && code.startsWith('commander.')) process.exit(exitCode === 0 ? 0 : 2);
   process.stderr.write(error instanceof UserError ? `godwit: ${message}\n` : `godwit: ${stack ?? message}\n`);
   process.exit(error instanceof UserError ? error.exitCode : 1);
 }

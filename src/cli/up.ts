@@ -1,6 +1,8 @@
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
+import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
+import { StorageError } from '../apiserver/storage/port.ts';
 import type { Env } from '../env/ports.ts';
 import { DirectoryInUse, DirectoryLock } from './data-directory.ts';
 import { UserError } from './failure.ts';
@@ -96,7 +98,10 @@ async function listen(
       throw new UserError(`cannot listen on ${address}: ${(error as Error).message}; choose another --listen`, {
         cause: error,
       });
-    throw error;
+    // What is on the disk, or the disk itself, is at fault: a stack would tell the user nothing.
+    const isTheirs = error instanceof StorageError || error instanceof UnusableKeys || typeof code === 'string';
+    if (!isTheirs) throw error;
+    throw new UserError(`cannot start from ${directory}: ${(error as Error).message}`, { cause: error });
   }
 }
 

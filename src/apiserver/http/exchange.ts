@@ -80,11 +80,6 @@ export class Exchange implements ApiRequest {
     return this.#gone.signal;
   }
 
-  /** Whether nobody waits for the answer any more. */
-  get isGone(): boolean {
-    return this.#isGone;
-  }
-
   /** Tells whoever works on this request that nobody waits for it any more. */
   abort(): void {
     this.#isGone = true;

@@ -85,7 +85,8 @@ async function stream(
     if (isHead) return;
     for (;;) {
       const { done, value } = await chunks.next();
-      if (done === true || exchange.isGone) break;
+      // A server that stops finishes what it has begun; streams without an end end themselves then.
+      if (done === true || writable.destroyed) break;
       if (!writable.write(bytesOf(value))) await drained(exchange);
     }
     writable.end();

@@ -27,6 +27,14 @@ export interface ClusterPki {
   readonly serviceAccountKeyPem: string;
 }
 
+/** Keys that a start cannot do without and cannot make again; the message says which, and what to do. */
+export class UnusableKeys extends Error {
+  constructor(path: string, what: string) {
+    super(`${path} does not hold ${what}; restore it from a backup`);
+    this.name = 'UnusableKeys';
+  }
+}
+
 const LEAF_VALIDITY_MS = 365 * DAY_MS;
 
 /** Renewed with at least this much left, so that a kubeconfig written at a start is good for a while. */
@@ -97,7 +105,7 @@ async function loadOrCreateAuthority(store: Store, file: string, commonName: str
   }
   const identity = parseIdentity(text);
   if (!identity || !isAuthority(identity)) {
-    throw new Error(`${path} does not hold a certificate authority with its key; restore it from a backup`);
+    throw new UnusableKeys(path, 'a certificate authority with its key');
   }
   const expiresMs = Date.parse(new X509Certificate(identity.certificatePem).validTo);
   if (expiresMs - store.env.clock.now() < LEAF_VALIDITY_MS) {
@@ -130,7 +138,7 @@ async function loadOrCreateTokenKey(store: Store, file: string): Promise<string>
     await writePrivateFile(path, keyPem, store.env.random);
     return keyPem;
   }
-  if (!isTokenKey(text)) throw new Error(`${path} does not hold an ECDSA P-256 key; restore it from a backup`);
+  if (!isTokenKey(text)) throw new UnusableKeys(path, 'an ECDSA P-256 key');
   return text;
 }
 

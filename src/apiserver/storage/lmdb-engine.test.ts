@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rm, stat } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -94,6 +94,19 @@ describe('the LMDB engine', () => {
       expect(again.get(7)?.toString()).toBe('something');
       await again.close();
     }
+  });
+
+  it('refuses what is no database, rather than let it crash the process', async () => {
+    const file = join(directory, 'data.mdb');
+    for (const garbage of [Buffer.alloc(100_000, 'garbage'), Buffer.from('short'), Buffer.alloc(40_000)]) {
+      await writeFile(file, garbage);
+      await expect(openLmdbEngine(directory)).rejects.toThrow(`${file} is damaged or not a database`);
+    }
+    // What a first start left behind that was killed at once.
+    await writeFile(file, '');
+    const engine = await openLmdbEngine(directory);
+    expect(await loaded(engine)).toEqual([]);
+    await engine.close();
   });
 
   it('says which entry is damaged', async () => {

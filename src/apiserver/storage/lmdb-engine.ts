@@ -1,6 +1,6 @@
 import { chmod, mkdir, open as openFile, statfs } from 'node:fs/promises';
 import { constants } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import { decodeEntry, encodeEntry } from './entry-codec.ts';
 import { type Engine, type LogEntry, StorageError } from './port.ts';
@@ -19,6 +19,11 @@ const PAGE_BYTES = 16 * 1024;
 /** Address space, not memory or disk. LMDB grows the map by itself past this, leaving the old one behind. */
 const MAP_BYTES = 8 * 1024 ** 3;
 
+const DATA_FILE = 'data.mdb';
+/** How LMDB's file begins, behind the header of its first page: a magic number, then the version of the format. */
+const MAGIC_OFFSET = 24;
+const MAGIC = Buffer.from([0xde, 0xc0, 0xef, 0xbe, 0x02, 0x00, 0x00, 0x00]);
+
 /** LMDB's own error for a map that cannot grow. */
 const MDB_MAP_FULL = -30792;
 
@@ -30,6 +35,7 @@ export async function openLmdbEngine(directory: string): Promise<Engine> {
   const path = resolve(directory);
   const created = await mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
   await chmod(path, DIRECTORY_MODE);
+  await refuseDamaged(join(path, DATA_FILE));
   const engine = new LmdbEngine(path);
   try {
     await engine.checkFormat();
@@ -47,7 +53,11 @@ class LmdbEngine implements Engine {
 
   constructor(path: string) {
     this.#path = path;
-    this.#database = this.#open();
+    try {
+      this.#database = this.#open();
+    } catch (error) {
+      throw new StorageError(`${path} cannot be opened: ${(error as Error).message}`, { fatal: true, cause: error });
+    }
   }
 
   /** Writes the format record into an empty database, and checks that of any other. */
@@ -142,6 +152,24 @@ class LmdbEngine implements Engine {
     const { bavail, bsize } = await statfs(this.#path);
     return bavail * bsize < 2 * bytes + 64 * PAGE_BYTES;
   }
+}
+
+/** LMDB trusts its file: it would take anything else for pages, and the process with it. An empty one is new. */
+async function refuseDamaged(path: string): Promise<void> {
+  const file = await openFile(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (file === undefined) return;
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(MAGIC_OFFSET + MAGIC.length), 0, undefined, 0);
+    if (bytesRead === 0 || buffer.subarray(MAGIC_OFFSET).equals(MAGIC)) return;
+  } catch (error) {
+    throw new StorageError(`${path} cannot be read: ${(error as Error).message}`, { fatal: true, cause: error });
+  } finally {
+    await file.close();
+  }
+  throw new StorageError(`${path} is damaged or not a database; restore it from a backup`, { fatal: true });
 }
 
 /** LMDB rejects with an error that only promises the reason. */
