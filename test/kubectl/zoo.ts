@@ -306,9 +306,15 @@ function others(): Anything[] {
       kind: 'MutatingWebhookConfiguration',
       metadata: { name: 'zoo-mutating' },
     },
+  ];
+}
+
+/** What happened to pods; events are found by the UID of what they are about. */
+function events(podUids: Readonly<Record<string, string>>): Anything[] {
+  return [
     event(
       'running.1',
-      { kind: 'Pod', name: 'running', apiVersion: 'v1', fieldPath: 'spec.containers{main}' },
+      { kind: 'Pod', name: 'running', uid: podUids['running'], apiVersion: 'v1', fieldPath: 'spec.containers{main}' },
       {
         type: 'Normal',
         reason: 'Pulled',
@@ -320,7 +326,7 @@ function others(): Anything[] {
     ),
     event(
       'crashing.1',
-      { kind: 'Pod', name: 'crashing', apiVersion: 'v1' },
+      { kind: 'Pod', name: 'crashing', uid: podUids['crashing'], apiVersion: 'v1' },
       {
         type: 'Warning',
         reason: 'BackOff',
@@ -351,18 +357,22 @@ export async function fillZoo(cluster: Cluster, namespace: string): Promise<void
   await cluster.merge('/api/v1/nodes/zoo-node/status', { status: nodeStatus });
   // What admission adds to new nodes goes when they are ready, which is the node controller's to see.
   await cluster.merge('/api/v1/nodes/zoo-node', { spec: { taints: node.spec.taints } });
-  const items = others().map((each) => withNamespaceOf(each, namespace));
-  await cluster.kubectl.ok(['create', '-n', namespace, '-f', '-'], {
-    stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
-  });
+  const create = (items: Anything[]): Promise<string> =>
+    cluster.kubectl.ok(['create', '-n', namespace, '-f', '-'], {
+      stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+    });
+  await create(others());
   const path = `/api/v1/namespaces/${namespace}/pods`;
+  const uids: Record<string, string> = {};
   for (const [name, { pod, status }] of Object.entries(pods)) {
-    await cluster.create(path, { apiVersion: 'v1', kind: 'Pod', ...pod, metadata: { ...pod.metadata, name } });
+    const created = await cluster.create(path, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      ...pod,
+      metadata: { ...pod.metadata, name },
+    });
+    uids[name] = created.metadata.uid;
     if (status) await cluster.merge(`${path}/${name}/status`, { status });
   }
-}
-
-/** Events name the namespace of what they are about. */
-function withNamespaceOf(object: Anything, namespace: string): Anything {
-  return object.involvedObject ? { ...object, involvedObject: { ...object.involvedObject, namespace } } : object;
+  await create(events(uids).map((each) => ({ ...each, involvedObject: { ...each.involvedObject, namespace } })));
 }

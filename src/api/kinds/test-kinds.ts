@@ -22,8 +22,8 @@ export function objectOf(definition: ResourceDefinition, fields: object): KubeOb
 /** The object as a create leaves it. */
 export function created(definition: ResourceDefinition, fields: object): KubeObject {
   const object = objectOf(definition, fields);
-  definition.strategy?.prepareForCreate?.(object);
   definition.strategy?.applyDefaults?.(object);
+  definition.strategy?.prepareForCreate?.(object);
   return object;
 }
 
@@ -36,8 +36,8 @@ export function createErrors(definition: ResourceDefinition, fields: object): st
 export function updateErrors(definition: ResourceDefinition, fields: object, oldFields: object): string[] {
   const old = created(definition, oldFields);
   const object = objectOf(definition, fields);
-  definition.strategy?.prepareForUpdate?.(object, old);
   definition.strategy?.applyDefaults?.(object);
+  definition.strategy?.prepareForUpdate?.(object, old);
   return textsOf(definition.strategy?.validateUpdate?.(object, old));
 }
 

@@ -19,7 +19,7 @@ import {
 } from '../core/fields.ts';
 import { applyPodTemplateDefaults, podTemplateErrors, podTemplateSpec } from '../core/pod-template.ts';
 import { builtin, labelSelector, objectSchema } from '../meta.ts';
-import { immutableErrors, labelSelectorErrors, nonNegativeErrors, selectorMatches } from '../validation.ts';
+import { immutableErrors, isSame, labelSelectorErrors, nonNegativeErrors, selectorMatches } from '../validation.ts';
 
 /** batch/v1 Job, stored and served; no controller acts on it. */
 
@@ -173,6 +173,19 @@ function generateSelector(job: KubeObject): void {
   setDefault(matchLabels, 'batch.kubernetes.io/controller-uid', uid);
 }
 
+function hasLabels(job: KubeObject): boolean {
+  return Object.keys(job.metadata.labels ?? {}).length > 0;
+}
+
+function templateLabels(job: KubeObject): Record<string, string> {
+  return textMapAt(objectAt(objectAt(objectAt(job, 'spec'), 'template'), 'metadata'), 'labels');
+}
+
+function takeTemplateLabels(job: KubeObject): void {
+  const labels = templateLabels(job);
+  if (Object.keys(labels).length > 0) job.metadata.labels = labels;
+}
+
 function applySpecDefaults(spec: JsonObject): void {
   if (!has(spec, 'parallelism')) setDefault(spec, 'completions', 1);
   setDefault(spec, 'parallelism', 1);
@@ -324,12 +337,13 @@ export const jobDefinition: ResourceDefinition = builtin({
       const spec = ensureObject(object, 'spec');
       if (spec === undefined) return;
       applySpecDefaults(spec);
-      const labels = textMapAt(objectAt(objectAt(spec, 'template'), 'metadata'), 'labels');
-      const hasOwn = Object.keys(object.metadata.labels ?? {}).length > 0;
-      if (!hasOwn && Object.keys(labels).length > 0) object.metadata.labels = labels;
+      if (!hasLabels(object)) takeTemplateLabels(object);
     },
     prepareForCreate(object) {
+      // Labels that were the template's before are so afterwards.
+      const hasOwn = hasLabels(object) && !isSame(object.metadata.labels, templateLabels(object));
       generateSelector(object);
+      if (!hasOwn) takeTemplateLabels(object);
       object.status = {};
     },
     validate: jobErrors,

@@ -26,6 +26,18 @@ describe('a Job', () => {
     expect(createErrors(jobDefinition, fresh())).toEqual([]);
   });
 
+  it('is labelled like its pods unless it has labels of its own', () => {
+    const template = { ...templateWith('Never'), metadata: { labels: { a: 'b' } } };
+    const generated = { 'controller-uid': 'u', 'job-name': 'x' };
+    expect(created(jobDefinition, fresh({ template })).metadata.labels).toMatchObject({ a: 'b', ...generated });
+    const own = { metadata: { name: 'x', uid: 'u', labels: { c: 'd' } }, spec: { template } };
+    expect(created(jobDefinition, own)).toMatchObject({
+      metadata: { labels: { c: 'd' } },
+      spec: { template: { metadata: { labels: { a: 'b', ...generated } } } },
+    });
+    expect(Object.keys(created(jobDefinition, own).metadata.labels ?? {})).toEqual(['c']);
+  });
+
   it('leaves the selector alone when told so', () => {
     const spec = { manualSelector: true, selector: { matchLabels: { a: 'b' } } };
     const template = { ...templateWith('Never'), metadata: { labels: { a: 'b' } } };
