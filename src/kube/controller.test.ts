@@ -295,7 +295,7 @@ describe('a controller', () => {
     await settle();
     expect(calls).toBe(1);
     release();
-    await settle();
+    await advance(1);
     expect(calls).toBe(2);
     expect(await counts()).toMatchObject({ success: 1 });
   });
