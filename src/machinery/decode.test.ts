@@ -72,6 +72,14 @@ describe('YAML bodies', () => {
     'refuses %s, which JSON cannot say or would change',
     (text) => expect(() => decodeYaml(bytes(text))).toThrow('is out of range'),
   );
+  it('tells of keys that are there twice, by line', () => {
+    const text =
+      'metadata:\n  name: a\n  name: b\nlist:\n- {x: 1, "x": 2}\nbase: &b {k: 1}\nother:\n  <<: *b\n  k: 2\n';
+    const { value, repeatedLines } = decodeYaml(bytes(text));
+    expect(value).toMatchObject({ metadata: { name: 'b' }, list: [{ x: 2 }], other: { k: 2 } });
+    expect(repeatedLines).toEqual(['line 3: key "name" already set in map', 'line 5: key "x" already set in map']);
+    expect(decodeYaml(bytes('a: 1\n'.repeat(100))).repeatedLines).toHaveLength(16);
+  });
   it('reads whole numbers as numbers', () =>
     expect(decodeYaml(bytes('a: [1, -2, 0x10, 1e3, 1_000]')).value).toEqual({ a: [1, -2, 16, 1000, 1000] }));
   it('refuses an alias bomb', () => {

@@ -1,4 +1,4 @@
-import { parseDocument } from 'yaml';
+import { type Document, isScalar, LineCounter, parseDocument, visit } from 'yaml';
 import type { Json } from '../api/meta.ts';
 import { ApiError, badRequest } from '../api/status.ts';
 import { describeJsonError } from './json-syntax.ts';
@@ -21,6 +21,8 @@ export interface Decoded {
   readonly value: Json;
   /** Paths of fields that appear twice in one object; the last one won. */
   readonly duplicates: readonly string[];
+  /** The same for a body that was YAML, in the words of Go's parser, which knows lines rather than paths. */
+  readonly repeatedLines?: readonly string[];
 }
 
 /** Decodes UTF-8 JSON. Throws 400 with the reason, after a word on what was being tried. */
@@ -42,8 +44,10 @@ export function decodeYaml(body: Uint8Array): Decoded {
   if (looksLikeJson(body)) return decodeJson(body);
   const text = decodeText(body);
   checkYamlNesting(text);
+  const lineCounter = new LineCounter();
   try {
     const document = parseDocument(text, {
+      lineCounter,
       version: '1.1',
       uniqueKeys: false,
       merge: true,
@@ -54,11 +58,35 @@ export function decodeYaml(body: Uint8Array): Decoded {
     if (failure) throw failure;
     // Through JSON text: what YAML can say and JSON cannot (dates, maps with odd keys) ends here.
     const json = JSON.stringify(document.toJS({ maxAliasCount: YAML_ALIASES_MAX }), exactNumber) ?? 'null';
-    return { value: JSON.parse(json) as Json, duplicates: scan(json) };
+    return {
+      value: JSON.parse(json) as Json,
+      duplicates: scan(json),
+      repeatedLines: repeatsOf(document, lineCounter),
+    };
   } catch (error) {
     if (error instanceof ApiError) throw error;
     throw badRequest(`error converting YAML to JSON: ${(error as Error).message.split('\n', 1)[0]}`, error);
   }
+}
+
+function repeatsOf(document: Document, lineCounter: LineCounter): string[] {
+  const repeats: { line: number; key: string }[] = [];
+  visit(document, {
+    Map(_key, map) {
+      const seen = new Set<unknown>();
+      for (const { key } of map.items) {
+        if (!isScalar(key) || key.value === '<<') continue;
+        if (seen.has(key.value))
+          repeats.push({ line: lineCounter.linePos(key.range?.[0] ?? 0).line, key: String(key.value) });
+        seen.add(key.value);
+      }
+      return repeats.length < DUPLICATES_REPORTED_MAX ? undefined : visit.BREAK;
+    },
+  });
+  repeats.sort((a, b) => a.line - b.line);
+  return repeats
+    .slice(0, DUPLICATES_REPORTED_MAX)
+    .map(({ line, key }) => `line ${line}: key ${JSON.stringify(key)} already set in map`);
 }
 
 function exactNumber(_key: string, value: unknown): unknown {

@@ -86,14 +86,15 @@ export interface ShapeProblems {
 export function pruneObject(
   definition: Pick<ResourceDefinition, 'schema' | 'custom'>,
   object: object,
-  duplicates: readonly string[] = [],
+  decoded: Pick<Decoded, 'duplicates' | 'repeatedLines'> = { duplicates: [] },
 ): ShapeProblems {
   const { schema, custom } = definition;
   const unknown = compileSchema(schema, { builtin: !custom }).prune(object as Json);
   return {
     mistyped: findMismatch(schema, object as Json, { builtin: !custom })?.sentence,
     strict: [
-      ...duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
+      ...(decoded.repeatedLines ?? []),
+      ...decoded.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),
       ...unknown.map((path) => `unknown field ${JSON.stringify(path)}`),
     ],
   };
@@ -103,10 +104,20 @@ export function pruneObject(
 export function complaintOf(problems: ShapeProblems, level: FieldValidation, warnings: string[]): string | undefined {
   if (problems.mistyped !== undefined) return problems.mistyped;
   if (problems.strict.length === 0 || level === 'Ignore') return undefined;
-  if (level === 'Strict') return `strict decoding error: ${problems.strict.join(', ')}`;
+  if (level === 'Strict') return `strict decoding error: ${joined(problems.strict)}`;
   // A patch that is tried again says the same again.
   warnings.push(...problems.strict.filter((problem) => !warnings.includes(problem)));
   return undefined;
+}
+
+const YAML_LINE = /^line \d+: key /;
+
+/** All problems in one sentence; what YAML's parser says of lines is one problem to it. */
+function joined(problems: readonly string[]): string {
+  const lines = problems.filter((problem) => YAML_LINE.test(problem));
+  const others = problems.filter((problem) => !YAML_LINE.test(problem));
+  const yaml = lines.length > 0 ? [['yaml: unmarshal errors:', ...lines].join('\n  ')] : [];
+  return [...yaml, ...others].join(', ');
 }
 
 /** 400 for a body that is none of its kind. */
@@ -135,7 +146,7 @@ export async function readObject(
     version === apiVersion && kind === definition.kind ? definition.schema : undefined,
   );
   const object = expectKind(decoded?.value, apiVersion, definition.kind);
-  const complaint = complaintOf(pruneObject(definition, object, decoded?.duplicates), level, warnings);
+  const complaint = complaintOf(pruneObject(definition, object, decoded), level, warnings);
   if (complaint !== undefined) throw undecodable(definition, complaint);
   return object;
 }

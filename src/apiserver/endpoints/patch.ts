@@ -52,7 +52,7 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
     const { value, duplicates } = decodeJson(bytes, prefix);
     const apply = (current: KubeObject): KubeObject => {
       const patched = asObject(merge(current as unknown as Json, value), definition);
-      const complaint = complaintOf(pruneObject(definition, patched, duplicates), options.level, options.warnings);
+      const complaint = complaintOf(pruneObject(definition, patched, { duplicates }), options.level, options.warnings);
       if (complaint !== undefined) throw unfitPatch(definition, showPatch(value), complaint);
       refuseOtherUid(options.target, current, patched);
       return patched;
