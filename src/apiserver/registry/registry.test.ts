@@ -100,7 +100,53 @@ describe('create', () => {
   });
 });
 
+/** A mutating plug-in that does this to every object. */
+const mutator = (mutate: (object: KubeObject) => void): AdmissionPlugin => ({
+  name: 'mutator',
+  handles: () => true,
+  mutate: async ({ object }) => {
+    await Promise.resolve();
+    if (object) mutate(object);
+  },
+});
+
+describe('admission', () => {
+  it('comes before what the server decides, on create', async () => {
+    plugins.push(
+      mutator((object) => {
+        expect(object.metadata.uid).toBeUndefined();
+        Object.assign(object.metadata, { generation: 9, creationTimestamp: '2001-01-01T00:00:00Z' });
+        object['status'] = { phase: 'Forged' };
+      }),
+    );
+    const created = await registry.create(context, target(), widget('a'));
+    expect(created.metadata).toMatchObject({ generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' });
+  });
+
+  it('makes a new generation of what it changes, and reaches no status through the object', async () => {
+    await registry.create(context, target(), widget('a'));
+    plugins.push(
+      mutator((object) => {
+        object['spec'] = { ...(object['spec'] as object), color: 'red' };
+        object['status'] = { phase: 'Forged' };
+      }),
+    );
+    const changed = await registry.update(context, target('a'), (current) => {
+      current.metadata.labels = { a: 'b' };
+      return current;
+    });
+    expect(changed).toMatchObject({ metadata: { generation: 2 }, spec: { color: 'red' } });
+    expect(changed['status']).toBeUndefined();
+  });
+});
+
 describe('update', () => {
+  it('does not count what defaults put back', async () => {
+    const created = await registry.create(context, target(), widget('a'));
+    const updated = await registry.update(context, target('a'), (current) => ({ ...current, spec: {} }));
+    expect(updated.metadata).toEqual(created.metadata);
+  });
+
   it('counts generations of the spec alone and keeps status and spec apart', async () => {
     await registry.create(context, target(), widget('a'));
     const changed = await registry.update(context, target('a'), (current) => ({

@@ -361,9 +361,10 @@ export class ResourceRegistry implements Registry {
         : subresource === undefined
           ? strategy?.validateUpdate?.(updated, current)
           : strategy?.validateSubresourceUpdate?.(subresource, updated, current);
+    const errors = this.#errorsOf(definition, updated, current);
     return [
       ...validateObjectMetaUpdate(updated.metadata, current.metadata),
-      ...this.#errorsOf(definition, updated, current),
+      ...(definition.custom && subresource === 'status' ? errors.map(withinStatus) : errors),
       ...(own ?? []),
     ];
   }
@@ -383,6 +384,11 @@ export class ResourceRegistry implements Registry {
     object.metadata.resourceVersion = String(stored.revision);
     return { object, text: textFor(definition, stored) };
   }
+}
+
+/** A status of a custom resource is validated by itself: its fields are named from there. */
+function withinStatus(error: FieldError): FieldError {
+  return { ...error, message: error.message.replace(': status.', ': ') };
 }
 
 /** Refuses to store what no client could send back. */
