@@ -115,6 +115,11 @@ export interface ResourceDefinition {
   /** True for kinds that come from a CRD: their unknown fields follow the CRD's rules, strategic merge is refused. */
   readonly custom?: boolean;
   /**
+   * Objects stored before this revision may lack what the schema fills in, or have what it no longer knows: they are
+   * pruned and defaulted when they are read. Custom resources only.
+   */
+  readonly shapedSince?: number;
+  /**
    * Set where this is another face of a kind that is stored elsewhere (`events.k8s.io` is stored as core events).
    * Both functions change the object they are given; apiVersion and kind are the registry's affair.
    */

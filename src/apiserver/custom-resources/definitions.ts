@@ -1,8 +1,10 @@
 import { objectMeta, statusSubresource } from '../../api/kinds/meta.ts';
 import { scaleSchema } from '../../api/kinds/meta-options.ts';
-import type { KubeObject } from '../../api/meta.ts';
+import type { Json, KubeObject } from '../../api/meta.ts';
+import { qualifiedNameErrors } from '../../api/names.ts';
 import type { Column, ResourceDefinition, SubresourceDefinition, Verb } from '../../api/resource.ts';
 import { type Schema, str } from '../../api/schema.ts';
+import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { CustomResourceColumn, CustomResourceDefinition, CustomResourceVersion } from './wire.ts';
 
 /** What a CRD makes the server serve. */
@@ -24,13 +26,30 @@ const TERMINATING_VERBS = VERBS.filter((verb) => verb !== 'create');
 
 /**
  * One definition per served version of a valid CRD, the storage version first. All versions share one bucket and
- * differ only in their schema: an object of one is read as the other with nothing but its apiVersion changed.
+ * differ only in their schema: an object of one is read as the other with its apiVersion changed, and pruned and
+ * defaulted as that one's schema says.
  */
 export function definitionsOf(crd: KubeObject): ResourceDefinition[] {
   const { spec } = crd as CustomResourceDefinition;
   const served = (spec?.versions ?? []).filter((version) => version.served);
   served.sort((a, b) => Number(b.storage ?? false) - Number(a.storage ?? false));
-  return served.map((version) => definitionOf(crd as CustomResourceDefinition, version));
+  const [stored, ...others] = served.map((version) => definitionOf(crd as CustomResourceDefinition, version));
+  if (!stored) return [];
+  const { group, plural } = stored;
+  const toStorage = shaper(stored.schema);
+  return [
+    stored,
+    ...others.map((each) => ({ ...each, storage: { group, plural, toStorage, fromStorage: shaper(each.schema) } })),
+  ];
+}
+
+/** Makes an object one that this schema could have let in, as far as pruning and defaults go. */
+function shaper(schema: Schema): (object: KubeObject) => void {
+  return (object) => {
+    const compiled = compileSchema(schema);
+    compiled.prune(object as unknown as Json);
+    compiled.applyDefaults(object as unknown as Json);
+  };
 }
 
 function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVersion): ResourceDefinition {
@@ -65,8 +84,30 @@ function definitionOf(crd: CustomResourceDefinition, version: CustomResourceVers
         }
       : {}),
     custom: true,
+    shapedSince: Number(crd.metadata.resourceVersion ?? 0),
+    strategy: { warnings: finalizerWarnings },
     ...(version.deprecated ? { deprecation: deprecationOf(crd, version) } : {}),
   };
+}
+
+const STANDARD_FINALIZERS: ReadonlySet<string> = new Set(['orphan', 'foregroundDeletion', 'kubernetes']);
+
+/** Built-in kinds refuse finalizers that could be anybody's; custom ones have had them for too long. */
+function finalizerWarnings(object: KubeObject, old: KubeObject | undefined): string[] {
+  const known = new Set(old?.metadata.finalizers);
+  return (object.metadata.finalizers ?? [])
+    .filter((finalizer) => !known.has(finalizer))
+    .sort()
+    .flatMap((finalizer) => {
+      const warnings = qualifiedNameErrors(finalizer);
+      if (!finalizer.includes('/') && !STANDARD_FINALIZERS.has(finalizer)) {
+        const path = finalizer.includes('.') ? ' including a path (/)' : '';
+        warnings.push(
+          `prefer a domain-qualified finalizer name${path} to avoid accidental conflicts with other finalizer writers`,
+        );
+      }
+      return warnings.map((warning) => `metadata.finalizers: ${JSON.stringify(finalizer)}: ${warning}`);
+    });
 }
 
 function deprecationOf(crd: CustomResourceDefinition, version: CustomResourceVersion): string {

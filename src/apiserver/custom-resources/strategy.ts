@@ -1,5 +1,7 @@
 import type { KubeObject } from '../../api/meta.ts';
 import type { Strategy } from '../../api/resource.ts';
+import type { Schema } from '../../api/schema.ts';
+import { formatCheck } from '../../machinery/schema/formats.ts';
 import { crdErrors, crdUpdateErrors } from './validation.ts';
 import { CLEANUP_FINALIZER, type CustomResourceDefinition, storageVersionOf } from './wire.ts';
 
@@ -28,9 +30,30 @@ export const customResourceDefinitionStrategy: Strategy = {
     if (crd.metadata.deletionTimestamp === undefined) keepFinalizer(crd);
     recordStorageVersion(crd);
   },
+  warnings(object, old) {
+    const known = new Set(old ? unknownFormats(old as CustomResourceDefinition) : []);
+    return unknownFormats(object as CustomResourceDefinition)
+      .filter((format) => !known.has(format))
+      .map((format) => `unrecognized format ${JSON.stringify(format)}`);
+  },
   validate: (object) => crdErrors(object),
   validateUpdate: (object: KubeObject, old: KubeObject) => crdUpdateErrors(object, old),
 };
+
+/** Formats of strings in a CRD's schemas that nobody checks, each once. */
+function unknownFormats(crd: CustomResourceDefinition): string[] {
+  const found = new Set<string>();
+  const visit = (schema: Schema): void => {
+    const { type, format = '' } = schema;
+    const isKnown = format === '' || format === 'password' || formatCheck(format, false) !== undefined;
+    if (type === 'string' && !isKnown) found.add(format);
+    for (const property of Object.values(schema.properties ?? {})) visit(property);
+    if (schema.items) visit(schema.items);
+    if (typeof schema.additionalProperties === 'object') visit(schema.additionalProperties);
+  };
+  for (const { schema } of crd.spec?.versions ?? []) if (schema?.openAPIV3Schema) visit(schema.openAPIV3Schema);
+  return [...found];
+}
 
 function keepFinalizer(crd: CustomResourceDefinition): void {
   const finalizers = crd.metadata.finalizers ?? [];

@@ -91,7 +91,7 @@ describe('crdErrors', () => {
     [
       `${V}.schema.openAPIV3Schema.properties.spec.properties.color`,
       {},
-      'spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[color].type: Required value',
+      'spec.validation.openAPIV3Schema.properties[spec].properties[color].type: Required value',
     ],
     ['spec.preserveUnknownFields', true, 'spec.preserveUnknownFields: Invalid value: true: cannot set to true'],
     [
@@ -114,12 +114,12 @@ describe('crdErrors', () => {
     [
       `${V}.additionalPrinterColumns`,
       [{ name: 'A', type: 'string' }],
-      'spec.versions[0].additionalPrinterColumns[0].jsonPath: Required value',
+      'spec.additionalPrinterColumns[0].jsonPath: Required value',
     ],
     [
       `${V}.additionalPrinterColumns`,
       [{ name: 'A', type: 'text', jsonPath: '.a' }],
-      'spec.versions[0].additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
+      'spec.additionalPrinterColumns[0].type: Invalid value: "text": must be one of boolean,date,integer,number,string',
     ],
     [
       `${V}.additionalPrinterColumns`,
@@ -129,22 +129,22 @@ describe('crdErrors', () => {
     [
       `${V}.additionalPrinterColumns`,
       [{ name: 'A', type: 'string', jsonPath: '.a[' }],
-      'spec.versions[0].additionalPrinterColumns[0].jsonPath: Invalid value: ".a[": is an invalid path',
+      'spec.additionalPrinterColumns[0].jsonPath: Invalid value: ".a[": is an invalid path',
     ],
     [
       `${V}.additionalPrinterColumns`,
       [{ type: 'string', jsonPath: '.a', format: 'x' }],
-      'spec.versions[0].additionalPrinterColumns[0].format',
+      'spec.additionalPrinterColumns[0].format',
     ],
     [
       `${V}.subresources`,
       { scale: { specReplicasPath: '.spec.n', statusReplicasPath: '.spec.n' } },
-      'spec.versions[0].subresources.scale.statusReplicasPath: Invalid value: ".spec.n": should be a json path under .status',
+      'spec.subresources.scale.statusReplicasPath: Invalid value: ".spec.n": should be a json path under .status',
     ],
     [
       `${V}.subresources`,
       { scale: { statusReplicasPath: '.status.n' } },
-      'spec.versions[0].subresources.scale.specReplicasPath: Required value',
+      'spec.subresources.scale.specReplicasPath: Required value',
     ],
     [
       `${V}.subresources`,
@@ -154,7 +154,7 @@ describe('crdErrors', () => {
     [
       `${V}.selectableFields`,
       [{ jsonPath: '.spec.nothing' }],
-      'spec.versions[0].selectableFields[0].jsonPath: Invalid value: ".spec.nothing": is an invalid path',
+      'spec.selectableFields[0].jsonPath: Invalid value: ".spec.nothing": is an invalid path',
     ],
     [`${V}.selectableFields`, [{ jsonPath: '.spec.constructor' }], 'is an invalid path'],
     [`${V}.selectableFields`, [{ jsonPath: '.spec.list' }], 'must point to a field of type string, boolean or integer'],
@@ -162,11 +162,17 @@ describe('crdErrors', () => {
     [
       `${V}.selectableFields`,
       [{ jsonPath: '.spec.color' }, { jsonPath: '.spec.color' }],
-      'spec.versions[0].selectableFields[1].jsonPath: Duplicate value: ".spec.color"',
+      'spec.selectableFields[1].jsonPath: Duplicate value: ".spec.color"',
     ],
-    [`${V}.selectableFields`, [{}], 'spec.versions[0].selectableFields[0].jsonPath: Required value'],
+    [`${V}.selectableFields`, [{}], 'spec.selectableFields[0].jsonPath: Required value'],
   ])('refuses %s = %j', (path, value, expected) => {
     expect(sentences(changed(path, value)).join('\n')).toContain(expected);
+  });
+
+  it('names the version where versions differ', () => {
+    const columns = [{ name: 'A', type: 'string' }];
+    const object = changed('spec.versions', [stored, { ...open, additionalPrinterColumns: columns }]);
+    expect(sentences(object)).toEqual(['spec.versions[1].additionalPrinterColumns[0].jsonPath: Required value']);
   });
 
   it.each(['unapproved, experimental', 'https://github.com/kubernetes/kubernetes/pull/1'])(

@@ -12,6 +12,7 @@ import {
 import type { Json, KubeObject } from '../../api/meta.ts';
 import { byteLength, dns1035LabelErrors, dnsSubdomainErrors } from '../../api/names.ts';
 import type { Schema } from '../../api/schema.ts';
+import { deepEqual } from '../../machinery/equal.ts';
 import { compileJsonPath } from '../../machinery/json-path.ts';
 import { structuralErrors } from '../../machinery/schema/structural.ts';
 import {
@@ -154,7 +155,8 @@ function namesErrors(names: CustomResourceNames): FieldError[] {
 function versionsErrors(versions: readonly CustomResourceVersion[]): FieldError[] {
   const path = 'spec.versions';
   const names = versions.map((version) => version.name);
-  const errors = versions.flatMap((version, index) => versionErrors(version, child(path, index)));
+  const shared = sharedPaths(versions);
+  const errors = versions.flatMap((version, index) => versionErrors(version, child(path, index), shared, index === 0));
   if (new Set(names).size < names.length) errors.push(invalid(path, names, 'must contain unique version names'));
   if (versions.filter((version) => version.storage).length !== 1) {
     errors.push(invalid(path, names, 'must have exactly one version marked as storage version'));
@@ -165,19 +167,48 @@ function versionsErrors(versions: readonly CustomResourceVersion[]): FieldError[
   return errors;
 }
 
-function versionErrors(version: CustomResourceVersion, path: string): FieldError[] {
+/** What versions may say each on their own, and where Kubernetes speaks of it when they all say the same. */
+const SHARED = {
+  schema: 'spec.validation',
+  subresources: 'spec.subresources',
+  additionalPrinterColumns: 'spec.additionalPrinterColumns',
+  selectableFields: 'spec.selectableFields',
+} as const;
+
+type SharedPaths = Partial<Record<keyof typeof SHARED, string>>;
+
+function sharedPaths(versions: readonly CustomResourceVersion[]): SharedPaths {
+  const shared: SharedPaths = {};
+  for (const field of Object.keys(SHARED) as (keyof typeof SHARED)[]) {
+    const isShared = versions.every((version) => deepEqual(version[field], versions[0]?.[field]));
+    if (isShared) shared[field] = SHARED[field];
+  }
+  return shared;
+}
+
+function versionErrors(
+  version: CustomResourceVersion,
+  path: string,
+  shared: SharedPaths,
+  isFirst: boolean,
+): FieldError[] {
   const errors: FieldError[] = [];
   const wrong = dns1035LabelErrors(version.name ?? '');
   if (wrong.length > 0) errors.push(invalid(`${path}.name`, version.name, wrong.join(',')));
   errors.push(...deprecationErrors(version, path));
   const schema = version.schema?.openAPIV3Schema;
   if (!schema) errors.push(required(`${path}.schema.openAPIV3Schema`));
-  else errors.push(...structuralErrors(schema as Json, `${path}.schema.openAPIV3Schema`));
-  errors.push(...scaleErrors(version.subresources?.scale, `${path}.subresources.scale`));
-  for (const [index, column] of (version.additionalPrinterColumns ?? []).entries()) {
-    errors.push(...columnErrors(column, child(`${path}.additionalPrinterColumns`, index)));
-  }
-  return [...errors, ...selectableFieldErrors(version, schema, `${path}.selectableFields`)];
+  /** What all versions share is looked at once. */
+  const within = (field: keyof SharedPaths, check: (at: string) => FieldError[]): void => {
+    if (isFirst || shared[field] === undefined) errors.push(...check(shared[field] ?? `${path}.${field}`));
+  };
+  if (schema) within('schema', (at) => structuralErrors(schema as Json, `${at}.openAPIV3Schema`));
+  within('subresources', (at) => scaleErrors(version.subresources?.scale, `${at}.scale`));
+  within('additionalPrinterColumns', (at) =>
+    (version.additionalPrinterColumns ?? []).flatMap((column, index) => columnErrors(column, child(at, index))),
+  );
+  within('selectableFields', (at) => selectableFieldErrors(version, schema, at));
+  return errors;
 }
 
 function deprecationErrors(version: CustomResourceVersion, path: string): FieldError[] {

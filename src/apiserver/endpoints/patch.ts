@@ -157,6 +157,8 @@ function withoutVersion(object: KubeObject): KubeObject {
 
 /** What cannot be owned through this endpoint, because it cannot be written through it. */
 function resetFieldsOf(target: Target): readonly string[][] {
-  if (!target.definition.hasStatus) return [];
-  return target.subresource === 'status' ? [['spec'], ['metadata', 'labels']] : [['status']];
+  const { hasStatus, custom } = target.definition;
+  if (!hasStatus) return [];
+  if (target.subresource !== 'status') return [['status']];
+  return custom ? [['spec']] : [['spec'], ['metadata', 'labels']];
 }

@@ -1,6 +1,6 @@
-import type { KubeObject } from '../../api/meta.ts';
-import { apiVersionOf } from '../../api/meta.ts';
+import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
+import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { Stored } from '../storage/store.ts';
 
 /**
@@ -49,16 +49,28 @@ export function encodeStored(
 }
 
 /** The object as this definition's version shows it; a fresh copy. */
-export function decodeStored(definition: ResourceDefinition, stored: Pick<Stored, 'text'>): KubeObject {
+export function decodeStored(definition: ResourceDefinition, stored: Pick<Stored, 'text' | 'revision'>): KubeObject {
   const object = JSON.parse(stored.text) as KubeObject;
   if (definition.storage) definition.storage.fromStorage(object);
+  else if (predatesSchema(definition, stored)) reshape(definition, object);
   object.apiVersion = apiVersionOf(definition.group, definition.version);
   object.kind = definition.kind;
   return object;
 }
 
 /** The object's text as this definition's version shows it: the stored text itself where the versions agree. */
-export function textFor(definition: ResourceDefinition, stored: Pick<Stored, 'text'>): string {
-  if (!definition.storage && stored.text.startsWith(openingOf(definition))) return stored.text;
-  return JSON.stringify(decodeStored(definition, stored));
+export function textFor(definition: ResourceDefinition, stored: Pick<Stored, 'text' | 'revision'>): string {
+  const isAsShown =
+    !definition.storage && !predatesSchema(definition, stored) && stored.text.startsWith(openingOf(definition));
+  return isAsShown ? stored.text : JSON.stringify(decodeStored(definition, stored));
+}
+
+function predatesSchema({ shapedSince = 0 }: ResourceDefinition, { revision }: Pick<Stored, 'revision'>): boolean {
+  return revision < shapedSince;
+}
+
+function reshape(definition: ResourceDefinition, object: KubeObject): void {
+  const compiled = compileSchema(definition.schema, { builtin: !definition.custom });
+  compiled.prune(object as unknown as Json);
+  compiled.applyDefaults(object as unknown as Json);
 }

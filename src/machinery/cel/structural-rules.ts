@@ -85,9 +85,11 @@ function expressionErrors(
   }
   const compiled = compileRule(rule, schema, type);
   const errors: FieldError[] = [];
-  if (compiled.programError !== undefined) errors.push(invalid(child(path, 'rule'), rule.rule, compiled.programError));
+  if (compiled.programError !== undefined) {
+    errors.push(invalid(child(path, 'rule'), wholeRule(rule), compiled.programError));
+  }
   if (compiled.messageError !== undefined) {
-    errors.push(invalid(child(path, 'messageExpression'), rule.messageExpression, compiled.messageError));
+    errors.push(invalid(child(path, 'messageExpression'), wholeRule(rule), compiled.messageError));
   }
   if (compiled.usesOldSelf && uncorrelatable !== undefined) {
     const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
@@ -98,6 +100,18 @@ function expressionErrors(
     errors.push(invalid(child(path, 'optionalOldSelf'), rule.optionalOldSelf, detail));
   }
   return errors;
+}
+
+/** A rule as Kubernetes shows it where it does not compile: all of it, by the names of its own fields. */
+function wholeRule(rule: ValidationRule): object {
+  return {
+    Rule: rule.rule,
+    Message: rule.message ?? '',
+    MessageExpression: rule.messageExpression ?? '',
+    Reason: rule.reason ?? null,
+    FieldPath: rule.fieldPath ?? '',
+    OptionalOldSelf: rule.optionalOldSelf ?? null,
+  };
 }
 
 /** Defaults must satisfy the rules too, both as what is there and as what has just appeared. */

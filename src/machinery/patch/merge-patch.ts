@@ -1,13 +1,18 @@
 import type { Json, JsonObject } from '../../api/meta.ts';
 import { badRequest } from '../../api/status.ts';
 import { clone, setOwn } from '../clone.ts';
+import { goNameOf } from '../go-text.ts';
 
 /**
  * JSON Merge Patch (RFC 7396) as kube-apiserver applies it: the patch must be an object, and what it adds as a whole is
  * cleared of nulls, also inside lists. Answers a new document; neither argument is changed. 400 when malformed.
  */
 export function applyMergePatch(document: Json, patch: Json): Json {
-  if (!isObject(patch)) throw badRequest('Invalid JSON Patch');
+  if (!isObject(patch)) {
+    throw badRequest(
+      `error decoding patch: json: cannot unmarshal ${goNameOf(patch)} into Go value of type map[string]interface {}`,
+    );
+  }
   return merge(document, patch);
 }
 

@@ -337,6 +337,16 @@ describe('rules of structural schemas', () => {
   const ruled = (...rules: Json[]): Json =>
     field({ type: 'object', properties: { a: str }, 'x-kubernetes-validations': rules });
   const at = 'F.x-kubernetes-validations[0]';
+  /** A rule that does not compile is shown whole. */
+  const whole = (rule: string, messageExpression = ''): string =>
+    JSON.stringify({
+      Rule: rule,
+      Message: '',
+      MessageExpression: messageExpression,
+      Reason: null,
+      FieldPath: '',
+      OptionalOldSelf: null,
+    });
 
   it.each<[string, Json, string[]]>([
     ['nothing', { rule: ' ' }, [`${at}.rule: Required value: rule is not specified`]],
@@ -344,26 +354,26 @@ describe('rules of structural schemas', () => {
       'an unknown field',
       { rule: 'self.nope == 1' },
       [
-        `${at}.rule: Invalid value: "self.nope == 1": compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope == 1\n | ....^`,
+        `${at}.rule: Invalid value: ${whole('self.nope == 1')}: compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope == 1\n | ....^`,
       ],
     ],
     [
       'types that do not match',
       { rule: 'self.a == 1' },
       [
-        `${at}.rule: Invalid value: "self.a == 1": compilation failed: ERROR: <input>:1:8: found no matching overload for '_==_' applied to '(string, int)'\n | self.a == 1\n | .......^`,
+        `${at}.rule: Invalid value: ${whole('self.a == 1')}: compilation failed: ERROR: <input>:1:8: found no matching overload for '_==_' applied to '(string, int)'\n | self.a == 1\n | .......^`,
       ],
     ],
     [
       'no truth value',
       { rule: 'self.a' },
-      [`${at}.rule: Invalid value: "self.a": cel expression must evaluate to a bool`],
+      [`${at}.rule: Invalid value: ${whole('self.a')}: cel expression must evaluate to a bool`],
     ],
     [
       'a pattern that is none',
       { rule: 'self.a.matches("[")' },
       [
-        `${at}.rule: Invalid value: "self.a.matches(\\"[\\")": compilation failed: ERROR: <input>:1:16: invalid matches argument\n | self.a.matches("[")\n | ...............^`,
+        `${at}.rule: Invalid value: ${whole('self.a.matches("[")')}: compilation failed: ERROR: <input>:1:16: invalid matches argument\n | self.a.matches("[")\n | ...............^`,
       ],
     ],
     [
@@ -385,13 +395,13 @@ describe('rules of structural schemas', () => {
       'a messageExpression that does not compile',
       { rule: 'true', messageExpression: 'self.b' },
       [
-        `${at}.messageExpression: Invalid value: "self.b": messageExpression compilation failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b\n | ....^`,
+        `${at}.messageExpression: Invalid value: ${whole('true', 'self.b')}: messageExpression compilation failed: ERROR: <input>:1:5: undefined field 'b'\n | self.b\n | ....^`,
       ],
     ],
     [
       'a messageExpression that makes no text',
       { rule: 'true', messageExpression: '1' },
-      [`${at}.messageExpression: Invalid value: "1": messageExpression must evaluate to a string`],
+      [`${at}.messageExpression: Invalid value: ${whole('true', '1')}: messageExpression must evaluate to a string`],
     ],
     [
       'an unknown reason',
