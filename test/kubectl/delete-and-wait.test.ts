@@ -23,7 +23,6 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.close());
 
-const stdin = (manifest: unknown): { stdin: string } => ({ stdin: JSON.stringify(manifest) });
 const path = (resource: string, name: string): string =>
   resource === 'deployments'
     ? `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
