@@ -1,0 +1,71 @@
+import type { KubeObject } from '../../src/api/meta.ts';
+import { Scheduler } from '../../src/cluster/scheduler/scheduler.ts';
+import { Client } from '../../src/kube/client.ts';
+import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
+import { Informer } from '../../src/kube/informer.ts';
+import type { Resource } from '../../src/kube/resource.ts';
+import type { Service } from '../../src/kube/service.ts';
+import { InProcessApi } from './in-process.ts';
+
+/**
+ * A cluster with its loops running: a fresh one, in this process. Suites speak to it through its API alone, and so could
+ * be held against any other.
+ */
+export class ClusterUnderTest {
+  readonly client: Client;
+  /** Aborted when the cluster is stopped. */
+  readonly signal: AbortSignal;
+  readonly #stop: () => Promise<void>;
+
+  private constructor(client: Client, signal: AbortSignal, stop: () => Promise<void>) {
+    this.client = client;
+    this.signal = signal;
+    this.#stop = stop;
+  }
+
+  static async start(): Promise<ClusterUnderTest> {
+    const api = await InProcessApi.start();
+    const clientOf = (user: string, ...groups: string[]) =>
+      new Client(new InProcessTransport((request) => api.core.handle(request), { user, groups }), user);
+    const stopping = new AbortController();
+    const { signal } = stopping;
+    const services = loops(api, clientOf('system:kube-scheduler'));
+    const running = Promise.all(services.map((service) => service.run(signal)));
+    const admin = clientOf('kubernetes-admin', 'system:masters');
+    return new ClusterUnderTest(admin, signal, async () => {
+      stopping.abort();
+      await running;
+      await api.stop();
+    });
+  }
+
+  async stop(): Promise<void> {
+    await this.#stop();
+  }
+}
+
+function loops({ env }: InProcessApi, client: Client): Service[] {
+  const informer = (plural: string, kind: string, group = '', namespaced = true) =>
+    new Informer({ client, env, resource: resource(plural, kind, group, namespaced) });
+  const informers = {
+    pods: informer('pods', 'Pod'),
+    nodes: informer('nodes', 'Node', '', false),
+    namespaces: informer('namespaces', 'Namespace', '', false),
+    persistentVolumeClaims: informer('persistentvolumeclaims', 'PersistentVolumeClaim'),
+    persistentVolumes: informer('persistentvolumes', 'PersistentVolume', '', false),
+    storageClasses: informer('storageclasses', 'StorageClass', 'storage.k8s.io', false),
+    podDisruptionBudgets: informer('poddisruptionbudgets', 'PodDisruptionBudget', 'policy'),
+  };
+  const recorder = { event: () => undefined };
+  return [...Object.values(informers), new Scheduler({ env, client, recorder, informers })];
+}
+
+/** A resource of version v1. */
+export function resource<T extends KubeObject>(
+  plural: string,
+  kind: string,
+  group = '',
+  namespaced = true,
+): Resource<T> {
+  return { group, version: 'v1', plural, kind, namespaced };
+}
