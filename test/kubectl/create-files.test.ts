@@ -309,6 +309,15 @@ spec:
         ],
       },
     };
+    const [version] = definition.spec.versions;
+    const schema = { ...version?.schema.openAPIV3Schema, propertys: {} };
+    const misspelt = {
+      ...definition,
+      spec: { ...definition.spec, versions: [{ ...version, schema: { openAPIV3Schema: schema } }] },
+    };
+    expect(await kubectl.fails('create -f -', { stdin: JSON.stringify(misspelt) })).toBe(
+      'Error from server (BadRequest): error when creating "STDIN": CustomResourceDefinition in version "v1" cannot be handled as a CustomResourceDefinition: strict decoding error: unknown field "spec.versions[0].schema.openAPIV3Schema.propertys"\n',
+    );
     await kubectl.apply(definition);
     await kubectl.ok('wait --for=condition=Established crd/stricts.create.example.com');
     const strict = (spec: object): { stdin: string } => ({

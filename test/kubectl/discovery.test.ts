@@ -224,6 +224,13 @@ describe('explain', () => {
     expect(text).not.toContain('<no description>');
   });
 
+  it('ends where a kind contains itself', async () => {
+    const text = await kubectl.ok('explain crd --recursive');
+    expect(text).toContain('\n        openAPIV3Schema\t<JSONSchemaProps>\n');
+    expect(text).toContain('\n          properties\t<map[string]JSONSchemaProps>\n');
+    expect(lines(text).length).toBeLessThan(200);
+  });
+
   it("documents a custom resource's fields as its definition does", async () => {
     expect(await kubectl.ok('explain gadgets')).toMatch(
       new RegExp(`^GROUP: +${GROUP}\nKIND: +Gadget\nVERSION: +v1\n\nDESCRIPTION:\n {4}A gadget does things\\.\n`),

@@ -255,6 +255,8 @@ export class Components {
     const site: Published = {};
     if (schema.protobuf !== undefined && schema.description !== undefined) site['description'] = schema.description;
     for (const key of AT_SITE) if (schema[key] !== undefined) site[key] = schema[key];
+    // Said only where it is not what the named schema says.
+    if (schema['x-kubernetes-map-type'] === 'granular') site['x-kubernetes-map-type'] = 'granular';
     const reference = this.reference(name);
     if (Object.keys(site).length === 0) return reference;
     return this.#dialect === 'v3' ? { allOf: [reference], ...site } : { ...reference, ...site };
@@ -263,7 +265,9 @@ export class Components {
   #body(schema: Schema, isCustom: boolean): Published {
     const body: Published = {};
     for (const key of PLAIN) if (schema[key] !== undefined) body[key] = schema[key];
-    const isOpaque = this.#dialect === 'v2' && isCustom && this.#looseForV2(schema, body);
+    const isLoose = this.#dialect === 'v2' && isCustom && this.#looseForV2(schema, body);
+    // A built-in value of several types (a schema or a boolean) is published as just anything, as upstream does.
+    const isOpaque = isLoose || (!isCustom && schema.type === undefined);
     if (!isOpaque) {
       if (schema.properties) {
         const properties: Published = {};

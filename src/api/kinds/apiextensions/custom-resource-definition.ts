@@ -1,20 +1,14 @@
 import type { ResourceDefinition } from '../../resource.ts';
-import { bool, bytes, int32, list, listMap, message, type Schema, str, time } from '../../schema.ts';
+import { bool, bytes, int32, list, listMap, message, str, time } from '../../schema.ts';
 import { builtin, objectSchema } from '../meta.ts';
+import { jsonSchemaProps } from './json-schema-props.ts';
 
 /**
- * apiextensions.k8s.io/v1 CustomResourceDefinition. What its schemas may say is checked by whoever serves the kinds;
- * here they are any JSON, and definitions are not read from protobuf, in which no client of note sends them.
+ * apiextensions.k8s.io/v1 CustomResourceDefinition. Whether its schemas are sound is checked by whoever serves the
+ * kinds. Definitions are not read from protobuf, in which no client of note sends them.
  */
 
 const APIEXTENSIONS = 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1';
-
-const jsonSchemaProps: Schema = {
-  name: `${APIEXTENSIONS}.JSONSchemaProps`,
-  type: 'object',
-  description: 'A JSON schema, as far as Kubernetes takes it.',
-  'x-kubernetes-preserve-unknown-fields': true,
-};
 
 const customResourceDefinitionNames = message(
   `${APIEXTENSIONS}.CustomResourceDefinitionNames`,

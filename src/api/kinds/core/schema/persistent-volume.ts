@@ -60,7 +60,8 @@ export const persistentVolumeSpec = message(`${CORE}.PersistentVolumeSpec`, 'Wha
   }),
   capacity: [1, map(quantity()), 'How much storage there is.'],
   accessModes: [3, list(str()), 'How the volume can be mounted.'],
-  claimRef: [4, objectReference, 'The claim that the volume is bound to.'],
+  // Elsewhere a reference belongs to one owner; this one is filled by whoever binds and whoever provisions.
+  claimRef: [4, { ...objectReference, 'x-kubernetes-map-type': 'granular' }, 'The claim that the volume is bound to.'],
   persistentVolumeReclaimPolicy: [
     5,
     enumeration(['Delete', 'Recycle', 'Retain']),
