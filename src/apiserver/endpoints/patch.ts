@@ -11,6 +11,7 @@ import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { Target } from '../registry/contract.ts';
+import { resetFieldsOf } from '../registry/preparation.ts';
 import { complaintOf, expectKind, mediaTypeOf, pruneObject } from './body.ts';
 import type { FieldValidation } from './write-options.ts';
 
@@ -153,12 +154,4 @@ function unconvertible({ apiVersion, kind, metadata }: KubeObject, mistyped: str
 function withoutVersion(object: KubeObject): KubeObject {
   delete object.metadata.resourceVersion;
   return object;
-}
-
-/** What cannot be owned through this endpoint, because it cannot be written through it. */
-function resetFieldsOf(target: Target): readonly string[][] {
-  const { hasStatus, custom } = target.definition;
-  if (!hasStatus) return [];
-  if (target.subresource !== 'status') return [['status']];
-  return custom ? [['spec']] : [['spec'], ['metadata', 'labels']];
 }

@@ -111,6 +111,14 @@ export function prepareUpdate(target: Target, updated: KubeObject, current: Kube
   }
 }
 
+/** What cannot be owned through this endpoint, because it cannot be written through it. */
+export function resetFieldsOf(target: Target): readonly string[][] {
+  const { hasStatus, custom } = target.definition;
+  if (!hasStatus) return [];
+  if (target.subresource !== 'status') return [['status']];
+  return custom ? [['spec']] : [['spec'], ['metadata', 'labels']];
+}
+
 function restore<T extends object>(updated: T, current: T, field: keyof T): void {
   if (current[field] === undefined) delete updated[field];
   else updated[field] = current[field];

@@ -123,6 +123,21 @@ describe('admission', () => {
     expect(created.metadata).toMatchObject({ generation: 1, creationTimestamp: '2026-01-01T00:00:00Z' });
   });
 
+  it('leaves what it adds without an owner, as the server does with what it decides', async () => {
+    plugins.push(
+      mutator((object) => {
+        object.metadata.labels = { added: 'x' };
+        object.metadata.managedFields = [];
+      }),
+    );
+    const created = await registry.create(context, target(), { ...widget('a'), status: { phase: 'Forged' } });
+    expect(created.metadata.labels).toEqual({ added: 'x' });
+    const owned = created.metadata.managedFields?.map(({ fieldsV1 }) => Object.keys(fieldsV1 ?? {}));
+    expect(owned).toEqual([['f:spec']]);
+    const changed = await registry.update(context, target('a'), (current) => ({ ...current, spec: { size: 7 } }));
+    expect(changed.metadata.managedFields).toHaveLength(1);
+  });
+
   it('makes a new generation of what it changes, and reaches no status through the object', async () => {
     await registry.create(context, target(), widget('a'));
     plugins.push(

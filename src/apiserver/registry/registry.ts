@@ -1,5 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { formatTime, type KubeObject } from '../../api/meta.ts';
+import { formatTime, type KubeObject, type ManagedFieldsEntry } from '../../api/meta.ts';
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 import {
@@ -26,7 +26,14 @@ import type { Catalog } from './catalog.ts';
 import { decodeStored, encodeStored, keyOf, textFor } from './codec.ts';
 import type { AdmissionAttributes, DeleteOptions, Registry, Target, View, WriteContext } from './contract.ts';
 import { decideDeletion, isReadyToGo } from './deletion.ts';
-import { alignIdentity, checkPreconditions, generateName, prepareCreate, prepareUpdate } from './preparation.ts';
+import {
+  alignIdentity,
+  checkPreconditions,
+  generateName,
+  prepareCreate,
+  prepareUpdate,
+  resetFieldsOf,
+} from './preparation.ts';
 import { BucketView } from './view.ts';
 
 /** How often a write is tried again when another came between; more means that something spins. */
@@ -138,11 +145,13 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('CreateOptions', context),
       context,
     };
-    const applied = context.isApply ? clone(object) : undefined;
+    // Whoever asks owns what it asks for; nobody owns what admission and the server make of it.
+    if (!context.isApply) this.#track(context, target, undefined, object);
+    const { managedFields } = object.metadata;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
     // What the server decides comes after admission, which cannot overrule it and may be what it depends on.
-    for (const each of [object, applied]) if (each) prepareCreate(definition, each, nowMs, this.#env.random);
-    this.#track(context, target, applied, object);
+    prepareCreate(definition, object, nowMs, this.#env.random);
+    setManagedFields(object, managedFields);
     this.#refuseInvalid(definition, object, this.#errorsOf(definition, object));
     context.warnings.push(...(definition.strategy?.warnings?.(object, undefined) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -186,10 +195,13 @@ export class ResourceRegistry implements Registry {
       options: optionsOf('UpdateOptions', context),
       context,
     };
-    const applied = context.isApply ? clone(updated) : undefined;
+    // Through a narrow door comes only what fits, and only that can be owned.
+    if (subresource !== undefined && subresource !== 'status') prepareUpdate(target, updated, current);
+    if (!context.isApply) this.#track(context, target, current, updated);
+    const { managedFields } = updated.metadata;
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
-    for (const each of [updated, applied]) if (each) prepareUpdate(target, each, current);
-    this.#track(context, target, applied ?? current, updated);
+    prepareUpdate(target, updated, current);
+    setManagedFields(updated, managedFields);
     this.#refuseInvalid(definition, updated, this.#updateErrors(definition, updated, current, subresource));
     context.warnings.push(...(definition.strategy?.warnings?.(updated, current) ?? []));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
@@ -329,9 +341,9 @@ export class ResourceRegistry implements Registry {
       apiVersion: object.apiVersion,
       subresource: target.subresource ?? '',
       time: formatTime(this.#env.clock.now()),
+      resetFields: resetFieldsOf(target),
     });
-    if (managedFields.length > 0) object.metadata.managedFields = managedFields;
-    else delete object.metadata.managedFields;
+    setManagedFields(object, managedFields);
   }
 
   #errorsOf(definition: ResourceDefinition, object: KubeObject, old?: KubeObject): FieldError[] {
@@ -389,6 +401,11 @@ export class ResourceRegistry implements Registry {
 /** A status of a custom resource is validated by itself: its fields are named from there. */
 function withinStatus(error: FieldError): FieldError {
   return { ...error, message: error.message.replace(': status.', ': ') };
+}
+
+function setManagedFields(object: KubeObject, managedFields: ManagedFieldsEntry[] | undefined): void {
+  if (managedFields !== undefined && managedFields.length > 0) object.metadata.managedFields = managedFields;
+  else delete object.metadata.managedFields;
 }
 
 /** Refuses to store what no client could send back. */
