@@ -14,7 +14,7 @@ export interface WriteContext {
   readonly signal: AbortSignal;
   /** Set for writes of the server itself and for those whose request was admitted as something else (an Eviction, a Binding). */
   readonly isAdmitted?: boolean;
-  /** Set for server-side apply: the object brings its managed fields, and only what admission changes is added to them. */
+  /** Set for server-side apply: the object brings its managed fields. */
   readonly isApply?: boolean;
 }
 
