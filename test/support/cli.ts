@@ -20,9 +20,17 @@ export interface Running {
   readonly finished: Promise<Finished>;
 }
 
+/** Puts another command around one, such as what enters a namespace. */
+export type Wrap = (command: string, args: readonly string[]) => [command: string, args: string[]];
+
 /** Starts a command that goes on until it is stopped. */
-export function startCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Running {
-  const child = spawn(process.execPath, [main, ...args], {
+export function startCli(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  wrap: Wrap = (command, given) => [command, [...given]],
+): Running {
+  const [file, all] = wrap(process.execPath, [main, ...args]);
+  const child = spawn(file, all, {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   });

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/**
+ * A small disk of the test's own: a tmpfs in a mount namespace that nobody else sees, so that filling it harms no one.
+ * Processes are started inside with `wrap`; from outside its files are reached by `path`.
+ */
+export class SmallDisk {
+  /** Where processes inside find it. */
+  readonly directory: string;
+  readonly #holder: ChildProcess;
+
+  private constructor(directory: string, holder: ChildProcess) {
+    this.directory = directory;
+    this.#holder = holder;
+  }
+
+  /** Undefined, and said by name, where the system does not allow such a namespace. */
+  static async make(sizeMiB: number): Promise<SmallDisk | undefined> {
+    const [unshare, mount] = [
+      ['unshare', '--mount', ...asRoot()],
+      `mount -t tmpfs -o size=${sizeMiB}m,mode=0700 tmpfs`,
+    ];
+    const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+    const probe = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'sh', '-c', `${mount} ${directory}`], {
+      encoding: 'utf8',
+    });
+    if (probe.status !== 0) {
+      // oxlint-disable-next-line no-console -- what is left out is said by name
+      console.log(
+        `left out: tests on a full disk need a mount namespace (${probe.stderr.trim() || String(probe.error)})`,
+      );
+      rmSync(directory, { recursive: true });
+      return undefined;
+    }
+    const holder = spawn(
+      unshare[0] ?? '',
+      [...unshare.slice(1), 'sh', '-c', `${mount} ${directory} && echo ready && exec sleep infinity`],
+      {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      },
+    );
+    await new Promise((resolve) => holder.stdout?.once('data', resolve));
+    return new SmallDisk(directory, holder);
+  }
+
+  /** The command and arguments that run a command inside. */
+  wrap(command: string, args: readonly string[]): [command: string, args: string[]] {
+    const namespaces = asRoot().length === 0 ? ['--mount'] : ['--mount', '--user', '--preserve-credentials'];
+    return ['nsenter', ['--target', String(this.#holder.pid), ...namespaces, '--', command, ...args]];
+  }
+
+  /** A file on the disk, as this process can reach it. */
+  path(name: string): string {
+    return join('/proc', String(this.#holder.pid), 'root', this.directory, name);
+  }
+
+  /** Leaves so many bytes free, whatever there is now. */
+  fill(leaveBytes: number): void {
+    this.free();
+    const { bavail, bsize } = statfsSync(this.path(''));
+    writeFileSync(this.path('ballast'), Buffer.alloc(Math.max(0, bavail * bsize - leaveBytes)));
+  }
+
+  /** Takes back what `fill` took. */
+  free(): void {
+    rmSync(this.path('ballast'), { force: true });
+  }
+
+  remove(): void {
+    this.#holder.kill('SIGKILL');
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+}
+
+/** Those who are not root become it in a user namespace. */
+function asRoot(): string[] {
+  return process.getuid?.() === 0 ? [] : ['--user', '--map-root-user'];
+}
