@@ -4,6 +4,7 @@ import { bucketOf, type ResourceDefinition } from '../api/resource.ts';
 import { ApiError } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
 import { admissionPlugins } from './admission/plugins.ts';
+import { withConditionValidation } from './admission/webhooks/condition-validation.ts';
 import type { WebhookTransport } from './admission/webhooks/transport.ts';
 import { AdmissionChain } from './admission/chain.ts';
 import { Aggregator } from './aggregation/aggregator.ts';
@@ -62,6 +63,7 @@ const CUSTOM_RESOURCE_DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s
 function completed(definition: ResourceDefinition): ResourceDefinition {
   if (bucketOf(definition) === CUSTOM_RESOURCE_DEFINITIONS)
     return { ...definition, strategy: customResourceDefinitionStrategy };
+  if (definition.group === 'admissionregistration.k8s.io') return withConditionValidation(definition);
   return definition;
 }
 

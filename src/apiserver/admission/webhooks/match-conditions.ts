@@ -13,7 +13,8 @@ export type Verdict = { readonly matches: boolean } | { readonly error: string }
 
 type Condition = { readonly expression: Expression } | { readonly error: string };
 
-const VARIABLES = ['object', 'oldObject', 'request'];
+/** What a condition can look at. */
+export const CONDITION_VARIABLES = ['object', 'oldObject', 'request'];
 
 const compiledConditions = new WeakMap<CompiledWebhook, readonly Condition[]>();
 
@@ -55,7 +56,7 @@ function conditionsOf(compiled: CompiledWebhook): readonly Condition[] {
 
 function compile({ expression }: MatchCondition): Condition {
   try {
-    return { expression: compileExpression(expression, VARIABLES) };
+    return { expression: compileExpression(expression, CONDITION_VARIABLES) };
   } catch (error) {
     return { error: `compilation error: ${(error as Error).message}` };
   }

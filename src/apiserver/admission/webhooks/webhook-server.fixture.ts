@@ -49,6 +49,7 @@ export function patchFields(operations: readonly object[]): Record<string, unkno
 export async function startWebhookServer(
   respond: Respond,
   dnsNames: readonly string[] = ['localhost', 'hook.ns.svc'],
+  host = '127.0.0.1',
 ): Promise<WebhookServer> {
   const authority = await createAuthority({ clock: realClock, random: realRandom }, 'webhook-ca');
   const identity = await issueIdentity(authority, {
@@ -67,7 +68,7 @@ export async function startWebhookServer(
     respond(review, response, request);
   };
   server.on('request', (request, response) => void receive(request, response));
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   const running: WebhookServer = {
     port: (server.address() as AddressInfo).port,
