@@ -11,8 +11,16 @@ const nodes = resource<Node>('nodes', 'Node', '', false);
 const namespaces = resource('namespaces', 'Namespace', '', false);
 const priorityClasses = resource('priorityclasses', 'PriorityClass', 'scheduling.k8s.io', false);
 const budgets = resource('poddisruptionbudgets', 'PodDisruptionBudget', 'policy');
+const events = resource<Event>('events', 'Event');
 const claims = resource('persistentvolumeclaims', 'PersistentVolumeClaim');
 const volumes = resource('persistentvolumes', 'PersistentVolume', '', false);
+
+interface Event extends KubeObject {
+  reason: string;
+  message: string;
+  type: string;
+  involvedObject: { name: string };
+}
 
 let cluster: ClusterUnderTest;
 let rooms = 0;
@@ -109,6 +117,17 @@ class Room {
     });
   }
 
+  /** Waits until people are told so about a pod: `type reason: message`. */
+  async told(name: string, pattern: RegExp): Promise<void> {
+    await eventually(async () => {
+      const { items } = await cluster.client.list(events, { namespace: this.namespace }, cluster.signal);
+      const lines = items
+        .filter(({ involvedObject }) => involvedObject.name === name)
+        .map(({ type, reason, message }) => `${type} ${reason}: ${message}`);
+      expect(lines.join('\n')).toMatch(pattern);
+    });
+  }
+
   async nodeCount(): Promise<number> {
     return (await cluster.client.list(nodes, {}, cluster.signal)).items.length;
   }
@@ -128,6 +147,10 @@ describe('placing', () => {
     expect(await room.placed('p')).toBe('a');
     const { status } = await room.get('p');
     expect(status?.conditions?.find(({ type }) => type === 'PodScheduled')).toMatchObject({ status: 'True' });
+    await room.told(
+      'p',
+      new RegExp(`^Normal Scheduled: Successfully assigned ${room.namespace}/p to ${room.namespace}-a$`),
+    );
   });
 
   it('fills nodes evenly, and none beyond what it has', async () => {
@@ -154,6 +177,7 @@ describe('placing', () => {
     expect(message).toContain('1 node(s) had untolerated taint {dedicated: gpu}');
     expect(message).toContain('1 node(s) were unschedulable');
     expect(message).toContain(`. preemption: 0/${count} nodes are available: `);
+    await room.told('p', /^Warning FailedScheduling: 0\/\d+ nodes are available: .*1 Insufficient cpu, /);
   });
 
   it('leaves pods alone that are gated, or that ask for another scheduler', async () => {
@@ -300,6 +324,8 @@ describe('preemption', () => {
       message: 'default-scheduler: preempting to accommodate a higher priority pod',
     });
     await eventually(async () => expect((await room.get('vip')).status?.nominatedNodeName).toBe(node));
+    const { uid } = (await room.get('vip')).metadata;
+    await room.told('victim', new RegExp(`Normal Preempted: Preempted by pod ${uid} on node ${node}$`, 'm'));
     await room.refused('vip', /1 Insufficient cpu/);
     // The room is kept for it.
     await room.pod('greedy', asking('3'));

@@ -1,6 +1,8 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import { Scheduler } from '../../src/cluster/scheduler/scheduler.ts';
+import type { Env } from '../../src/env/ports.ts';
 import { Client } from '../../src/kube/client.ts';
+import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
 import { Informer } from '../../src/kube/informer.ts';
 import type { Resource } from '../../src/kube/resource.ts';
@@ -29,7 +31,7 @@ export class ClusterUnderTest {
       new Client(new InProcessTransport((request) => api.core.handle(request), { user, groups }), user);
     const stopping = new AbortController();
     const { signal } = stopping;
-    const services = loops(api, clientOf('system:kube-scheduler'));
+    const services = schedulerServices(api.env, clientOf('system:kube-scheduler'));
     const running = Promise.all(services.map((service) => service.run(signal)));
     const admin = clientOf('kubernetes-admin', 'system:masters');
     return new ClusterUnderTest(admin, signal, async () => {
@@ -44,7 +46,8 @@ export class ClusterUnderTest {
   }
 }
 
-function loops({ env }: InProcessApi, client: Client): Service[] {
+/** The scheduler and what it needs, to be run together. */
+export function schedulerServices(env: Env, client: Client): Service[] {
   const informer = (plural: string, kind: string, group = '', namespaced = true) =>
     new Informer({ client, env, resource: resource(plural, kind, group, namespaced) });
   const informers = {
@@ -56,8 +59,8 @@ function loops({ env }: InProcessApi, client: Client): Service[] {
     storageClasses: informer('storageclasses', 'StorageClass', 'storage.k8s.io', false),
     podDisruptionBudgets: informer('poddisruptionbudgets', 'PodDisruptionBudget', 'policy'),
   };
-  const recorder = { event: () => undefined };
-  return [...Object.values(informers), new Scheduler({ env, client, recorder, informers })];
+  const recorder = new EventRecorder({ client, env, component: 'default-scheduler' });
+  return [...Object.values(informers), recorder, new Scheduler({ env, client, recorder, informers })];
 }
 
 /** A resource of version v1. */

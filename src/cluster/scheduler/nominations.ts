@@ -13,6 +13,10 @@ export class Nominations {
     return this.#byPod.get(uid)?.node;
   }
 
+  get isEmpty(): boolean {
+    return this.#byPod.size === 0;
+  }
+
   /** The pods that wait for a node. */
   on(node: string): Iterable<PodInfo> {
     return this.#byNode.get(node)?.values() ?? [];

@@ -1,11 +1,13 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { type Env, sleep } from '../../env/ports.ts';
+import { unlessAborted } from '../../kube/abort.ts';
 import type { Client } from '../../kube/client.ts';
+import { Controller } from '../../kube/controller.ts';
 import type { Informer, InformerChange } from '../../kube/informer.ts';
+import type { KubeMetrics } from '../../kube/metrics.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
-import { WorkQueue } from '../../kube/work-queue.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../migration/fit/objects.ts';
 import { type PodInfo, podInfoOf } from '../../migration/fit/pod-info.ts';
@@ -34,6 +36,7 @@ export interface SchedulerOptions {
   readonly client: Client;
   readonly recorder: Recorder;
   readonly informers: SchedulerInformers;
+  readonly metrics?: KubeMetrics;
   /** The name under which pods ask for this scheduler. */
   readonly schedulerName?: string;
 }
@@ -45,8 +48,6 @@ const TASKS_MAX = 64;
 /** How long an accepted binding may go unseen before the server is asked about it. */
 const ASSUMED_MS_MAX = 30_000;
 const SWEEP_MS = 10_000;
-/** After this long without a pause, timers and sockets get their turn. */
-const TURN_MS = 10;
 
 /**
  * Gives nodes to pods, as kube-scheduler does: the most important pod first, then the one that waits longest. One pod is
@@ -64,14 +65,17 @@ export class Scheduler implements Service {
   readonly #state: SchedulerState;
   readonly #waiting: WaitingPods;
   readonly #backoff = new SchedulingBackoff();
-  readonly #queue: WorkQueue;
+  readonly #controller: Controller;
   readonly #tasks = new Set<Promise<void>>();
   /** Pods that something is being written about, by UID, and whether they want to be looked at again afterwards. */
   readonly #busy = new Map<string, { isWanted: boolean }>();
+  /** Ends the writes, which outlive the reconciles that start them. */
+  #signal = AbortSignal.abort();
   /** Pods to schedule that were known before this started to run. */
   #backlog: Map<string, Pod> | undefined = new Map();
 
-  constructor({ env, client, recorder, informers, schedulerName = 'default-scheduler' }: SchedulerOptions) {
+  constructor(options: SchedulerOptions) {
+    const { env, client, recorder, informers, metrics, schedulerName = 'default-scheduler' } = options;
     this.#env = env;
     this.#informers = informers;
     this.#schedulerName = schedulerName;
@@ -83,18 +87,36 @@ export class Scheduler implements Service {
       storageClass: (name) => informers.storageClasses.get(name) as StorageClass | undefined,
     });
     this.#waiting = new WaitingPods(this.#state);
-    this.#queue = new WorkQueue({ env, name: 'scheduler', priorityOf: (key) => this.#pod(key)?.spec?.priority ?? 0 });
+    this.#controller = new Controller({
+      name: this.name,
+      env,
+      metrics,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      priorityOf: (key) => this.#pod(key)?.spec?.priority ?? 0,
+    });
     this.#listen();
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await untilSynced(Object.values(this.#informers), signal);
-    if (signal.aborted) return;
+    if (!(await this.#hasSynced(signal))) return;
+    this.#signal = signal;
     this.#enqueueBacklog();
     try {
-      await Promise.all([this.#work(signal), this.#sweep(signal)]);
+      await Promise.all([this.#controller.run(signal), this.#sweep(signal)]);
     } finally {
       await Promise.allSettled(this.#tasks);
+    }
+  }
+
+  /** Waits until everything that is there is known; false where it is stopped before. */
+  async #hasSynced(signal: AbortSignal): Promise<boolean> {
+    const sources: readonly Source[] = Object.values(this.#informers);
+    try {
+      await unlessAborted(Promise.all(sources.map(({ synced }) => synced)), signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      throw error;
     }
   }
 
@@ -134,7 +156,7 @@ export class Scheduler implements Service {
     } else if (!before || isAnother || isChanged(pod, before)) {
       if (isAnother) this.#backoff.forget(key);
       this.#waiting.delete(key);
-      this.#queue.add(key);
+      this.#controller.enqueue(key);
     }
   }
 
@@ -157,34 +179,14 @@ export class Scheduler implements Service {
   /** The oldest first: what order they were listed in means nothing. */
   #enqueueBacklog(): void {
     const age = ([, pod]: [string, Pod]): number => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
-    for (const [key] of [...(this.#backlog ?? [])].sort((a, b) => age(a) - age(b))) this.#queue.add(key);
+    for (const [key] of [...(this.#backlog ?? [])].sort((a, b) => age(a) - age(b))) this.#controller.enqueue(key);
     this.#backlog = undefined;
   }
 
-  async #work(signal: AbortSignal): Promise<void> {
-    let turnMs = this.#env.clock.now();
-    for (;;) {
-      if (this.#tasks.size >= TASKS_MAX) await Promise.race(this.#tasks);
-      const key = await this.#queue.next(signal);
-      if (key === undefined) return;
-      this.#attempt(key, signal);
-      this.#queue.done(key);
-      const nowMs = this.#env.clock.now();
-      if (nowMs - turnMs < TURN_MS) continue;
-      await sleep(this.#env.clock, 0, signal);
-      turnMs = this.#env.clock.now();
-    }
-  }
-
-  /** One pod that cannot even be judged must not keep all others waiting. */
-  #attempt(key: string, signal: AbortSignal): void {
-    try {
-      this.#schedule(key, signal);
-    } catch (error) {
-      this.#env.log.error('cannot decide on a pod', { pod: key, error: String(error) });
-      this.#backoff.add(key, this.#env.clock.now());
-      this.#retry(key);
-    }
+  /** Decides on a pod once there is room for the writes that follow. */
+  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+    while (this.#tasks.size >= TASKS_MAX) await unlessAborted(Promise.race(this.#tasks), signal);
+    this.#schedule(key, this.#signal);
   }
 
   #schedule(key: string, signal: AbortSignal): void {
@@ -226,7 +228,7 @@ export class Scheduler implements Service {
   #park(pod: PodInfo, filters: Parameters<WaitingPods['add']>[1]): void {
     this.#backoff.add(pod.key, this.#env.clock.now());
     this.#waiting.add(pod, filters);
-    this.#queue.addAfter(pod.key, FLUSH_MS);
+    this.#controller.enqueue(pod.key, { afterMs: FLUSH_MS });
   }
 
   /** Queues the pods that the changes could help, each when its backoff is over. */
@@ -235,7 +237,7 @@ export class Scheduler implements Service {
   }
 
   #retry(key: string): void {
-    this.#queue.addAfter(key, this.#backoff.remainingMs(key, this.#env.clock.now()));
+    this.#controller.enqueue(key, { afterMs: this.#backoff.remainingMs(key, this.#env.clock.now()) });
   }
 
   /** Writes about a pod in the background. Nothing else is done about it until that has ended. */
@@ -332,12 +334,4 @@ function unschedulable(message: string, nominatedNode: string | undefined): Mark
 /** Whether anything changed that could let the pod be placed; what the scheduler writes itself does not. */
 function isChanged(pod: Pod, old: Pod): boolean {
   return !(deepEqual(pod.spec, old.spec) && deepEqual(pod.metadata.labels, old.metadata.labels));
-}
-
-async function untilSynced(sources: readonly Source[], signal: AbortSignal): Promise<void> {
-  const aborted = new Promise<void>((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-  });
-  await Promise.race([aborted, Promise.all(sources.map(({ synced }) => synced))]);
 }

@@ -13,7 +13,7 @@ function stateWith(...nodes: string[]): SchedulerState {
 }
 
 const on = (node: string, pod: Pod): Pod => ({ ...pod, spec: { ...pod.spec, nodeName: node } });
-const used = (state: SchedulerState, node: string) => state.cluster.nodes.get(node)?.requested.get('cpu') ?? 0;
+const used = (state: SchedulerState, node: string) => state.cluster.nodes.get(node)?.requested.cpu;
 const types = (events: readonly { readonly type: string }[]) => events.map(({ type }) => type);
 const pending = makePod('p', asking({ cpu: '1' }));
 

@@ -42,6 +42,8 @@ export class Trial {
  * and without them: they may still go elsewhere, and the pod may need their company.
  */
 export function reasonsBesideNominated(demand: Demand, node: NodeState, nominations: Nominations): readonly Reason[] {
+  // Asked for every node of the cluster, and hardly ever is anybody nominated.
+  if (nominations.isEmpty) return demand.reasons(node);
   const { pod } = demand;
   const expected = [...nominations.on(node.name)].filter(
     ({ uid, priority }) => uid !== pod.uid && priority >= pod.priority,

@@ -1,6 +1,5 @@
 import { type AffinityTerm, termMatches } from '../../migration/fit/affinity-term.ts';
 import { couldHost } from '../../migration/fit/fit.ts';
-import type { NodeState } from '../../migration/fit/node-state.ts';
 import type { PodInfo } from '../../migration/fit/pod-info.ts';
 import type { FilterName } from '../../migration/fit/reason.ts';
 import { unreachable } from '../../api/unreachable.ts';
@@ -128,7 +127,7 @@ export class WaitingPods {
     if (!node) return [];
     const lowest = Math.min(...[...node.pods.values()].map(({ priority }) => priority));
     const isHelped = (pod: PodInfo): boolean =>
-      couldHost(pod, node, this.#view.cluster) && (hasRoom(pod, node) || mayPreempt(pod, lowest));
+      couldHost(pod, node, this.#view.cluster) && (node.hasRoomFor(pod) || mayPreempt(pod, lowest));
     return [...this.#waitingFor('resources', isHelped), ...this.#waitingFor('host-ports', isHelped)];
   }
 
@@ -159,14 +158,6 @@ export class WaitingPods {
 
 function usesClaim({ namespace, claims }: PodInfo, key: string): boolean {
   return claims.some(({ name }) => `${namespace}/${name}` === key);
-}
-
-function hasRoom({ requests }: PodInfo, node: NodeState): boolean {
-  const { allocatable } = node.info;
-  if (node.pods.size >= (allocatable.get('pods') ?? 0)) return false;
-  return [...requests].every(
-    ([name, amount]) => amount <= (allocatable.get(name) ?? 0) - (node.requested.get(name) ?? 0),
-  );
 }
 
 /** Whether the pod could push somebody out of a node whose least important pod has this priority. */

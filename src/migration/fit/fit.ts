@@ -14,6 +14,7 @@ import type { NodeState } from './node-state.ts';
 import type { Pod } from './objects.ts';
 import { type PodInfo, podInfoOf } from './pod-info.ts';
 import { NO_REASONS, type Reason } from './reason.ts';
+import { hasEnough, NOTHING } from './resource-amounts.ts';
 
 /** Makes a filter for a pod; undefined where every node passes it. */
 type FilterMaker = (pod: PodInfo, cluster: ClusterState) => Filter | undefined;
@@ -87,7 +88,6 @@ export function fit(pod: Pod, node: NodeState, cluster: ClusterState): readonly 
 
 /** Whether the node could take the pod if it were empty, whatever there is elsewhere. */
 export function couldHost(pod: PodInfo, node: NodeState, cluster: ClusterState): boolean {
-  const { allocatable } = node.info;
-  for (const [name, amount] of pod.requests) if (amount > (allocatable.get(name) ?? 0)) return false;
+  if (!hasEnough(pod.requests, node.info.allocatable, NOTHING)) return false;
   return LOCAL_FILTERS.every((make) => (make(pod, cluster)?.reasons(node) ?? NO_REASONS).length === 0);
 }

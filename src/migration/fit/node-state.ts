@@ -2,23 +2,26 @@ import { HostPortUse } from './host-ports.ts';
 import type { SelectableNode } from './node-selector.ts';
 import type { Node, Taint } from './objects.ts';
 import type { PodInfo } from './pod-info.ts';
-import { type ResourceAmounts, resourceAmounts } from './resource-amounts.ts';
+import { hasEnough, type ResourceAmounts, resourceAmounts, ResourceSum } from './resource-amounts.ts';
 
 /** What a node says about itself. */
 export interface NodeInfo extends SelectableNode {
   readonly taints: readonly Taint[];
   readonly isUnschedulable: boolean;
   readonly allocatable: ResourceAmounts;
+  readonly podCountMax: number;
 }
 
 /** Reads a node. */
 export function nodeInfoOf(node: Node): NodeInfo {
+  const allocatable = resourceAmounts(node.status?.allocatable);
   return {
     name: node.metadata.name ?? '',
     labels: node.metadata.labels ?? {},
     taints: node.spec?.taints ?? [],
     isUnschedulable: node.spec?.unschedulable === true,
-    allocatable: resourceAmounts(node.status?.allocatable),
+    allocatable,
+    podCountMax: allocatable.others.get('pods') ?? 0,
   };
 }
 
@@ -26,7 +29,7 @@ export function nodeInfoOf(node: Node): NodeInfo {
 export class NodeState {
   readonly info: NodeInfo;
   readonly #pods = new Map<string, PodInfo>();
-  readonly #requested = new Map<string, number>();
+  readonly #requested = new ResourceSum();
   readonly #hostPorts = new HostPortUse();
   #weighedCpu = 0;
   #weighedMemory = 0;
@@ -63,6 +66,12 @@ export class NodeState {
     return this.#weighedMemory;
   }
 
+  /** Whether what the pod requests fits beside what the pods that are there request. */
+  hasRoomFor({ requests }: PodInfo): boolean {
+    const { allocatable, podCountMax } = this.info;
+    return this.#pods.size < podCountMax && hasEnough(requests, allocatable, this.#requested);
+  }
+
   /** Puts a pod on it; one that is there already is replaced. */
   add(pod: PodInfo): void {
     this.remove(pod.uid);
@@ -87,8 +96,7 @@ export class NodeState {
   }
 
   #count(pod: PodInfo, by: 1 | -1): void {
-    for (const [name, amount] of pod.requests)
-      this.#requested.set(name, (this.#requested.get(name) ?? 0) + by * amount);
+    this.#requested.add(pod.requests, by);
     this.#weighedCpu += by * pod.weighed.cpu;
     this.#weighedMemory += by * pod.weighed.memory;
   }

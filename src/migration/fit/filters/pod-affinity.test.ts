@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { makeCluster, makeNode, makePod, refusals } from '../cluster.fixture.ts';
+import { nodeInfoOf } from '../node-state.ts';
 import type { PodAffinityTerm, PodSpec } from '../objects.ts';
 
 const nodes = [
@@ -132,13 +133,7 @@ describe("existing pods' anti-affinity", () => {
     const cluster = guard(term('web', 'zone'));
     cluster.removeNode('a1');
     expect(refusals(web(), cluster)).toEqual({ a2: [], b1: [], none: [] });
-    cluster.setNode({
-      name: 'a1',
-      labels: { zone: 'b' },
-      taints: [],
-      isUnschedulable: false,
-      allocatable: new Map([['pods', 9]]),
-    });
+    cluster.setNode(nodeInfoOf(makeNode('a1', { labels: { zone: 'b' } })));
     expect(refusals(web(), cluster)).toEqual({ a1: UNWELCOME, a2: [], b1: UNWELCOME, none: [] });
     cluster.removePod('uid-default-guard');
     expect(refusals(web(), cluster)).toEqual({ a1: [], a2: [], b1: [], none: [] });
