@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
@@ -7,6 +8,12 @@ import { UserError } from './failure.ts';
 import type { ListenAddress } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
+
+/**
+ * How much garbage the server lets pile up before it is collected, as a part of what is alive. Most of that is text,
+ * which costs nothing to look through; V8's own choice would be up to three times the memory for no gain in speed.
+ */
+const HEAP_GROWTH_PERCENT = 40;
 
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -50,6 +57,7 @@ program
   )
   .action(async (options: { dataDir: string; listen?: ListenAddress; auditLog?: string; logLevel: string }) => {
     // Only this command needs the whole server; the others should not take the time to load it.
+    setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
     const { up } = await import('./up.ts');
     await up(options, realEnv(options.logLevel), print);
   });

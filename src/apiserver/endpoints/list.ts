@@ -1,104 +1,19 @@
 import { stringify } from 'yaml';
-import { apiVersionOf, type KubeObject, type ListMeta } from '../../api/meta.ts';
-import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import { ApiError, badRequest, expired } from '../../api/status.ts';
+import { apiVersionOf, type JsonObject, type KubeObject } from '../../api/meta.ts';
+import { badRequest } from '../../api/status.ts';
 import { toTable } from '../../machinery/table.ts';
-import { LIST_CHUNK_BYTES, LIST_ITEMS_MAX } from '../http/limits.ts';
+import { LIST_CHUNK_BYTES } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
-import { ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
-import { encodeContinue, listOptionsOf, refuseFuture } from './list-options.ts';
+import type { Stored } from '../storage/store.ts';
 import type { Representation } from './negotiate.ts';
-import { type Filter, filterOf } from './select.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
+import { Turns } from './turns.ts';
 
-/** Lists: one consistent revision over all pages, selected and in the form asked for, streamed when large. */
+/** Lists, in the form asked for, streamed when large. */
 
-export interface ListRequest {
-  readonly store: Store;
-  readonly definition: ResourceDefinition;
-  readonly namespace: string;
-  readonly query: URLSearchParams;
+export interface ListRequest extends PageRequest {
   readonly representation: Representation;
-  readonly nowMs: number;
-}
-
-/** What a client is told whose next page is no longer known. */
-const CONTINUE_EXPIRED =
-  'The provided continue parameter is too old to display a consistent list result. Start a new list without it, or use the continue token in this response to get the rest as it is now, which may not fit what was listed before.';
-
-/** A page of stored objects and what its metadata says. */
-export interface Page {
-  readonly items: readonly Stored[];
-  readonly metadata: ListMeta;
-}
-
-/** Reads one page. Throws 410 when its revision has been compacted. */
-export function readPage(
-  store: Store,
-  definition: ResourceDefinition,
-  namespace: string,
-  query: URLSearchParams,
-): Page {
-  const filter = filterOf(definition, query);
-  const { revision, match, limit, continuation } = listOptionsOf(query);
-  refuseFuture(store, revision ?? continuation?.revision);
-  // Old clients that page from a revision mean exactly that one.
-  const isExact = match === 'Exact' || (match === '' && limit !== undefined);
-  const at = continuation ? continuation.revision : isExact ? revision : undefined;
-  try {
-    return collect(store, definition, namespace, filter, { limit, at, after: continuation?.after });
-  } catch (error) {
-    if (!(error instanceof ExpiredRevision)) throw error;
-    if (continuation) throw expired(CONTINUE_EXPIRED, encodeContinue({ ...continuation, revision: undefined }));
-    throw expired('The resourceVersion for the provided list is too old.');
-  }
-}
-
-function collect(
-  store: Store,
-  definition: ResourceDefinition,
-  namespace: string,
-  filter: Filter,
-  page: { limit?: number | undefined; at?: number | undefined; after?: string | undefined },
-): Page {
-  const bucket = bucketOf(definition);
-  const { matches } = filter;
-  const scope = namespace === '' ? filter.namespace : namespace;
-  const prefix = definition.namespaced && scope ? `${scope}/` : undefined;
-  if (!matches) {
-    const { items, revision, more, remaining } = store.list(bucket, { prefix, ...page });
-    if (items.length > LIST_ITEMS_MAX)
-      throw new ApiError(
-        413,
-        'RequestEntityTooLarge',
-        `the list has more than ${LIST_ITEMS_MAX} items; page it with limit and continue`,
-      );
-    const last = items.at(-1);
-    if (!more || !last) return { items, metadata: { resourceVersion: String(revision) } };
-    return {
-      items,
-      metadata: {
-        resourceVersion: String(revision),
-        continue: encodeContinue({ revision, after: last.key }),
-        remainingItemCount: remaining,
-      },
-    };
-  }
-  const { items, revision } = store.list(bucket, { prefix, at: page.at, after: page.after });
-  const selected: Stored[] = [];
-  for (const stored of items) {
-    if (!matches(stored)) continue;
-    // One more than the page holds: only then is there a next one. How many remain is not known without reading on.
-    if (page.limit !== undefined && selected.length === page.limit) {
-      const last = selected.at(-1);
-      return {
-        items: selected,
-        metadata: { resourceVersion: String(revision), continue: encodeContinue({ revision, after: last?.key ?? '' }) },
-      };
-    }
-    selected.push(stored);
-  }
-  return { items: selected, metadata: { resourceVersion: String(revision) } };
 }
 
 /** `metadata` alone, as metadata-only clients ask for. */
@@ -115,53 +30,91 @@ export function includeObjectOf(query: URLSearchParams): 'None' | 'Metadata' | '
 }
 
 /** Answers a list. */
-export function answerList(request: ListRequest): ApiResponse {
-  const { store, definition, namespace, query, representation, nowMs } = request;
-  const { items, metadata } = readPage(store, definition, namespace, query);
-  const headers = { 'content-type': representation.contentType };
-  if (representation.as === 'Table') {
-    const table = toTable(
-      definition,
-      items.map((stored) => decodeStored(definition, stored)),
-      { nowMs, includeObject: includeObjectOf(query), listMeta: metadata },
-    );
-    return { status: 200, headers, body: representation.format === 'yaml' ? stringify(table) : JSON.stringify(table) };
-  }
-  const isPartial = representation.as === 'PartialObjectMetadata';
-  const kind = isPartial ? 'PartialObjectMetadataList' : definition.listKind;
-  const apiVersion = isPartial ? 'meta.k8s.io/v1' : apiVersionOf(definition.group, definition.version);
-  const opening = `{"kind":${JSON.stringify(kind)},"apiVersion":${JSON.stringify(apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`;
-  const encode = (stored: Stored): string =>
-    isPartial ? JSON.stringify(partialMetadata(decodeStored(definition, stored))) : textFor(definition, stored);
-  const chunks = chunksOf(opening, items, encode);
-  if (representation.format === 'yaml')
-    return { status: 200, headers, body: stringify(JSON.parse([...chunks].join(''))) };
-  const first = chunks.next().value ?? '';
-  const second = chunks.next();
-  return { status: 200, headers, body: second.done ? first : stream(first, second.value, chunks) };
+export async function answerList(request: ListRequest): Promise<ApiResponse> {
+  const page = await readPage(request);
+  const chunks = chunksOf(request, page, formOf(request, page));
+  const first = await chunks.next();
+  const second = await chunks.next();
+  const headers = { 'content-type': request.representation.contentType };
+  if (second.done || first.done) return { status: 200, headers, body: first.value ?? '' };
+  return { status: 200, headers, body: stream(first.value, second.value, chunks) };
 }
 
-function* chunksOf(
-  opening: string,
-  items: readonly Stored[],
-  encode: (stored: Stored) => string,
-): Generator<string, undefined> {
+/** How the text of a list is put together from the texts of its items. */
+interface Form {
+  readonly opening: string;
+  readonly separator: string;
+  readonly closing: string;
+  readonly encode: (stored: Stored) => string;
+}
+
+function formOf(request: ListRequest, { metadata, items }: Page): Form {
+  const { definition, representation, query, clock } = request;
+  if (representation.as === 'Table') {
+    const options = { nowMs: clock.now(), includeObject: includeObjectOf(query), listMeta: metadata };
+    const { rows: _none, ...head } = toTable(definition, [], options);
+    const rowOf = (stored: Stored): unknown =>
+      (toTable(definition, [decodeStored(definition, stored)], options)['rows'] as JsonObject[])[0];
+    return inFormat(representation, head, 'rows', items.length, rowOf);
+  }
+  if (representation.as === 'PartialObjectMetadata') {
+    const head = { kind: 'PartialObjectMetadataList', apiVersion: 'meta.k8s.io/v1', metadata };
+    const itemOf = (stored: Stored): unknown => partialMetadata(decodeStored(definition, stored));
+    return inFormat(representation, head, 'items', items.length, itemOf);
+  }
+  const head = { kind: definition.listKind, apiVersion: apiVersionOf(definition.group, definition.version), metadata };
+  const form = inFormat(representation, head, 'items', items.length, (stored) => decodeStored(definition, stored));
+  return representation.format === 'json' ? { ...form, encode: (stored) => textFor(definition, stored) } : form;
+}
+
+function inFormat(
+  { format }: Representation,
+  head: object,
+  field: 'items' | 'rows',
+  count: number,
+  itemOf: (stored: Stored) => unknown,
+): Form {
+  if (format === 'json')
+    return {
+      opening: `${JSON.stringify(head).slice(0, -1)},"${field}":[`,
+      separator: ',',
+      closing: ']}\n',
+      encode: (stored) => JSON.stringify(itemOf(stored)),
+    };
+  return {
+    opening: `${stringify(head)}${field}:${count === 0 ? ' []' : ''}\n`,
+    separator: '',
+    closing: '',
+    // A list of one is written as each element of a longer one.
+    encode: (stored) => stringify([itemOf(stored)]),
+  };
+}
+
+/** The text in chunks, made in turns. */
+async function* chunksOf(
+  { clock }: ListRequest,
+  { items }: Page,
+  { opening, separator, closing, encode }: Form,
+): AsyncGenerator<string, undefined> {
+  const turns = new Turns(clock);
   let parts = [opening];
   let length = opening.length;
   for (const [index, stored] of items.entries()) {
+    if (turns.isOver()) await turns.next();
     const text = encode(stored);
-    parts.push(index === 0 ? text : `,${text}`);
+    if (index > 0) parts.push(separator);
+    parts.push(text);
     length += text.length;
     if (length < LIST_CHUNK_BYTES) continue;
     yield parts.join('');
     parts = [];
     length = 0;
   }
-  parts.push(']}\n');
+  parts.push(closing);
   yield parts.join('');
 }
 
-async function* stream(first: string, second: string, rest: Iterable<string>): AsyncGenerator<string> {
+async function* stream(first: string, second: string, rest: AsyncIterable<string>): AsyncGenerator<string> {
   yield first;
   yield second;
   yield* rest;

@@ -7,14 +7,15 @@ import type { Authorizer } from '../auth/rbac.ts';
 import { isTrue } from '../http/request-info.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
-import type { Target, WriteContext } from '../registry/contract.ts';
+import type { DeleteOptions, Target, WriteContext } from '../registry/contract.ts';
 import { alignIdentity } from '../registry/preparation.ts';
 import type { ResourceRegistry, Written } from '../registry/registry.ts';
-import type { Store } from '../storage/store.ts';
+import type { Store, Stored } from '../storage/store.ts';
 import { readObject } from './body.ts';
 import { type Call, writeContext } from './context.ts';
 import { readDeleteOptions } from './delete-options.ts';
-import { answerList, readPage } from './list.ts';
+import { answerList } from './list.ts';
+import { type PageRequest, readPage } from './page.ts';
 import { refuseFuture, revisionOf } from './list-options.ts';
 import { respond } from './negotiate.ts';
 import { readPatch } from './patch.ts';
@@ -24,6 +25,9 @@ import { writeOptionsOf } from './write-options.ts';
 
 /** How often an object that comes and goes is created or updated before its client hears of it. */
 const CREATE_ATTEMPTS_MAX = 5;
+
+/** Deletions of one collection under way at once, so that they share their commits. */
+const DELETIONS_AT_ONCE = 64;
 
 /** The REST verbs on stored objects and on their `status`: HTTP in, registry calls, HTTP out. */
 export class ResourceEndpoints {
@@ -47,14 +51,7 @@ export class ResourceEndpoints {
       case 'get':
         return this.#get(call);
       case 'list':
-        return answerList({
-          store: this.#store,
-          definition,
-          namespace: call.target.namespace,
-          query: call.request.query,
-          representation: call.representation,
-          nowMs: this.#env.clock.now(),
-        });
+        return answerList({ ...this.#pageRequest(call), representation: call.representation });
       case 'watch':
         return this.#watch(call);
       case 'create':
@@ -82,7 +79,7 @@ export class ResourceEndpoints {
     return this.#respondObject(call, 200, decodeStored(target.definition, stored), []);
   }
 
-  #watch(call: Call): ApiResponse {
+  #watch(call: Call): Promise<ApiResponse> {
     const { target, request, representation } = call;
     return answerWatch({
       env: this.#env,
@@ -193,20 +190,40 @@ export class ResourceEndpoints {
     return this.#respondObject(call, isWaiting ? 202 : 200, object, context.warnings);
   }
 
+  #pageRequest({ target, request }: Call): PageRequest {
+    const { definition, namespace } = target;
+    return { clock: this.#env.clock, store: this.#store, definition, namespace, query: request.query };
+  }
+
+  /** Deletes one object of a collection; undefined where somebody else was faster, which is what was wanted. */
+  async #deleteListed(
+    context: WriteContext,
+    target: Target,
+    stored: Stored,
+    options: DeleteOptions,
+  ): Promise<KubeObject | undefined> {
+    const { metadata } = decodeStored(target.definition, stored);
+    const each: Target = { ...target, namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
+    try {
+      return (await this.#registry.delete(context, each, options)).object;
+    } catch (error) {
+      if (error instanceof ApiError && error.reason === 'NotFound') return undefined;
+      throw error;
+    }
+  }
+
   async #deleteCollection(call: Call): Promise<ApiResponse> {
     const { target, request } = call;
     const { options, dryRun } = await readDeleteOptions(request);
     const context = writeContext(call, { dryRun });
-    const page = readPage(this.#store, target.definition, target.namespace, request.query);
+    const page = await readPage(this.#pageRequest(call));
     const items: KubeObject[] = [];
-    for (const stored of page.items) {
-      const { metadata } = decodeStored(target.definition, stored);
-      const each: Target = { ...target, namespace: metadata.namespace ?? '', name: metadata.name ?? '' };
-      try {
-        items.push((await this.#registry.delete(context, each, options)).object);
-      } catch (error) {
-        // Somebody else was faster, which is what was wanted.
-        if (!(error instanceof ApiError) || error.reason !== 'NotFound') throw error;
+    for (let start = 0; start < page.items.length; start += DELETIONS_AT_ONCE) {
+      const portion = page.items.slice(start, start + DELETIONS_AT_ONCE);
+      const deletions = portion.map((stored) => this.#deleteListed(context, target, stored, options));
+      for (const outcome of await Promise.allSettled(deletions)) {
+        if (outcome.status === 'rejected') throw outcome.reason;
+        if (outcome.value) items.push(outcome.value);
       }
     }
     const { group, version, listKind } = target.definition;

@@ -26,9 +26,14 @@ export interface Filter {
 interface Selectable {
   /** Versions of a kind, and what a definition has become since, may select by other paths. */
   readonly definition: ResourceDefinition;
-  readonly labels: Record<string, string>;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Name and namespace are not among them: the key says those. */
   readonly fields: ReadonlyMap<string, string>;
 }
+
+/** Shared, since most objects have none of either and each memo lives as long as its object. */
+const NO_LABELS: Selectable['labels'] = {};
+const NO_FIELDS: Selectable['fields'] = new Map();
 
 const ALWAYS = ['metadata.name', 'metadata.namespace'];
 
@@ -36,15 +41,28 @@ function selectableOf(definition: ResourceDefinition, stored: Stored): Selectabl
   const known = stored.selectable as Selectable | undefined;
   if (known?.definition === definition) return known;
   const object = decodeStored(definition, stored);
+  const labels = object.metadata.labels ?? NO_LABELS;
+  const selectable: Selectable = { definition, labels, fields: fieldsOf(definition, object) };
+  stored.selectable = selectable;
+  return selectable;
+}
+
+function fieldsOf(definition: ResourceDefinition, object: KubeObject): ReadonlyMap<string, string> {
+  const { selectableFields, selectableAliases } = definition;
+  if (!selectableFields || selectableFields.length === 0) return NO_FIELDS;
   const fields = new Map<string, string>();
-  for (const field of [...ALWAYS, ...(definition.selectableFields ?? [])]) {
-    const paths = definition.selectableAliases?.[field] ?? [field];
+  for (const field of selectableFields) {
+    const paths = selectableAliases?.[field] ?? [field];
     const texts = paths.map((path) => textAt(object, path) ?? zeroText(definition, path));
     fields.set(field, texts.find((text) => text !== '') ?? '');
   }
-  const selectable: Selectable = { definition, labels: object.metadata.labels ?? {}, fields };
-  stored.selectable = selectable;
-  return selectable;
+  return fields;
+}
+
+/** The name or the namespace, from the key; undefined for any other path. */
+function fromKey(path: string, key: string): string | undefined {
+  if (path === 'metadata.name') return key.slice(key.indexOf('/') + 1);
+  return path === 'metadata.namespace' ? key.slice(0, Math.max(0, key.indexOf('/'))) : undefined;
 }
 
 function textAt(object: KubeObject, path: string): string | undefined {
@@ -89,12 +107,11 @@ export function filterOf(definition: ResourceDefinition, query: URLSearchParams)
   const pinned = (path: string): string | undefined => fields.find((each) => each.path === path && each.equals)?.value;
   const pins = { name: pinned('metadata.name'), namespace: pinned('metadata.namespace') };
   if (labels === everything && fields.length === 0) return { matches: undefined, ...pins };
-  const matches = (stored: Stored): boolean => {
-    const selectable = selectableOf(definition, stored);
-    return (
-      labels.matches(selectable.labels) &&
-      fields.every(({ path, equals, value }) => (selectable.fields.get(path) === value) === equals)
-    );
-  };
+  const matches = (stored: Stored): boolean =>
+    fields.every(({ path, equals, value }) => {
+      const text = fromKey(path, stored.key) ?? selectableOf(definition, stored).fields.get(path);
+      return (text === value) === equals;
+    }) &&
+    (labels === everything || labels.matches(selectableOf(definition, stored).labels));
   return { matches, ...pins };
 }

@@ -8,10 +8,12 @@ import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import { type Change, ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
 import { type BucketWatch, watchBucket, type WatchOptions as BucketWatchOptions } from '../storage/watch.ts';
-import { includeObjectOf, partialMetadata, readPage } from './list.ts';
+import { includeObjectOf, partialMetadata } from './list.ts';
 import { refuseFuture, type WatchOptions, watchOptionsOf } from './list-options.ts';
 import type { Representation } from './negotiate.ts';
+import { prefixOf, readPage } from './page.ts';
 import { type Filter, filterOf } from './select.ts';
+import { Turns } from './turns.ts';
 
 /** Watches: what is, then every change in order, with bookmarks, until the client or the time-out ends it. */
 
@@ -134,7 +136,7 @@ function tooOld(store: Store, since: number): ApiError {
 }
 
 /** Answers a watch. One whose revision has been compacted begins and ends with the 410 that makes its client list anew. */
-export function answerWatch(request: WatchRequest): ApiResponse {
+export async function answerWatch(request: WatchRequest): Promise<ApiResponse> {
   const { store, definition, namespace, query, representation } = request;
   const filter = filterOf(definition, query);
   const options = watchOptionsOf(query);
@@ -143,17 +145,21 @@ export function answerWatch(request: WatchRequest): ApiResponse {
   const initial: string[] = [];
   let since = options.since ?? store.revision;
   if (options.sendInitialEvents) {
-    const page = readPage(store, definition, namespace, selectorsOnly(query));
+    const { clock } = request.env;
+    const page = await readPage({ clock, store, definition, namespace, query: selectorsOnly(query) });
     since = Number(page.metadata.resourceVersion);
-    for (const stored of page.items) initial.push(encoder.initial(stored));
+    const turns = new Turns(clock);
+    for (const stored of page.items) {
+      if (turns.isOver()) await turns.next();
+      initial.push(encoder.initial(stored));
+    }
     if (options.allowBookmarks) initial.push(encoder.bookmark(since, { 'k8s.io/initial-events-end': 'true' }));
   }
-  const scope = namespace === '' ? filter.namespace : namespace;
   const headers = { 'content-type': representation.contentType };
   try {
     const body = openWatch(request, options, encoder, {
       since,
-      prefix: definition.namespaced && scope ? `${scope}/` : undefined,
+      prefix: prefixOf(definition, namespace, filter),
       opening: initial,
       encode: (change) => {
         const type = eventOf(change, filter.matches);
