@@ -143,6 +143,48 @@ describe('audit log', () => {
     expect(sink.events()).toHaveLength(50);
   });
 
+  it('goes on after a write that has taken along what the next was meant for', async () => {
+    const sink = new FakeSink();
+    const env = testEnv();
+    const log = new AuditLog(env, sink);
+    let open: () => void = () => undefined;
+    sink.gate = new Promise((resolve) => (open = resolve));
+    log.record(entry());
+    env.clock.advance(100);
+    // The write is under way, and this one waits for its own time.
+    log.record(entry());
+    open();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(sink.events()).toHaveLength(2);
+    env.clock.advance(100);
+    log.record(entry());
+    env.clock.advance(100);
+    await log.stop();
+    expect(sink.events()).toHaveLength(3);
+  });
+
+  it.each([
+    ['secrets', '', 400, undefined],
+    ['secrets', '', 422, undefined],
+    ['secrets', '', 404, 'because'],
+    ['serviceaccounts', 'token', 400, undefined],
+    ['tokenreviews', '', 409, undefined],
+    ['configmaps', '', 400, 'because'],
+  ])('of a failed request for %s/%s with %i it keeps the message %s', async (resource, subresource, code, message) => {
+    const sink = new FakeSink();
+    const log = new AuditLog(testEnv(), sink);
+    const failure = { reason: 'BadRequest', message: 'because' } as const;
+    log.record(entry({ info: { ...info, resource, subresource }, code, failure }));
+    await log.stop();
+    expect(sink.events()[0]?.['responseStatus']).toEqual({
+      metadata: {},
+      status: 'Failure',
+      reason: 'BadRequest',
+      code,
+      ...(message === undefined ? {} : { message }),
+    });
+  });
+
   it('drops and counts events when the sink does not keep up', async () => {
     const sink = new FakeSink();
     let open = (): void => undefined;

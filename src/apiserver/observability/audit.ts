@@ -4,8 +4,8 @@ import type { Env, Timer } from '../../env/ports.ts';
 import type { ApiRequest, RequestInfo, UserInfo } from '../http/message.ts';
 
 /**
- * The audit log: one audit.k8s.io/v1 Event per request, at level Metadata. Bodies are never looked at, so no secret
- * or token can get here by way of one; what may be secret in a URL is struck out.
+ * The audit log: one audit.k8s.io/v1 Event per request, at level Metadata. Bodies are never looked at, and what errors
+ * say about those that hold secrets or tokens is left out; what may be secret in a URL is struck out.
  *
  * Writing is buffered and never holds up a request. When the sink cannot keep up, events are dropped and counted:
  * an audit log that stops the cluster helps nobody, one that lies about its gaps even less.
@@ -45,6 +45,10 @@ const USER_AGENT_LENGTH_MAX = 512;
 const MESSAGE_LENGTH_MAX = 1024;
 
 const SECRET_PARAMETERS: readonly string[] = ['token', 'access_token', 'id_token', 'password', 'secret'];
+
+/** Resources whose bodies hold secrets, and the codes of answers that speak of bodies. */
+const SECRET_RESOURCES: ReadonlySet<string> = new Set(['secrets', 'tokenreviews', 'serviceaccounts/token']);
+const BODY_CODES: ReadonlySet<number> = new Set([400, 409, 422]);
 
 export class AuditLog {
   readonly #env: Env;
@@ -88,10 +92,13 @@ export class AuditLog {
   #flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
+    // A write under way takes along what has come meanwhile, and often nothing is left.
+    if (this.#lines.length === 0) return;
     // One write at a time; what comes meanwhile goes with the next.
     this.#writing ??= this.#write();
   }
 
+  /** Writes until nothing is left. There has to be something: it must not end before it is noted as under way. */
   async #write(): Promise<void> {
     while (this.#lines.length > 0) {
       const lines = this.#lines;
@@ -133,9 +140,7 @@ export class AuditLog {
       ...(info.isResource ? { objectRef: objectRefOf(info) } : {}),
       responseStatus: {
         metadata: {},
-        ...(failure
-          ? { status: 'Failure', reason: failure.reason, message: failure.message?.slice(0, MESSAGE_LENGTH_MAX) }
-          : {}),
+        ...(failure ? { status: 'Failure', reason: failure.reason, ...messageOf(entry, failure) } : {}),
         code,
       },
       requestReceivedTimestamp: formatMicroTime(entry.receivedMs),
@@ -146,6 +151,15 @@ export class AuditLog {
       },
     };
   }
+}
+
+/** Why it failed; not where a message about the body would repeat what must not be written down. */
+function messageOf({ info, code }: AuditedRequest, { message }: Pick<Status, 'message'>): { message?: string } {
+  const isSecret = SECRET_RESOURCES.has(
+    info.subresource === '' ? info.resource : `${info.resource}/${info.subresource}`,
+  );
+  if (message === undefined || (isSecret && BODY_CODES.has(code))) return {};
+  return { message: message.slice(0, MESSAGE_LENGTH_MAX) };
 }
 
 /** Absent fields are left out, as on the wire. */
