@@ -16,8 +16,8 @@ export class Cluster {
     this.api = new HttpClient(godwit.access());
   }
 
-  static async start(): Promise<Cluster> {
-    return new Cluster(await Godwit.start());
+  static async start(...args: readonly string[]): Promise<Cluster> {
+    return new Cluster(await Godwit.start(...args));
   }
 
   /** Makes a namespace that nobody else uses; kubectl as seen from there, and its name. */
