@@ -1,4 +1,5 @@
 import { queue } from './runtime/queue.ts';
+import { measureScheduler } from './runtime/scheduler.ts';
 
 /**
  * The ground that controllers stand on, in this process. Arguments choose parts: `npm run bench -- runtime queue`.
@@ -6,6 +7,7 @@ import { queue } from './runtime/queue.ts';
 
 const parts: { readonly [name: string]: () => Promise<void> } = {
   queue,
+  scheduler: measureScheduler,
 };
 
 const asked = process.argv.slice(2);

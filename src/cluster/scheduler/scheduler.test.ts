@@ -1,0 +1,232 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { asking, makeNode, makePod } from '../../migration/fit/cluster.fixture.ts';
+import type { Pod, PodSpec } from '../../migration/fit/objects.ts';
+import { World } from './world.fixture.ts';
+
+const MINUTE_MS = 60_000;
+
+let world: World;
+beforeEach(() => {
+  world = new World();
+});
+afterEach(() => world.stop());
+
+const small = { allocatable: { cpu: '1', memory: '8Gi', pods: '9' } };
+
+function pod(name: string, cpu = '1', spec: PodSpec = {}, creationTimestamp?: string): Pod {
+  return makePod(name, { ...asking({ cpu }), ...spec }, { creationTimestamp });
+}
+
+const assigned = (name: string, node: string) => `${name} Scheduled: Successfully assigned default/${name} to ${node}`;
+
+describe('order', () => {
+  it('is by priority, then by age, whatever order they were listed in', async () => {
+    world.put(pod('a-new', '100m', {}, '2026-01-03T00:00:00Z'));
+    world.put(pod('b-urgent', '100m', { priority: 10 }, '2026-01-02T00:00:00Z'));
+    world.put(pod('c-old', '100m', {}, '2026-01-01T00:00:00Z'));
+    world.start();
+    world.nodes.set(makeNode('n'));
+    await world.settle();
+    expect(world.events).toEqual([assigned('b-urgent', 'n'), assigned('c-old', 'n'), assigned('a-new', 'n')]);
+  });
+
+  it('is decided on one after the other: room is given away once', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('a'), pod('b'), pod('c'));
+    await world.pass(MINUTE_MS);
+    expect(['a', 'b', 'c'].filter((name) => world.nodeOf(name) === 'n')).toEqual(['a']);
+  });
+});
+
+describe('pods that fit nowhere', () => {
+  const failures = () => world.events.filter((event) => event.startsWith('p FailedScheduling')).length;
+
+  it('are tried again when something could help, not before their backoff is over', async () => {
+    world.start();
+    world.addNode(makeNode('full', small));
+    world.add(pod('x'));
+    await world.settle();
+    world.add(pod('p'));
+    await world.settle();
+    expect(failures()).toBe(1);
+    world.addNode(makeNode('n', small));
+    await world.pass(900);
+    expect(world.nodeOf('p')).toBeUndefined();
+    await world.pass(200);
+    expect(world.nodeOf('p')).toBe('n');
+  });
+
+  it('are left alone when nothing could help, and tried every five minutes all the same', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('p', '2'));
+    await world.pass(MINUTE_MS);
+    world.addNode(makeNode('another', small));
+    await world.pass(MINUTE_MS);
+    expect(failures()).toBe(1);
+    await world.pass(3.5 * MINUTE_MS);
+    expect(failures()).toBe(2);
+  });
+
+  it('are tried at once when they change themselves, but not for being told why they wait', async () => {
+    world.start();
+    world.addNode(makeNode('n', { spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } }));
+    world.add(pod('p'));
+    await world.settle();
+    world.tell('p');
+    await world.pass(MINUTE_MS);
+    expect(failures()).toBe(1);
+    const told = world.pods.get('default/p') as Pod;
+    expect(told.status?.conditions).toMatchObject([{ type: 'PodScheduled', status: 'False' }]);
+    world.add({ ...told, spec: { ...told.spec, tolerations: [{ operator: 'Exists' }] } });
+    await world.settle();
+    expect(world.nodeOf('p')).toBe('n');
+  });
+
+  it('are forgotten when they go', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('p', '2'));
+    await world.settle();
+    world.pods.delete('default/p');
+    world.tell('p');
+    await world.pass(6 * MINUTE_MS);
+    expect(failures()).toBe(1);
+  });
+});
+
+describe('bindings', () => {
+  it('hold their room until the scheduler is told of them, however long that takes', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('a'));
+    await world.settle();
+    expect(world.nodeOf('a')).toBe('n');
+    world.add(pod('b'));
+    await world.pass(10 * MINUTE_MS);
+    expect(world.nodeOf('b')).toBeUndefined();
+  });
+
+  it('hold their room when the answer is lost', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.mishaps.push('answer', 'request', 'answer');
+    world.add(pod('a'));
+    await world.settle();
+    world.add(pod('b'));
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('a')).toBe('n');
+    expect(world.nodeOf('b')).toBeUndefined();
+    expect(world.events).toContain(assigned('a', 'n'));
+  });
+
+  it('are tried again when the request is lost', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.mishaps.push('request', 'request', 'request');
+    world.add(pod('a'));
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('a')).toBe('n');
+  });
+
+  it('give their room back when somebody else was faster', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.put(pod('a'));
+    const unaware = world.pods.get('default/a') as Pod;
+    world.put({ ...unaware, spec: { ...unaware.spec, nodeName: 'elsewhere' } });
+    world.told.set(unaware);
+    await world.settle();
+    world.add(pod('b'));
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('b')).toBe('n');
+  });
+
+  it('give their room back when the pod is gone, without anybody saying so', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('a'));
+    await world.settle();
+    world.pods.delete('default/a');
+    world.add(pod('b'));
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('b')).toBe('n');
+  });
+});
+
+describe('preemption', () => {
+  const vip = pod('vip', '1', { priority: 100 });
+
+  async function occupied(): Promise<void> {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('victim'));
+    await world.settle();
+    world.tell('victim');
+  }
+
+  it('nominates first, then pushes out, then waits for the victim to be gone', async () => {
+    await occupied();
+    world.add(vip);
+    await world.settle();
+    expect(world.pods.get('default/vip')?.status?.nominatedNodeName).toBe('n');
+    const victim = world.pods.get('default/victim');
+    expect(victim?.metadata.deletionTimestamp).toBeDefined();
+    expect(victim?.status?.conditions).toMatchObject([{ type: 'DisruptionTarget', reason: 'PreemptionByScheduler' }]);
+    world.tell('vip');
+    world.tell('victim');
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('vip')).toBeUndefined();
+    world.pods.delete('default/victim');
+    world.tell('victim');
+    await world.pass(11_000);
+    expect(world.nodeOf('vip')).toBe('n');
+  });
+
+  it('pushes nobody out when the nomination cannot be written', async () => {
+    await occupied();
+    world.mishaps.push('request');
+    world.add(vip);
+    await world.settle();
+    expect(world.pods.get('default/victim')?.metadata.deletionTimestamp).toBeUndefined();
+    await world.pass(2000);
+    expect(world.pods.get('default/victim')?.metadata.deletionTimestamp).toBeDefined();
+  });
+
+  it('is taken up by the next scheduler where one ends in between', async () => {
+    world.addNode(makeNode('n', small));
+    const nominated = { ...vip, status: { nominatedNodeName: 'n' } };
+    const condition = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
+    const leaving = pod('victim', '1', { nodeName: 'n' });
+    world.put(nominated);
+    world.put({
+      ...leaving,
+      metadata: { ...leaving.metadata, deletionTimestamp: '2026-01-01T00:00:30Z' },
+      status: { conditions: [condition] },
+    });
+    world.put(pod('bystander', '1', { nodeName: 'm' }));
+    world.start();
+    world.addNode(makeNode('m', small));
+    world.addNode(makeNode('n', small));
+    await world.pass(MINUTE_MS);
+    expect(world.pods.get('default/bystander')?.metadata.deletionTimestamp).toBeUndefined();
+    world.pods.delete('default/victim');
+    world.tell('victim');
+    await world.pass(11_000);
+    expect(world.nodeOf('vip')).toBe('n');
+  });
+
+  it('takes a nomination over from a lesser pod, which is told', async () => {
+    await occupied();
+    world.add(pod('minor', '1', { priority: 50 }));
+    await world.settle();
+    world.tell('minor');
+    world.tell('victim');
+    expect(world.pods.get('default/minor')?.status?.nominatedNodeName).toBe('n');
+    world.add(vip);
+    await world.settle();
+    expect(world.pods.get('default/vip')?.status?.nominatedNodeName).toBe('n');
+    expect(world.pods.get('default/minor')?.status?.nominatedNodeName ?? null).toBeNull();
+  });
+});
