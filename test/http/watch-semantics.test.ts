@@ -328,6 +328,88 @@ describe('how a watch ends', () => {
   });
 });
 
+describe('a watch of custom resources', () => {
+  const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const version = (size: object): object => ({
+    name: 'v1',
+    served: true,
+    storage: true,
+    schema: { openAPIV3Schema: { type: 'object', properties: { size } } },
+  });
+  const crd = (plural: string): { metadata: { name: string }; spec: object } => ({
+    metadata: { name: `${plural}.example.org` },
+    spec: {
+      group: 'example.org',
+      scope: 'Namespaced',
+      names: { plural, kind: plural },
+      versions: [version({ type: 'integer' })],
+    },
+  });
+
+  it('ends, told of every deletion, when their definition is deleted', async () => {
+    (await api.request('POST', CRDS, { body: crd('doomed') })).expect(201);
+    (await api.request('POST', CRDS, { body: crd('others') })).expect(201);
+    const target = '/apis/example.org/v1/namespaces/default';
+    for (const name of ['a', 'b'])
+      (await api.request('POST', `${target}/doomed`, { body: { metadata: { name } } })).expect(201);
+    const stream = await watch(`${target}/doomed`, {});
+    const other = await watch(`${target}/others`, {});
+    await stream.take(2);
+    (await api.request('DELETE', `${CRDS}/doomed.example.org`)).expect(200);
+    expect(await stream.ended()).toBe('clean');
+    expect(
+      stream.events
+        .slice(2)
+        .map(({ type, object }) => `${type} ${object.metadata.name}`)
+        .sort(),
+    ).toEqual(['DELETED a', 'DELETED b']);
+    (await api.request('POST', `${target}/others`, { body: { metadata: { name: 'c' } } })).expect(201);
+    expect((await other.take(1))[0]?.object.metadata.name).toBe('c');
+  });
+
+  it('ends when they are served differently, to be resumed from where it was', async () => {
+    const made = (await api.request('POST', CRDS, { body: crd('changing') })).expect(201).json;
+    const target = '/apis/example.org/v1/namespaces/default/changing';
+    (await api.request('POST', target, { body: { metadata: { name: 'a' } } })).expect(201);
+    const stream = await watch(target, {});
+    const [first] = await stream.take(1);
+    expect(first?.object).not.toHaveProperty('size');
+    const versions = [version({ type: 'integer', default: 7 })];
+    (
+      await api.request('PATCH', `${CRDS}/${made.metadata.name}`, {
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { spec: { versions } },
+      })
+    ).expect(200);
+    expect(await stream.ended()).toBe('clean');
+    const resumed = await watch(target, { resourceVersion: first?.object.metadata.resourceVersion });
+    (await api.request('POST', target, { body: { metadata: { name: 'b' } } })).expect(201);
+    expect((await resumed.take(1))[0]?.object).toMatchObject({ metadata: { name: 'b' }, size: 7 });
+  });
+});
+
+describe('a watcher that does not read', () => {
+  it('is cut off, and can resume from where it was', async () => {
+    const path = await room();
+    const start = await revision(path);
+    const response = await api.handle('GET', `${path}?watch=true&resourceVersion=${start}`);
+    const chunks = (response.body as AsyncIterable<string>)[Symbol.asyncIterator]();
+    const first = chunks.next();
+    await create(path, 'seen');
+    expect(JSON.parse((await first).value as string)).toMatchObject({
+      type: 'ADDED',
+      object: { metadata: { name: 'seen' } },
+    });
+    const data = { text: 'x'.repeat(500_000) };
+    for (let index = 0; index < 12; index++)
+      (await api.request('POST', path, { body: configMap(`unread-${index}`, { data }) })).expect(201);
+    await expect(chunks.next()).rejects.toThrow('behind');
+    const seen = (await api.request('GET', `${path}/seen`)).json.metadata.resourceVersion;
+    const resumed = await watch(path, { resourceVersion: seen });
+    expect(await resumed.take(12)).toHaveLength(12);
+  });
+});
+
 /** One step of a story about a few objects with labels. */
 type Step = { readonly name: string; readonly color: 'red' | 'blue' | 'none' | 'gone' };
 

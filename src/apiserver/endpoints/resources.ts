@@ -1,7 +1,9 @@
 import type { KubeObject } from '../../api/meta.ts';
+import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError, conflict, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { clone } from '../../machinery/clone.ts';
+import { deepEqual } from '../../machinery/equal.ts';
 import { forbiddenError } from '../auth/forbidden.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import { isTrue } from '../http/request-info.ts';
@@ -35,12 +37,14 @@ export class ResourceEndpoints {
   readonly #store: Store;
   readonly #registry: ResourceRegistry;
   readonly #authorizer: Authorizer;
+  readonly #customWatches = new Map<ResourceDefinition, Set<() => void>>();
 
   constructor(options: { env: Env; store: Store; registry: ResourceRegistry; authorizer: Authorizer }) {
     this.#authorizer = options.authorizer;
     this.#env = options.env;
     this.#store = options.store;
     this.#registry = options.registry;
+    options.registry.onDefinitionsChange(() => this.#endWithdrawn());
   }
 
   /** Serves one request, or throws the ApiError that answers it. */
@@ -89,7 +93,30 @@ export class ResourceEndpoints {
       query: request.query,
       representation,
       signal: request.signal,
+      ...(target.definition.custom
+        ? { onWithdrawn: (end: () => void) => this.#onWithdrawn(target.definition, end) }
+        : {}),
     });
+  }
+
+  /** Remembers to end a watch when its definition is withdrawn, or replaced by one that shows objects differently. */
+  #onWithdrawn(definition: ResourceDefinition, end: () => void): () => void {
+    const watches = this.#customWatches.get(definition) ?? new Set();
+    this.#customWatches.set(definition, watches);
+    watches.add(end);
+    return () => {
+      watches.delete(end);
+      if (watches.size === 0) this.#customWatches.delete(definition);
+    };
+  }
+
+  #endWithdrawn(): void {
+    for (const [definition, watches] of this.#customWatches) {
+      const { group, version, plural } = definition;
+      const now = this.#registry.definition(group, version, plural);
+      if (now && (now === definition || showsTheSame(now, definition))) continue;
+      for (const end of watches) end();
+    }
   }
 
   async #create(call: Call): Promise<ApiResponse> {
@@ -245,6 +272,11 @@ export class ResourceEndpoints {
   #respondObject(call: Call, status: number, object: KubeObject, warnings: readonly string[]): ApiResponse {
     return respondObject(call, call.target.definition, object, { status, warnings, nowMs: this.#env.clock.now() });
   }
+}
+
+/** Whether objects look the same by two definitions: one that is on its way out still shows them as it did. */
+function showsTheSame(one: ResourceDefinition, other: ResourceDefinition): boolean {
+  return deepEqual(one.schema, other.schema) && deepEqual(one.columns, other.columns);
 }
 
 function deletedStatus(target: Target, object: KubeObject): Status {

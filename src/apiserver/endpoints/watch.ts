@@ -25,6 +25,8 @@ export interface WatchRequest {
   readonly query: URLSearchParams;
   readonly representation: Representation;
   readonly signal: AbortSignal;
+  /** Takes what ends this watch when its resource is no longer served as it is now; answers what forgets it. */
+  readonly onWithdrawn?: (end: () => void) => () => void;
 }
 
 type EventType = 'ADDED' | 'MODIFIED' | 'DELETED';
@@ -186,7 +188,10 @@ function openWatch(
   encoder: EventEncoder,
   what: Pick<BucketWatchOptions, 'since' | 'prefix' | 'opening' | 'encode'>,
 ): BucketWatch {
-  const { env, store, definition, signal } = request;
+  const { env, store, definition, signal, onWithdrawn } = request;
+  let timer: Timer | undefined;
+  let bookmarks: Bookmarks | undefined;
+  let forget: (() => void) | undefined;
   const watch = watchBucket(store, bucketOf(definition), {
     ...what,
     signal,
@@ -194,15 +199,16 @@ function openWatch(
     farewell: (error) => (error instanceof ExpiredRevision ? errorLine(tooOld(store, error.revision)) : undefined),
     onEnd: () => {
       timer?.cancel();
+      forget?.();
       bookmarks?.stop();
     },
   });
   if (signal.aborted) return watch;
   const timeoutMs = options.timeoutMs ?? TIMEOUT_DEFAULT_MS * (1 + env.random.number());
-  const timer: Timer | undefined = env.clock.setTimer(() => void watch.return?.(), timeoutMs);
-  const bookmarks = options.allowBookmarks
-    ? new Bookmarks(env.clock, env.clock.now() + timeoutMs, () => watch.insert(() => encoder.bookmark(store.revision)))
-    : undefined;
+  timer = env.clock.setTimer(() => void watch.return?.(), timeoutMs);
+  const sendBookmark = (): void => watch.insert(() => encoder.bookmark(store.revision));
+  if (options.allowBookmarks) bookmarks = new Bookmarks(env.clock, env.clock.now() + timeoutMs, sendBookmark);
+  forget = onWithdrawn?.(() => watch.finish());
   return watch;
 }
 

@@ -70,6 +70,24 @@ describe('watchBucket', () => {
     expect((await watcher.next()).done).toBe(true);
   });
 
+  it('finishes behind what is pending', async () => {
+    const store = await openStore();
+    const watcher = watch(store);
+    const first = value(watcher);
+    await put(store, 'a');
+    expect(await first).toBe('a@2 ');
+    await put(store, 'b');
+    watcher.finish();
+    await put(store, 'c');
+    expect(await value(watcher)).toBe('b@3 ');
+    expect((await watcher.next()).done).toBe(true);
+    const idle = watch(store);
+    const waiting = idle.next();
+    await settle();
+    idle.finish();
+    expect((await waiting).done).toBe(true);
+  });
+
   it('joins what has come since the last pull, and all of one commit', async () => {
     const store = await openStore();
     const watcher = watch(store);

@@ -42,6 +42,8 @@ export interface BucketWatch extends AsyncIterableIterator<string> {
    * replayed there is no such place, and nothing is put.
    */
   insert(text: () => string): void;
+  /** Ends the watch behind what is pending, which is still handed over. */
+  finish(): void;
 }
 
 /**
@@ -98,6 +100,16 @@ class StoreWatch implements BucketWatch {
 
   insert(text: () => string): void {
     if (this.#past === undefined && !this.#isEnded) this.#push(text());
+  }
+
+  finish(): void {
+    if (this.#isEnded) return;
+    this.#isEnded = true;
+    this.#past = undefined;
+    this.#unsubscribe?.();
+    this.#options.signal.removeEventListener('abort', this.#onAbort);
+    this.#options.onEnd?.();
+    this.#wake?.();
   }
 
   async return(): Promise<IteratorResult<string>> {
@@ -177,7 +189,7 @@ class StoreWatch implements BucketWatch {
       if (farewell === undefined) throw error;
       return { done: false, value: farewell };
     }
-    if (this.#isEnded) return { done: true, value: undefined };
+    if (this.#pending.length === 0) return { done: true, value: undefined };
     const portion = this.#portion();
     const value = portion.length === 1 ? (portion[0] as string) : portion.join('');
     this.#pendingCharacters -= value.length;
@@ -203,14 +215,8 @@ class StoreWatch implements BucketWatch {
   }
 
   #end(): void {
-    if (this.#isEnded) return;
-    this.#isEnded = true;
-    this.#past = undefined;
     this.#pending = [];
     this.#pendingCharacters = 0;
-    this.#unsubscribe?.();
-    this.#options.signal.removeEventListener('abort', this.#onAbort);
-    this.#options.onEnd?.();
-    this.#wake?.();
+    this.finish();
   }
 }
