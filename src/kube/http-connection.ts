@@ -13,6 +13,8 @@ export interface WireRequest extends Pick<TransportRequest, 'method' | 'path' | 
 export interface HttpConnection {
   /** Whether it takes new requests. */
   readonly isUsable: boolean;
+  /** Whether nothing of it is left. */
+  readonly isClosed: boolean;
   /** Resolves with the head of the answer; rejects with WireError, or when the signal aborts. */
   send(request: WireRequest): Promise<TransportResponse>;
   /** Takes no new requests, and closes when those under way have ended. */
@@ -67,7 +69,7 @@ export interface BodyOptions {
   /** Ends the stream early, telling the server if that can be told. */
   readonly cancel: (reason: Error) => void;
   /** Why a stream that has ended is incomplete; undefined if it is not. */
-  readonly flaw: () => string | undefined;
+  readonly flaw: () => Promise<string | undefined>;
   /** Called with every piece. */
   readonly onPiece?: () => void;
   /** Called once, when the body has ended. */
@@ -112,7 +114,7 @@ export class ResponseBody implements AsyncIterableIterator<string> {
     this.#end();
     const { signal, flaw } = this.#options;
     if (signal.aborted) throw cancelled(signal);
-    const reason = flaw();
+    const reason = await flaw();
     if (reason !== undefined) throw new TransportError(reason);
     return { done: true, value: undefined };
   }

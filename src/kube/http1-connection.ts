@@ -19,7 +19,8 @@ export class Http1Connection implements HttpConnection {
   readonly #agent: Agent;
   readonly #authority: string;
   readonly #clock: Clock;
-  readonly #underWay = new Set<ClientRequest>();
+  /** Requests, and their answers once those have begun. */
+  readonly #underWay = new Map<ClientRequest, IncomingMessage | undefined>();
   #isUsable = true;
 
   constructor(options: ConnectionOptions, authority: string, clock: Clock) {
@@ -39,6 +40,10 @@ export class Http1Connection implements HttpConnection {
     return this.#isUsable;
   }
 
+  get isClosed(): boolean {
+    return !this.#isUsable && this.#underWay.size === 0;
+  }
+
   retire(): void {
     this.#isUsable = false;
     if (this.#underWay.size === 0) this.#agent.destroy();
@@ -46,7 +51,7 @@ export class Http1Connection implements HttpConnection {
 
   destroy(reason: string): void {
     this.#isUsable = false;
-    for (const outgoing of this.#underWay) outgoing.destroy(new TransportError(reason));
+    for (const [outgoing, incoming] of this.#underWay) (incoming ?? outgoing).destroy(new TransportError(reason));
     this.#agent.destroy();
   }
 
@@ -59,7 +64,12 @@ export class Http1Connection implements HttpConnection {
         path,
         headers: { ...headersOf(request), host: this.#authority },
       });
-      this.#underWay.add(outgoing);
+      this.#underWay.set(outgoing, undefined);
+      let isConnected = false;
+      outgoing.on('socket', (socket) => {
+        isConnected = outgoing.reusedSocket;
+        socket.once('secureConnect', () => (isConnected = true));
+      });
       const fail = (error: Error): void => {
         settle();
         reject(error);
@@ -77,9 +87,10 @@ export class Http1Connection implements HttpConnection {
       signal.addEventListener('abort', onAbort, { once: true });
       outgoing.on('response', (incoming) => {
         settle();
-        resolve(this.#responseOf(outgoing, incoming, signal));
+        this.#underWay.set(outgoing, incoming);
+        resolve(this.#responseOf(incoming, signal));
       });
-      outgoing.on('error', (error) => fail(this.#failure(outgoing, error)));
+      outgoing.on('error', (error) => fail(this.#failure(isConnected, error)));
       outgoing.on('close', () => this.#forget(outgoing));
       if (signal.aborted) onAbort();
       else outgoing.end(body);
@@ -91,17 +102,16 @@ export class Http1Connection implements HttpConnection {
     if (!this.#isUsable && this.#underWay.size === 0) this.#agent.destroy();
   }
 
-  #failure(outgoing: ClientRequest, error: Error): WireError {
-    if (error instanceof WireError) return error;
-    // Without a socket that stands, nothing was sent; the server may have become another one, too.
-    if (!outgoing.socket || outgoing.socket.connecting) {
-      this.#isUsable = false;
-      return connectFailure(error, this.#authority);
-    }
-    return new WireError(`the connection broke before an answer came: ${error.message}`, 'reads', error);
+  #failure(isConnected: boolean, error: Error): TransportError {
+    if (error instanceof TransportError) return error;
+    if (isConnected)
+      return new WireError(`the connection broke before an answer came: ${error.message}`, 'reads', error);
+    // Nothing was sent. The server may have become another one, which is to be found out anew.
+    this.#isUsable = false;
+    return connectFailure(error, this.#authority);
   }
 
-  #responseOf(outgoing: ClientRequest, incoming: IncomingMessage, signal: AbortSignal): TransportResponse {
+  #responseOf(incoming: IncomingMessage, signal: AbortSignal): TransportResponse {
     const headers: Record<string, string> = {};
     for (const [name, value] of Object.entries(incoming.headers)) {
       if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
@@ -110,7 +120,7 @@ export class Http1Connection implements HttpConnection {
     const listen = (): void => {
       timer?.cancel();
       timer = this.#clock.setTimer(
-        () => outgoing.destroy(new TransportError('the server no longer answers')),
+        () => incoming.destroy(new TransportError('the server no longer answers')),
         BODY_SILENCE_MS_MAX,
       );
     };
@@ -119,7 +129,7 @@ export class Http1Connection implements HttpConnection {
       stream: incoming,
       signal,
       cancel: (reason) => incoming.destroy(reason),
-      flaw: () => (incoming.complete ? undefined : 'the connection broke in the middle of the answer'),
+      flaw: async () => (incoming.complete ? undefined : 'the connection broke in the middle of the answer'),
       onPiece: listen,
       onEnd: () => timer?.cancel(),
     });

@@ -16,6 +16,8 @@ const { NGHTTP2_CANCEL, NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = constants;
 /** client-go's: a peer that is gone without a word (pulled cable, lost NAT entry) is noticed within 45 s. */
 const PING_INTERVAL_MS = 30_000;
 const PING_TIMEOUT_MS = 15_000;
+/** Node cannot ping on a session that is closing; so that a dead one does not stay, it gets as long as a watch lives. */
+const RETIRED_MS_MAX = 10 * 60_000;
 /** What may be under way per stream and per connection: the defaults of 64 KiB throttle lists to one window per round trip. */
 const STREAM_WINDOW_BYTES = 1024 * 1024;
 const SESSION_WINDOW_BYTES = 16 * 1024 * 1024;
@@ -27,8 +29,8 @@ export class Http2Connection implements HttpConnection {
   readonly #session: ClientHttp2Session;
   readonly #clock: Clock;
   readonly #authority: string;
-  /** Streams after this one the server has not looked at; it has said so when it went away. */
-  #lastStream = Number.POSITIVE_INFINITY;
+  /** Requests whose answer has not begun, and how to end them. */
+  readonly #waiting = new Map<ClientHttp2Stream, (error: Error) => void>();
   #isRetired = false;
   #timer: Timer | undefined;
 
@@ -41,11 +43,10 @@ export class Http2Connection implements HttpConnection {
       maxSessionMemory: SESSION_MEMORY_MB_MAX,
     });
     this.#session = session;
-    session.on('connect', () => session.setLocalWindowSize(SESSION_WINDOW_BYTES));
-    session.on('goaway', (_code, lastStream) => {
-      this.#lastStream = lastStream;
-      this.#isRetired = true;
+    session.on('connect', () => {
+      if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW_BYTES);
     });
+    session.on('goaway', (_code, lastStream) => this.#onGoAway(lastStream));
     // The streams that break with the session tell those who wait for them.
     session.on('error', () => this.#end());
     session.on('close', () => this.#end());
@@ -54,6 +55,10 @@ export class Http2Connection implements HttpConnection {
 
   get isUsable(): boolean {
     return !this.#isRetired && !this.#session.closed && !this.#session.destroyed;
+  }
+
+  get isClosed(): boolean {
+    return this.#session.destroyed;
   }
 
   retire(): void {
@@ -73,6 +78,7 @@ export class Http2Connection implements HttpConnection {
       let isSettled = false;
       const settle = (): void => {
         isSettled = true;
+        this.#waiting.delete(stream);
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
       };
@@ -88,13 +94,14 @@ export class Http2Connection implements HttpConnection {
         request.headTimeoutMs,
       );
       signal.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.set(stream, fail);
       stream.on('response', (headers) => {
         if (isSettled) return;
         settle();
         resolve(responseOf(stream, headers, signal));
       });
-      stream.on('error', (error) => fail(this.#failure(stream, error)));
-      stream.on('close', () => fail(this.#failure(stream)));
+      stream.on('error', (error) => fail(failureOf(stream, error)));
+      stream.on('close', () => fail(failureOf(stream)));
       if (signal.aborted) onAbort();
       else stream.end(body);
     });
@@ -118,11 +125,13 @@ export class Http2Connection implements HttpConnection {
     }
   }
 
-  #failure(stream: ClientHttp2Stream, error?: Error): WireError {
-    const isUnseen =
-      stream.rstCode === NGHTTP2_REFUSED_STREAM || stream.id === undefined || stream.id > this.#lastStream;
-    const detail = error === undefined ? `it closed with code ${stream.rstCode}` : error.message;
-    return new WireError(`the connection broke before an answer came: ${detail}`, isUnseen ? 'always' : 'reads', error);
+  /** The server takes no new requests, and has not looked at those after the last one that it names. */
+  #onGoAway(lastStream: number): void {
+    this.#isRetired = true;
+    for (const [stream, fail] of this.#waiting) {
+      if (stream.id === undefined || stream.id > lastStream)
+        fail(new WireError('the server went away before it looked at the request', 'always'));
+    }
   }
 
   #end(): void {
@@ -136,13 +145,27 @@ export class Http2Connection implements HttpConnection {
 
   #ping(): void {
     if (this.#session.destroyed) return;
-    this.#timer = this.#clock.setTimer(() => this.destroy('the server no longer answers'), PING_TIMEOUT_MS);
-    this.#session.ping((error) => {
-      if (error || this.#session.destroyed) return;
-      this.#timer?.cancel();
-      this.#schedulePing();
-    });
+    const isClosing = this.#session.closed;
+    this.#timer = this.#clock.setTimer(
+      () => this.destroy('the server no longer answers'),
+      isClosing ? RETIRED_MS_MAX : PING_TIMEOUT_MS,
+    );
+    if (!isClosing) this.#session.ping((error) => this.#onPong(error));
   }
+
+  #onPong(error: Error | null): void {
+    if (this.#session.destroyed) return;
+    // The ping of a session that begins to close is called off; the next one will see that it is closing.
+    if (error && !this.#session.closed) return;
+    this.#timer?.cancel();
+    this.#schedulePing();
+  }
+}
+
+function failureOf(stream: ClientHttp2Stream, error?: Error): WireError {
+  const isUnseen = stream.rstCode === NGHTTP2_REFUSED_STREAM || stream.id === undefined;
+  const detail = error === undefined ? `it closed with code ${stream.rstCode}` : error.message;
+  return new WireError(`the connection broke before an answer came: ${detail}`, isUnseen ? 'always' : 'reads', error);
 }
 
 function responseOf(stream: ClientHttp2Stream, headers: IncomingHttpHeaders, signal: AbortSignal): TransportResponse {
@@ -154,11 +177,17 @@ function responseOf(stream: ClientHttp2Stream, headers: IncomingHttpHeaders, sig
     stream,
     signal,
     cancel: (reason) => end(stream, reason),
-    // A session that breaks ends its streams as if they were complete; only the code tells.
-    flaw: () =>
-      stream.rstCode === NGHTTP2_NO_ERROR ? undefined : `the connection broke: it closed with code ${stream.rstCode}`,
+    flaw: () => flawOf(stream),
   });
   return { status: Number(headers[':status']), headers: flat, body };
+}
+
+/** A session that breaks ends its streams as if they were complete; only the code tells, once they have closed. */
+async function flawOf(stream: ClientHttp2Stream): Promise<string | undefined> {
+  if (!stream.closed) await new Promise((resolve) => stream.once('close', resolve));
+  return stream.rstCode === NGHTTP2_NO_ERROR
+    ? undefined
+    : `the connection broke: it closed with code ${stream.rstCode}`;
 }
 
 function end(stream: ClientHttp2Stream, reason: Error): void {

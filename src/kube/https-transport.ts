@@ -37,6 +37,8 @@ export class HttpsTransport implements Transport {
   readonly #clock: Clock;
   readonly #backoff: () => Backoff;
   readonly #server: URL;
+  /** All that may still be open, those that take no new requests included. */
+  readonly #open = new Set<HttpConnection>();
   #connection: { readonly http: HttpConnection; readonly credentials: Credentials } | undefined;
   #connecting: Promise<HttpConnection> | undefined;
   #requests = 0;
@@ -61,8 +63,8 @@ export class HttpsTransport implements Transport {
 
   close(): void {
     this.#isClosed = true;
-    this.#connection?.http.destroy('the transport was closed');
-    this.#connection = undefined;
+    for (const http of this.#open) http.destroy('the transport was closed');
+    this.#open.clear();
   }
 
   async #sendUntilAnswered(request: TransportRequest): Promise<TransportResponse> {
@@ -129,13 +131,13 @@ export class HttpsTransport implements Transport {
         // Whoever has a new certificate is somebody else to the server; what is under way may end in peace.
         known?.http.retire();
         this.#connection = undefined;
-        this.#connecting = this.#open(credentials).finally(() => (this.#connecting = undefined));
+        this.#connecting = this.#dial(credentials).finally(() => (this.#connecting = undefined));
       }
       await unlessAborted(this.#connecting, signal);
     }
   }
 
-  async #open(credentials: Credentials): Promise<HttpConnection> {
+  async #dial(credentials: Credentials): Promise<HttpConnection> {
     const authority = this.#server.host;
     try {
       const options = await this.#tlsOptions(credentials);
@@ -145,8 +147,13 @@ export class HttpsTransport implements Transport {
       const http = isHttp2
         ? new Http2Connection(socket, authority, this.#clock)
         : new Http1Connection(options, authority, this.#clock);
-      if (this.#isClosed) http.destroy('the transport was closed');
-      else this.#connection = { http, credentials };
+      if (this.#isClosed) {
+        http.destroy('the transport was closed');
+      } else {
+        for (const each of this.#open) if (each.isClosed) this.#open.delete(each);
+        this.#open.add(http);
+        this.#connection = { http, credentials };
+      }
       return http;
     } catch (error) {
       throw connectFailure(error, this.#server.origin);
