@@ -1,17 +1,24 @@
 import type { KubeObject } from '../../src/api/meta.ts';
 import { Scheduler } from '../../src/cluster/scheduler/scheduler.ts';
 import type { Env } from '../../src/env/ports.ts';
+import { realClock, realRandom } from '../../src/env/real.ts';
 import { Client } from '../../src/kube/client.ts';
 import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
+import { HttpsTransport } from '../../src/kube/https-transport.ts';
 import { Informer } from '../../src/kube/informer.ts';
+import { systemKubeconfigPorts } from '../../src/kube/kubeconfig-system.ts';
+import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import type { Service } from '../../src/kube/service.ts';
 import { InProcessApi } from './in-process.ts';
 
+/** The kubeconfig of some other cluster to test instead: shows that the suites ask for what Kubernetes does. */
+const REFERENCE = process.env['GODWIT_TEST_KUBECONFIG'];
+
 /**
- * A cluster with its loops running: a fresh one, in this process. Suites speak to it through its API alone, and so could
- * be held against any other.
+ * A cluster with its loops running: a fresh one in this process, unless another is asked for. Suites speak to it through
+ * its API alone, and leave room for what else may be in it.
  */
 export class ClusterUnderTest {
   readonly client: Client;
@@ -26,6 +33,20 @@ export class ClusterUnderTest {
   }
 
   static async start(): Promise<ClusterUnderTest> {
+    return REFERENCE === undefined ? ClusterUnderTest.#startHere() : ClusterUnderTest.#reach(REFERENCE);
+  }
+
+  static async #reach(path: string): Promise<ClusterUnderTest> {
+    const access = await loadKubeconfig({ ports: systemKubeconfigPorts(realClock, process.env), path });
+    const transport = new HttpsTransport({ access, env: { clock: realClock, random: realRandom } });
+    const stopping = new AbortController();
+    return new ClusterUnderTest(new Client(transport, 'godwit-test'), stopping.signal, async () => {
+      stopping.abort();
+      transport.close();
+    });
+  }
+
+  static async #startHere(): Promise<ClusterUnderTest> {
     const api = await InProcessApi.start();
     const clientOf = (user: string, ...groups: string[]) =>
       new Client(new InProcessTransport((request) => api.core.handle(request), { user, groups }), user);

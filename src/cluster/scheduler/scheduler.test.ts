@@ -69,7 +69,7 @@ describe('pods that fit nowhere', () => {
     expect(failures()).toBe(2);
   });
 
-  it('are tried at once when they change themselves, but not for being told why they wait', async () => {
+  it('are tried when they change themselves, but not for being told why they wait', async () => {
     world.start();
     world.addNode(makeNode('n', { spec: { taints: [{ key: 'k', effect: 'NoSchedule' }] } }));
     world.add(pod('p'));

@@ -156,7 +156,7 @@ export class Scheduler implements Service {
     } else if (!before || isAnother || isChanged(pod, before)) {
       if (isAnother) this.#backoff.forget(key);
       this.#waiting.delete(key);
-      this.#controller.enqueue(key);
+      this.#retry(key);
     }
   }
 
