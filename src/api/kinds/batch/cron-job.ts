@@ -1,4 +1,4 @@
-import { type FieldError, invalid } from '../../field-error.ts';
+import { type FieldError, invalid, required } from '../../field-error.ts';
 import { ageOf } from '../../human-duration.ts';
 import type { ResourceDefinition } from '../../resource.ts';
 import { bool, enumeration, int32, int64, list, message, str, time } from '../../schema.ts';
@@ -8,6 +8,7 @@ import { applyPodTemplateDefaults } from '../core/pod-template.ts';
 import { objectReference } from '../core/schema/references.ts';
 import { builtin, objectMeta, objectSchema } from '../meta.ts';
 import { nonNegativeErrors } from '../validation.ts';
+import { scheduleError } from './cron-schedule.ts';
 import { jobSpec, jobSpecErrors } from './job.ts';
 
 /** batch/v1 CronJob, stored and served; no controller acts on it. */
@@ -52,29 +53,41 @@ const cronJob = objectSchema(`${BATCH}.CronJob`, 'Makes a Job at every time that
   status: [3, cronJobStatus, 'What was observed.'],
 });
 
-const MACRO = /^@(yearly|annually|monthly|weekly|daily|midnight|hourly|every .+)$/;
-const CRON_FIELD = /^[0-9A-Za-z*?,/-]+$/;
-
 function scheduleErrors(schedule: string): FieldError[] {
   const path = 'spec.schedule';
+  if (schedule === '') return [required(path)];
   if (schedule.includes('TZ')) {
     return [invalid(path, schedule, 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead')];
   }
-  if (schedule.startsWith('@')) {
-    return MACRO.test(schedule) ? [] : [invalid(path, schedule, `unrecognized descriptor: ${schedule}`)];
+  const error = scheduleError(schedule);
+  return error === undefined ? [] : [invalid(path, schedule, error)];
+}
+
+function timeZoneErrors(spec: Fields | undefined): FieldError[] {
+  if (!has(spec, 'timeZone')) return [];
+  const zone = textAt(spec, 'timeZone');
+  const path = 'spec.timeZone';
+  if (zone === '') return [invalid(path, zone, 'timeZone must be nil or non-empty string')];
+  if (zone.toLowerCase() === 'local')
+    return [
+      invalid(path, zone, 'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones'),
+    ];
+  return isTimeZone(zone) ? [] : [invalid(path, zone, `unknown time zone ${zone}`)];
+}
+
+function isTimeZone(zone: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone !== '';
+  } catch {
+    // It has no other way to say no.
+    return false;
   }
-  const fields = schedule.trim().split(/\s+/);
-  if (fields.length !== 5) {
-    return [invalid(path, schedule, `expected exactly 5 fields, found ${fields.length}: [${fields.join(' ')}]`)];
-  }
-  const bad = fields.find((field) => !CRON_FIELD.test(field));
-  return bad === undefined ? [] : [invalid(path, schedule, `failed to parse ${bad}`)];
 }
 
 function specErrors(spec: Fields | undefined): FieldError[] {
-  const schedule = textAt(spec, 'schedule');
-  const errors = [
-    ...(has(spec, 'schedule') ? scheduleErrors(schedule) : []),
+  return [
+    ...scheduleErrors(textAt(spec, 'schedule')),
+    ...timeZoneErrors(spec),
     ...nonNegativeErrors(
       spec,
       'spec',
@@ -82,12 +95,10 @@ function specErrors(spec: Fields | undefined): FieldError[] {
       'successfulJobsHistoryLimit',
       'failedJobsHistoryLimit',
     ),
-    ...jobSpecErrors(objectAt(objectAt(spec, 'jobTemplate'), 'spec'), 'spec.jobTemplate.spec'),
+    ...(has(spec, 'jobTemplate')
+      ? jobSpecErrors(jobSpecOf(spec), 'spec.jobTemplate.spec')
+      : [required('spec.jobTemplate')]),
   ];
-  if (has(spec, 'timeZone') && textAt(spec, 'timeZone') === '') {
-    errors.push(invalid('spec.timeZone', '', 'timeZone must be nil or non-empty string'));
-  }
-  return errors;
 }
 
 const jobSpecOf = (spec: Fields | undefined): Fields | undefined => objectAt(objectAt(spec, 'jobTemplate'), 'spec');

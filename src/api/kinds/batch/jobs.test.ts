@@ -94,19 +94,45 @@ describe('a Job', () => {
 describe('a CronJob', () => {
   const cron = (spec: object): object => ({ spec: { schedule: '*/5 * * * *', jobTemplate: fresh(), ...spec } });
 
-  it.each(['*/5 * * * *', '0 0 1 JAN-DEC MON', '@daily', '@every 1h30m'])('runs at %s', (schedule) => {
-    expect(createErrors(cronJobDefinition, cron({ schedule }))).toEqual([]);
-  });
+  it.each(['*/5 * * * *', '0 0 1 JAN-DEC MON', '1,2,5-9/2 ? 31 12 sun-Sat', '5/10 * * * *', '@daily', '@every 1h30m'])(
+    'runs at %s',
+    (schedule) => {
+      expect(createErrors(cronJobDefinition, cron({ schedule }))).toEqual([]);
+    },
+  );
 
   it.each<[string, string]>([
     ['* * *', 'expected exactly 5 fields, found 3: [* * *]'],
     ['* * * * * *', 'expected exactly 5 fields, found 6: [* * * * * *]'],
-    ['$ * * * *', 'failed to parse $'],
+    ['$ * * * *', 'failed to parse int from $: strconv.Atoi: parsing "$": invalid syntax'],
+    ['60 * * * *', 'end of range (60) above maximum (59): 60'],
+    ['* 5-3 * * *', 'beginning of range (5) beyond end of range (3): 5-3'],
+    ['* * 0 * *', 'beginning of range (0) below minimum (1): 0'],
+    ['* * * Foo *', 'failed to parse int from Foo: strconv.Atoi: parsing "Foo": invalid syntax'],
+    ['* * * * 7', 'end of range (7) above maximum (6): 7'],
+    ['*/0 * * * *', 'step of range should be a positive number: */0'],
+    ['1-2-3 * * * *', 'too many hyphens: 1-2-3'],
+    ['1/2/3 * * * *', 'too many slashes: 1/2/3'],
     ['@often', 'unrecognized descriptor: @often'],
     ['TZ=UTC * * * *', 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead'],
   ])('does not run at %s', (schedule, detail) => {
     const error = `spec.schedule: Invalid value: ${JSON.stringify(schedule)}: ${detail}`;
     expect(createErrors(cronJobDefinition, cron({ schedule }))).toEqual([error]);
+  });
+
+  it.each([
+    ['Europe/Berlin', []],
+    ['Nowhere/Foo', ['spec.timeZone: Invalid value: "Nowhere/Foo": unknown time zone Nowhere/Foo']],
+    ['', ['spec.timeZone: Invalid value: "": timeZone must be nil or non-empty string']],
+  ])('runs in the time zone %j', (timeZone, errors) => {
+    expect(createErrors(cronJobDefinition, cron({ timeZone }))).toEqual(errors);
+  });
+
+  it('needs a schedule and a Job', () => {
+    expect(createErrors(cronJobDefinition, {})).toEqual([
+      'spec.schedule: Required value',
+      'spec.jobTemplate: Required value',
+    ]);
   });
 
   it('has a Job to make and a name short enough for it', () => {

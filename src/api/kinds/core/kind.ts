@@ -1,4 +1,4 @@
-import { type FieldError, invalid } from '../../field-error.ts';
+import { child, type FieldError, invalid } from '../../field-error.ts';
 import type { KubeObject } from '../../meta.ts';
 import { qualifiedNameErrors } from '../../names.ts';
 import type { ResourceDefinition } from '../../resource.ts';
@@ -16,7 +16,9 @@ export function coreKind(definition: Omit<Given, 'group' | 'version'>): Resource
     strategy: {
       ...strategy,
       validate: (object: KubeObject) => [
-        ...(object.metadata.finalizers ?? []).flatMap((name) => ownerlessErrors(name, 'metadata.finalizers')),
+        ...(object.metadata.finalizers ?? []).flatMap((name, index) =>
+          ownerlessErrors(name, child('metadata.finalizers', index)),
+        ),
         ...(strategy?.validate?.(object) ?? []),
       ],
     },

@@ -35,7 +35,7 @@ describe('Namespace', () => {
   it('refuses finalizers that name nobody', () => {
     const bad = changed(namespace, { 'spec.finalizers': ['mine'], 'metadata.finalizers': ['mine'] });
     expect(lines(strategy?.validate?.(bad) ?? [])).toEqual([
-      'metadata.finalizers: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
+      'metadata.finalizers[0]: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
       'spec.finalizers: Invalid value: "mine": name is neither a standard finalizer name nor is it fully qualified',
     ]);
   });

@@ -22,7 +22,7 @@ const priorityClass = objectSchema(
   `${SCHEDULING}.PriorityClass`,
   'A name for how important pods are.',
   {
-    value: [2, int32(), 'The number that pods of this class get; higher is more important.'],
+    value: [2, int32({ default: 0 }), 'The number that pods of this class get; higher is more important.'],
     globalDefault: [3, bool(), 'Whether pods that name no class get this one; only one class may say so.'],
     description: [4, str(), 'When this class should be used.'],
     preemptionPolicy: [

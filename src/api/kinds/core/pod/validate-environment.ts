@@ -160,8 +160,29 @@ function fieldReferenceErrors(reference: JsonObject, path: string, supported: re
     const name = base === 'metadata.annotations' ? key.toLowerCase() : key;
     return qualifiedNameErrors(name).map((message) => invalid(path, name, message));
   }
-  return supported.includes(fieldPath) ? [] : [notSupported(child(path, 'fieldPath'), fieldPath, supported)];
+  if (supported.includes(fieldPath)) return [];
+  if (POD_FIELDS.has(fieldPath)) return [notSupported(child(path, 'fieldPath'), fieldPath, supported)];
+  const detail = `error converting fieldPath: field label not supported: ${fieldPath}`;
+  return [invalid(child(path, 'fieldPath'), fieldPath, detail)];
 }
+
+/** Fields that a pod could be asked for by somebody; what is none of these is a mistake of another kind. */
+const POD_FIELDS: ReadonlySet<string> = new Set([
+  'metadata.annotations',
+  'metadata.labels',
+  'metadata.name',
+  'metadata.namespace',
+  'metadata.uid',
+  'spec.nodeName',
+  'spec.restartPolicy',
+  'spec.schedulerName',
+  'spec.serviceAccountName',
+  'status.hostIP',
+  'status.hostIPs',
+  'status.phase',
+  'status.podIP',
+  'status.podIPs',
+]);
 
 function resourceReferenceErrors(reference: JsonObject, path: string, isFile: boolean): FieldError[] {
   const resource = textAt(reference, 'resource');

@@ -128,8 +128,12 @@ describe('containers', () => {
       `${C}.env[0].valueFrom: Invalid value: "": may not be specified when \`value\` is not empty`,
     ],
     [
+      { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.restartPolicy' } } }] },
+      `${C}.env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "spec.restartPolicy": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`,
+    ],
+    [
       { env: [{ name: 'A', valueFrom: { fieldRef: { fieldPath: 'spec.containers' } } }] },
-      `${C}.env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "spec.containers": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`,
+      `${C}.env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.containers": error converting fieldPath: field label not supported: spec.containers`,
     ],
     [
       { env: [{ name: 'A', valueFrom: { resourceFieldRef: { resource: 'limits.cpu', divisor: '2' } } }] },
