@@ -73,7 +73,7 @@ export interface Registry {
   definitions(): readonly ResourceDefinition[];
   /** Called after a CRD has added, changed or removed definitions. */
   onDefinitionsChange(listener: () => void): void;
-  /** A view of a bucket (`pods`, `deployments.apps`); the same one each time. Memory: one parsed copy of the bucket. */
+  /** A view of a bucket (`pods`, `deployments.apps`); the same one each time. Memory: a parsed copy of what is looked at. */
   view<T extends KubeObject = KubeObject>(bucket: string): View<T>;
   /** The newest durable state, as a copy that the caller may change. */
   read(target: Target): KubeObject | undefined;

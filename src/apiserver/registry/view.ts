@@ -2,55 +2,54 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { Store, Stored } from '../storage/store.ts';
 import type { View } from './contract.ts';
 
-/** A parsed copy of one bucket, kept in step by the store's own notifications: no delay, no polling. */
+type Listener<T> = (object: T | undefined, old: T | undefined) => void;
+
+/**
+ * One bucket as objects: parsed when first looked at, and kept for as long as that state is the newest. A view of many
+ * objects of which one is asked for now and then costs next to nothing.
+ */
 export class BucketView<T extends KubeObject = KubeObject> implements View<T> {
-  readonly #namespaces = new Map<string, Map<string, T>>();
-  readonly #listeners: ((object: T | undefined, old: T | undefined) => void)[] = [];
+  readonly #store: Store;
+  readonly #bucket: string;
+  readonly #listeners: Listener<T>[] = [];
 
   constructor(store: Store, bucket: string) {
-    for (const stored of store.list(bucket, {}).items) this.#set(parse(stored));
-    store.subscribe(bucket, (change) => {
-      const object = parse<T>(change.stored);
-      const old = this.get(object.metadata.namespace ?? '', object.metadata.name ?? '');
-      if (change.type === 'put') this.#set(object);
-      else this.#remove(object);
-      for (const listener of this.#listeners) listener(change.type === 'put' ? object : undefined, old);
-    });
+    this.#store = store;
+    this.#bucket = bucket;
   }
 
   get(namespace: string, name: string): T | undefined {
-    return this.#namespaces.get(namespace)?.get(name);
+    return this.#show(this.#store.get(this.#bucket, namespace === '' ? name : `${namespace}/${name}`));
   }
 
   list(namespace?: string): readonly T[] {
-    if (namespace !== undefined) return sorted(this.#namespaces.get(namespace));
-    return [...this.#namespaces.keys()].sort().flatMap((each) => sorted(this.#namespaces.get(each)));
+    const prefix = namespace ? `${namespace}/` : '';
+    const { items } = this.#store.list(this.#bucket, { prefix });
+    // Nothing that is in a namespace is in the one without a name.
+    const found = namespace === '' ? items.filter(({ key }) => !key.includes('/')) : items;
+    return found.map((stored) => objectOf(stored) as T);
   }
 
-  onChange(listener: (object: T | undefined, old: T | undefined) => void): void {
+  onChange(listener: Listener<T>): void {
+    if (this.#listeners.length === 0) {
+      this.#store.subscribe(this.#bucket, (change) => {
+        const object = change.type === 'put' ? this.#show(change.stored) : undefined;
+        const old = this.#show(change.previous());
+        for (const each of this.#listeners) each(object, old);
+      });
+    }
     this.#listeners.push(listener);
   }
 
-  #set(object: T): void {
-    const namespace = object.metadata.namespace ?? '';
-    let names = this.#namespaces.get(namespace);
-    if (!names) this.#namespaces.set(namespace, (names = new Map()));
-    names.set(object.metadata.name ?? '', object);
-  }
-
-  #remove(object: T): void {
-    const namespace = object.metadata.namespace ?? '';
-    const names = this.#namespaces.get(namespace);
-    names?.delete(object.metadata.name ?? '');
-    if (names?.size === 0) this.#namespaces.delete(namespace);
+  #show(stored: Stored | undefined): T | undefined {
+    return stored && (objectOf(stored) as T);
   }
 }
 
-function parse<T extends KubeObject>(stored: Stored): T {
-  return JSON.parse(stored.text) as T;
-}
+const objects = new WeakMap<Stored, KubeObject>();
 
-function sorted<T>(names: ReadonlyMap<string, T> | undefined): T[] {
-  if (!names) return [];
-  return [...names].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+function objectOf(stored: Stored): KubeObject {
+  let object = objects.get(stored);
+  if (!object) objects.set(stored, (object = JSON.parse(stored.text) as KubeObject));
+  return object;
 }
