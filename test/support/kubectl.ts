@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Anything } from './api.ts';
+import { say } from './say.ts';
 
 /** The real kubectl: the one on the PATH (or in GODWIT_KUBECTL), else Debian's package, installed on the way. */
 
@@ -36,7 +37,7 @@ function locate(): { path: string; minor: number } {
   const path = process.env['GODWIT_KUBECTL'] ?? 'kubectl';
   let minor = clientMinor(path);
   if (minor === undefined) {
-    console.log('kubectl is not on the PATH: installing kubernetes-client from the distribution');
+    say('kubectl is not on the PATH: installing kubernetes-client from the distribution');
     spawnSync('apt-get', ['update', '-qq'], { stdio: 'inherit' });
     spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'kubernetes-client'], {
       stdio: 'inherit',
@@ -45,7 +46,7 @@ function locate(): { path: string; minor: number } {
   }
   if (minor === undefined)
     throw new Error('no kubectl: put one (1.28 or later) on the PATH, or name it in GODWIT_KUBECTL');
-  if (minor < 28) console.log(`kubectl is 1.${minor}: the cases that need a later one are left out, each by name`);
+  if (minor < 28) say(`kubectl is 1.${minor}: the cases that need a later one are left out, each by name`);
   return { path, minor };
 }
 
@@ -57,7 +58,7 @@ export function kubectlMinor(): number {
 /** True where this kubectl is new enough; says which case is left out where it is not. */
 export function kubectlHas(minor: number, what: string): boolean {
   if (kubectlMinor() >= minor) return true;
-  console.log(`left out: ${what} needs kubectl 1.${minor}`);
+  say(`left out: ${what} needs kubectl 1.${minor}`);
   return false;
 }
 

@@ -20,7 +20,7 @@ export function withConditionValidation(definition: ResourceDefinition): Resourc
 function conditionErrors(configuration: KubeObject): FieldError[] {
   const { webhooks } = configuration as KubeObject & { readonly webhooks?: readonly Webhook[] };
   return (webhooks ?? []).flatMap(({ matchConditions = [] }, index) =>
-    matchConditions.flatMap(({ expression = '' }, position) => {
+    matchConditions.flatMap(({ expression }, position) => {
       const path = child(child(child('webhooks', index), 'matchConditions'), position);
       const complaint = complaintOf(expression);
       return complaint === undefined ? [] : [invalid(child(path, 'expression'), expression, complaint)];
