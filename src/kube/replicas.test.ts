@@ -1,0 +1,113 @@
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { KubeObject } from '../api/meta.ts';
+import { ManualClock, seededRandom, silentLogger } from '../env/test.ts';
+import { InProcessApi } from '../../test/support/in-process.ts';
+import { Client } from './client.ts';
+import { Controller } from './controller.ts';
+import { EventRecorder } from './event-recorder.ts';
+import { InProcessTransport } from './in-process-transport.ts';
+import { Informer } from './informer.ts';
+import { LeaderElector } from './leader-election.ts';
+import { Manager } from './manager.ts';
+import { keyOf, type Resource, splitKey } from './resource.ts';
+
+/** All of it together: two replicas of a program whose controller labels every ConfigMap with the name of who did it. */
+
+const never = new AbortController().signal;
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+const clock = new ManualClock();
+let server: InProcessApi;
+
+beforeAll(async () => {
+  server = await InProcessApi.start({ env: { clock } });
+});
+afterAll(() => server.stop());
+
+function clientOf(user: string): Client {
+  const identity = { user, groups: ['system:masters'] };
+  return new Client(new InProcessTransport((request) => server.core.handle(request), identity), user);
+}
+
+async function advance(ms: number): Promise<void> {
+  for (let leftMs = ms; leftMs > 0; leftMs -= 250) {
+    clock.advance(250);
+    for (let turn = 0; turn < 12; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+}
+
+class Replica {
+  readonly stop = new AbortController();
+  readonly ended: Promise<void>;
+  readonly informer: Informer<KubeObject>;
+
+  constructor(name: string) {
+    const client = clientOf(name);
+    const env = { clock, random: seededRandom(name.charCodeAt(0)), log: silentLogger };
+    this.informer = new Informer({ client, resource: configMaps, env, namespace: 'default' });
+    const events = new EventRecorder({ client, env, component: name });
+    const controller = new Controller({
+      name: 'labels',
+      env,
+      workers: 2,
+      reconcile: async (key, signal) => {
+        const object = this.informer.get(key);
+        if (!object || object.metadata.labels?.by !== undefined) return;
+        const { namespace, name: objectName } = splitKey(key);
+        const body = { metadata: { labels: { by: name } } };
+        await client.patch(configMaps, namespace, objectName, { type: 'merge', body }, signal);
+        events.event(object, 'Normal', 'Labelled', `labelled by ${name}`);
+      },
+    });
+    this.informer.onChange(({ object }) => controller.enqueue(keyOf(object)));
+    const elector = new LeaderElector({
+      client,
+      env,
+      namespace: 'kube-system',
+      name: 'labels',
+      identity: name,
+      events,
+    });
+    this.ended = new Manager({ env, elector }).add(this.informer, events, controller).run(this.stop.signal);
+  }
+}
+
+async function create(name: string): Promise<void> {
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name } };
+  await clientOf('user').create(configMaps, object, never);
+}
+
+async function doneBy(name: string): Promise<string | undefined> {
+  return (await clientOf('user').get(configMaps, 'default', name, never)).metadata.labels?.by;
+}
+
+it('one replica works, and the other takes over all there is when it stops', async () => {
+  await create('first');
+  const a = new Replica('a');
+  await advance(1000);
+  const b = new Replica('b');
+  await advance(1000);
+  await create('second');
+  await advance(1000);
+  expect([await doneBy('first'), await doneBy('second')]).toEqual(['a', 'a']);
+  expect(b.informer.size).toBeGreaterThanOrEqual(2);
+  a.stop.abort();
+  await advance(1000);
+  await a.ended;
+  await create('third');
+  await advance(5000);
+  expect(await doneBy('third')).toBe('b');
+  b.stop.abort();
+  await advance(1000);
+  await b.ended;
+  const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+  const { items } = await clientOf('user').list(events, {}, never);
+  expect(items.map(({ message }) => message as string).toSorted((x, y) => (x < y ? -1 : 1))).toEqual([
+    'a became leader',
+    'a stopped leading',
+    'b became leader',
+    'b stopped leading',
+    'labelled by a',
+    'labelled by a',
+    'labelled by b',
+  ]);
+});
