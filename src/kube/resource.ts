@@ -1,5 +1,4 @@
 import type { KubeObject } from '../api/meta.ts';
-import type { ResourceDefinition } from '../api/resource.ts';
 
 /** A resource to talk about; `T` is the shape of its objects, known to the compiler alone. */
 export interface Resource<T extends KubeObject = KubeObject> {
@@ -10,12 +9,6 @@ export interface Resource<T extends KubeObject = KubeObject> {
   readonly namespaced: boolean;
   /** Never set. */
   readonly shape?: T;
-}
-
-/** The resource of a definition. */
-export function resourceOf<T extends KubeObject = KubeObject>(definition: ResourceDefinition): Resource<T> {
-  const { group, version, plural, kind, namespaced } = definition;
-  return { group, version, plural, kind, namespaced };
 }
 
 /** The path of a collection or an object; an empty namespace means all of them. */
@@ -30,10 +23,4 @@ export function pathOf(resource: Resource, namespace: string, name = '', subreso
 export function keyOf(object: Pick<KubeObject, 'metadata'>): string {
   const { namespace, name = '' } = object.metadata;
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
-}
-
-/** Takes a key apart again; the namespace of a cluster-scoped object is empty. */
-export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
-  const slash = key.indexOf('/');
-  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
 }
