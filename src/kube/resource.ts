@@ -24,3 +24,9 @@ export function keyOf(object: Pick<KubeObject, 'metadata'>): string {
   const { namespace, name = '' } = object.metadata;
   return namespace === undefined || namespace === '' ? name : `${namespace}/${name}`;
 }
+
+/** Takes a key apart again; the namespace of a cluster-scoped object is empty. */
+export function splitKey(key: string): { readonly namespace: string; readonly name: string } {
+  const slash = key.indexOf('/');
+  return slash < 0 ? { namespace: '', name: key } : { namespace: key.slice(0, slash), name: key.slice(slash + 1) };
+}
