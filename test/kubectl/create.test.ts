@@ -344,7 +344,7 @@ describe('create priorityclass', () => {
       'Error from server (Forbidden): error when creating "STDIN": pods "lost" is forbidden: no PriorityClass with name nothing was found\n',
     );
     expect(await kubectl.fails('create priorityclass too-high --value=1000000001')).toContain(
-      'The PriorityClass "too-high" is invalid: value: Forbidden: maximum allowed value of a user defined priority is 1000000000',
+      'PriorityClass.scheduling.k8s.io "too-high" is invalid: value: Forbidden: maximum allowed value of a user defined priority is 1000000000',
     );
   });
 });
