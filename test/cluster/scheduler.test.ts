@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject, KubeObject, ObjectMeta } from '../../src/api/meta.ts';
+import type { Resource } from '../../src/kube/resource.ts';
 import type { Node, Pod, PodSpec } from '../../src/migration/fit/objects.ts';
 import { ClusterUnderTest, resource } from '../support/cluster-under-test.ts';
 import { eventually } from '../support/eventually.ts';
@@ -24,21 +25,33 @@ interface Event extends KubeObject {
 
 let cluster: ClusterUnderTest;
 let rooms = 0;
+const made: [Resource, string][] = [];
+const classOf = (name: string): string => `test-${process.pid}-${name}`;
 
 beforeAll(async () => {
   cluster = await ClusterUnderTest.start();
-  const { client, signal } = cluster;
   for (const [name, value, preemptionPolicy] of [
-    ['test-high', 1000, 'PreemptLowerPriority'],
-    ['test-middle', 500, 'PreemptLowerPriority'],
-    ['test-shy', 1000, 'Never'],
+    ['high', 1000, 'PreemptLowerPriority'],
+    ['middle', 500, 'PreemptLowerPriority'],
+    ['shy', 1000, 'Never'],
   ] as const) {
-    const object = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name } };
-    await client.create<KubeObject>(priorityClasses, { ...object, value, preemptionPolicy }, signal);
+    const object = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: classOf(name) } };
+    await make<KubeObject>(priorityClasses, { ...object, value, preemptionPolicy });
   }
 });
 
-afterAll(() => cluster.stop());
+afterAll(async () => {
+  const { client, signal } = cluster;
+  // Another cluster outlives the suite.
+  await Promise.all(made.map(([kind, name]) => client.delete(kind, '', name, signal)));
+  await cluster.stop();
+});
+
+/** Makes an object without a namespace, to be deleted in the end. */
+async function make<T extends KubeObject>(kind: Resource<T>, object: T): Promise<void> {
+  await cluster.client.create(kind, object, cluster.signal);
+  made.push([kind, object.metadata.name ?? '']);
+}
 
 /** A namespace and nodes that no other test uses: its pods ask for these nodes. */
 class Room {
@@ -51,7 +64,7 @@ class Room {
   static async make(): Promise<Room> {
     const name = `room-${process.pid}-${rooms++}`;
     const object = { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-    await cluster.client.create<KubeObject>(namespaces, object, cluster.signal);
+    await make(namespaces, object);
     return new Room(name);
   }
 
@@ -64,7 +77,7 @@ class Room {
     const full = `${this.namespace}-${name}`;
     const labels = { room: this.namespace, 'kubernetes.io/hostname': full, ...more.labels };
     const object = { apiVersion: 'v1', kind: 'Node', metadata: { name: full, labels }, spec: more.spec ?? {} };
-    await client.create(nodes, object, signal);
+    await make(nodes, object);
     const amounts = { cpu: more.cpu ?? '4', memory: '8Gi', pods: '20' };
     const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', message: '' }];
     const body = { status: { allocatable: amounts, capacity: amounts, conditions } };
@@ -137,7 +150,8 @@ const asking = (cpu: string): PodSpec => ({
   containers: [{ name: 'main', image: 'none', resources: { requests: { cpu } } } as object],
 });
 
-const using = (priorityClassName: string, cpu: string): PodSpec => ({ ...asking(cpu), priorityClassName }) as PodSpec;
+const using = (priorityClass: string, cpu: string): PodSpec =>
+  ({ ...asking(cpu), priorityClassName: classOf(priorityClass) }) as PodSpec;
 
 describe('placing', () => {
   it('gives a pod a node, and says so', async () => {
@@ -176,7 +190,7 @@ describe('placing', () => {
     expect(message).toContain('1 Insufficient cpu, ');
     expect(message).toContain('1 node(s) had untolerated taint {dedicated: gpu}');
     expect(message).toContain('1 node(s) were unschedulable');
-    expect(message).toContain(`. preemption: 0/${count} nodes are available: `);
+    expect(message).toContain(`preemption: 0/${count} nodes are available: `);
     await room.told('p', /^Warning FailedScheduling: 0\/\d+ nodes are available: .*1 Insufficient cpu, /);
   });
 
@@ -253,7 +267,7 @@ describe('placing', () => {
       spec: { ...mode, storageClassName: '', volumeName: name, resources: { requests: { storage: '1Gi' } } },
     };
     await room.pod('p', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'data' } }] });
-    await room.refused('p', /^0\/\d+ nodes are available: persistentvolumeclaim "data" not found\. preemption: /);
+    await room.refused('p', /^0\/\d+ nodes are available: persistentvolumeclaim "data" not found\. /);
     await cluster.client.create<KubeObject>(claims, claim, cluster.signal);
     await room.refused('p', /pod has unbound immediate PersistentVolumeClaims/);
     const affinity = {
@@ -267,8 +281,11 @@ describe('placing', () => {
       metadata: { name },
       spec: { ...mode, capacity: { storage: '1Gi' }, local: { path: '/disk' }, nodeAffinity: affinity },
     };
-    await cluster.client.create<KubeObject>(volumes, volume, cluster.signal);
+    await make<KubeObject>(volumes, volume);
     // Where no controller binds claims, the test does.
+    const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' };
+    const completed = { type: 'merge', body: { metadata: { annotations } } } as const;
+    await cluster.client.patch(claims, room.namespace, 'data', completed, cluster.signal);
     const bound = { type: 'merge', body: { status: { phase: 'Bound' } } } as const;
     await cluster.client.patch(claims, room.namespace, 'data', bound, cluster.signal, { subresource: 'status' });
     expect(await room.placed('p')).toBe('b');
@@ -311,7 +328,7 @@ describe('preemption', () => {
     const node = await room.node('a');
     await room.pod('victim', asking('3'));
     await room.placed('victim');
-    await room.pod('vip', using('test-high', '3'));
+    await room.pod('vip', using('high', '3'));
     const victim = await eventually(async () => {
       const pod = await room.get('victim');
       expect(pod.metadata.deletionTimestamp).toBeDefined();
@@ -340,11 +357,11 @@ describe('preemption', () => {
   it('is not for pods that push nobody out, nor against equals', async () => {
     const room = await Room.make();
     await room.node('a');
-    await room.pod('resident', using('test-middle', '3'));
+    await room.pod('resident', using('middle', '3'));
     await room.placed('resident');
-    await room.pod('shy', using('test-shy', '3'));
+    await room.pod('shy', using('shy', '3'));
     await room.refused('shy', /preemption: not eligible due to preemptionPolicy=Never\.$/);
-    await room.pod('equal', using('test-middle', '3'));
+    await room.pod('equal', using('middle', '3'));
     await room.refused('equal', /1 No preemption victims found for incoming pod/);
     expect((await room.get('resident')).metadata.deletionTimestamp).toBeUndefined();
   });
@@ -363,9 +380,9 @@ describe('preemption', () => {
     await client.create<KubeObject>(budgets, budget, signal);
     await room.pod('guarded', asking('3'), { labels: { app: 'web' } });
     await room.placed('guarded');
-    await room.pod('plain', using('test-middle', '3'));
+    await room.pod('plain', using('middle', '3'));
     await room.placed('plain');
-    await room.pod('vip', using('test-high', '3'));
+    await room.pod('vip', using('high', '3'));
     await eventually(async () => expect((await room.get('plain')).metadata.deletionTimestamp).toBeDefined());
     expect((await room.get('guarded')).metadata.deletionTimestamp).toBeUndefined();
   });
@@ -375,9 +392,9 @@ describe('preemption', () => {
     await room.node('a');
     await room.node('b');
     await room.pod('v1', asking('3'));
-    await room.pod('v2', using('test-middle', '3'));
+    await room.pod('v2', using('middle', '3'));
     await Promise.all([room.placed('v1'), room.placed('v2')]);
-    await room.pod('vip', using('test-high', '3'));
+    await room.pod('vip', using('high', '3'));
     await eventually(async () => expect((await room.get('v1')).metadata.deletionTimestamp).toBeDefined());
     // A change that makes the scheduler look again.
     await room.node('c', { cpu: '2' });

@@ -42,19 +42,32 @@ describe('order', () => {
 describe('pods that fit nowhere', () => {
   const failures = () => world.events.filter((event) => event.startsWith('p FailedScheduling')).length;
 
-  it('are tried again when something could help, not before their backoff is over', async () => {
+  it('are tried again when something could help, at once where there is nothing else to do', async () => {
     world.start();
     world.addNode(makeNode('full', small));
     world.add(pod('x'));
     await world.settle();
-    world.add(pod('p'));
+    world.add(pod('p'), pod('q'));
     await world.settle();
     expect(failures()).toBe(1);
     world.addNode(makeNode('n', small));
-    await world.pass(900);
-    expect(world.nodeOf('p')).toBeUndefined();
-    await world.pass(200);
-    expect(world.nodeOf('p')).toBe('n');
+    world.addNode(makeNode('m', small));
+    await world.settle();
+    expect(new Set([world.nodeOf('p'), world.nodeOf('q')])).toEqual(new Set(['m', 'n']));
+  });
+
+  it('wait for their backoff where others wait for their turn', async () => {
+    world.start();
+    world.addNode(makeNode('full', small));
+    world.add(pod('x'));
+    await world.settle();
+    world.add(pod('p', '1', { priority: 10, preemptionPolicy: 'Never' }));
+    await world.settle();
+    // In one go, so that somebody is in the queue when the node comes.
+    world.add(pod('fresh'));
+    world.addNode(makeNode('n', small));
+    await world.settle();
+    expect([world.nodeOf('fresh'), world.nodeOf('p')]).toEqual(['n', undefined]);
   });
 
   it('are left alone when nothing could help, and tried every five minutes all the same', async () => {

@@ -66,6 +66,8 @@ export class Scheduler implements Service {
   readonly #waiting: WaitingPods;
   readonly #backoff = new SchedulingBackoff();
   readonly #controller: Controller;
+  /** Pods that something could help, and that are queued for when their backoff is over. */
+  readonly #eager = new Set<string>();
   readonly #tasks = new Set<Promise<void>>();
   /** Pods that something is being written about, by UID, and whether they want to be looked at again afterwards. */
   readonly #busy = new Map<string, { isWanted: boolean }>();
@@ -149,6 +151,7 @@ export class Scheduler implements Service {
     const isAnother = before?.metadata.uid !== pod.metadata.uid;
     if (type === 'deleted' || !this.#isMine(pod)) {
       this.#waiting.delete(key);
+      this.#eager.delete(key);
       this.#backoff.forget(key);
       this.#backlog?.delete(key);
     } else if (this.#backlog) {
@@ -186,7 +189,9 @@ export class Scheduler implements Service {
   /** Decides on a pod once there is room for the writes that follow. */
   async #reconcile(key: string, signal: AbortSignal): Promise<void> {
     while (this.#tasks.size >= TASKS_MAX) await unlessAborted(Promise.race(this.#tasks), signal);
+    this.#eager.delete(key);
     this.#schedule(key, this.#signal);
+    this.#hurry();
   }
 
   #schedule(key: string, signal: AbortSignal): void {
@@ -231,9 +236,23 @@ export class Scheduler implements Service {
     this.#controller.enqueue(pod.key, { afterMs: FLUSH_MS });
   }
 
-  /** Queues the pods that the changes could help, each when its backoff is over. */
+  /** Queues the pods that the changes could help, each when its backoff is over, or when there is nothing else to do. */
   #wake(events: readonly ClusterEvent[]): void {
-    for (const event of events) for (const key of this.#waiting.wake(event)) this.#retry(key);
+    for (const event of events) {
+      for (const key of this.#waiting.wake(event)) {
+        this.#eager.add(key);
+        this.#retry(key);
+      }
+    }
+    this.#hurry();
+  }
+
+  /** An idle scheduler makes nobody wait: backoff is there to keep pods that fail from holding up others. */
+  #hurry(): void {
+    const [key] = this.#eager;
+    if (key === undefined || this.#controller.queue.size > 0) return;
+    this.#eager.delete(key);
+    this.#controller.enqueue(key);
   }
 
   #retry(key: string): void {
