@@ -126,6 +126,19 @@ describe.each([
     (await client().request('DELETE', PATH)).expect(200);
   });
 
+  it('takes one large object after the other', async () => {
+    // Each answer is as large as its request, so that one is often still being written when the next comes in.
+    const data = { text: 'x'.repeat(300_000) };
+    (await client().request('POST', PATH, { body: configMap(`echo-${suffix}`) })).expect(201);
+    for (let index = 0; index < 30; index++) {
+      const body = configMap(`echo-${suffix}`, { data: { ...data, index: String(index) } });
+      expect((await client().request('PUT', `${PATH}/echo-${suffix}`, { body })).expect(200).json.data.index).toBe(
+        String(index),
+      );
+    }
+    (await client().request('DELETE', `${PATH}/echo-${suffix}`)).expect(200);
+  });
+
   it('goes on over the same connection after every kind of answer', async () => {
     for (let round = 0; round < 3; round++) {
       expect((await client().request('GET', `${PATH}/missing`)).status).toBe(404);

@@ -39,6 +39,8 @@ export interface ServerOptions {
 /** How often Node looks for HTTP/1.1 clients that are late, as a part of the time that they have. */
 const CHECKS_PER_TIMEOUT = 3;
 
+const ignore = (): void => undefined;
+
 /** What is kept of a connection. */
 interface Connection {
   readonly peer: Peer;
@@ -144,6 +146,10 @@ export class HttpServer {
 
   #trackPlain(socket: TLSSocket): void {
     if (socket.alpnProtocol === 'h2') return;
+    // Node's parser takes what was decrypted straight from the TLS layer, past the pause that it asks for itself when a
+    // request comes while the answer before is still being written; that breaks the connection (HPE_PAUSED). One who
+    // listens makes the data go the long way, where a pause holds.
+    socket.on('data', ignore);
     this.#plain.set(socket, this.#connectionOf(socket));
     socket.on('close', () => this.#plain.delete(socket));
   }
@@ -205,6 +211,8 @@ export class HttpServer {
     const { clock, log, upgrade } = this.#options;
     const connection = this.#plain.get(socket);
     this.#plain.delete(socket);
+    // What comes from now on is for whoever takes the connection over.
+    socket.off('data', ignore);
     if (!connection) return void socket.destroy();
     const exchange = new Exchange({
       carrier: new Http1Carrier(incoming),
