@@ -442,7 +442,7 @@ describe('objects that were not tracked', () => {
   it('gives what was there to before-first-apply (TestUpdateBeforeFirstApply)', () => {
     const object = apply(thing({ replicas: 1, string: 'a' }), thing({ replicas: 1 }));
     expect(owned(object)).toEqual({
-      'before-first-apply': { '.': {}, 'f:replicas': {}, 'f:string': {} },
+      'before-first-apply': { 'f:replicas': {}, 'f:string': {} },
       default: { 'f:replicas': {} },
     });
   });

@@ -112,6 +112,34 @@ function compareValues(
   return shapeAfter === 'list' ? compareLists(before as Json[], after as Json[], schema) : CHANGED;
 }
 
+/** Fields of built-in kinds whose messages Go holds by value, so that they are there before anybody sets them. */
+const BY_VALUE: ReadonlySet<string> = new Set([
+  'acceptedNames',
+  'involvedObject',
+  'jobTemplate',
+  'loadBalancer',
+  'metadata',
+  'names',
+  'nodeInfo',
+  'podSelector',
+  'regarding',
+  'resources',
+  'roleRef',
+  'spec',
+  'status',
+  'strategy',
+  'template',
+  'updateStrategy',
+]);
+
+/** What an object of a built-in kind has in a field that nobody has set: an empty message, or a list that is null. */
+function alwaysThere(schema: MaybeSchema, field: string): Json | undefined {
+  const property = schema?.name === undefined ? undefined : schemaOfField(schema, field);
+  if (property?.name !== undefined && BY_VALUE.has(field)) return {};
+  const isContainer = property?.type === 'array' || property?.type === 'object';
+  return isContainer && schema?.required?.includes(field) === true ? null : undefined;
+}
+
 const NO_FIELDS: ReadonlySet<string> = new Set();
 
 function compareMaps(
@@ -123,7 +151,7 @@ function compareMaps(
   const collector: Collector = {};
   for (const key of Object.keys(after)) {
     if (skipped.has(key)) continue;
-    const old = Object.hasOwn(before, key) ? before[key] : undefined;
+    const old = Object.hasOwn(before, key) ? before[key] : alwaysThere(schema, key);
     const now = after[key];
     if (old !== now) collect(collector, fieldElement(key), compareValues(old, now, schemaOfField(schema, key)));
   }
