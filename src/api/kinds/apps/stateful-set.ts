@@ -136,6 +136,17 @@ function applySpecDefaults(spec: JsonObject): void {
     setDefault(retention, 'whenDeleted', 'Retain');
     setDefault(retention, 'whenScaled', 'Retain');
   }
+  for (const claim of objectsAt(spec, 'volumeClaimTemplates')) applyClaimDefaults(claim as JsonObject);
+}
+
+/** Templates are whole claims, with all that one has that is just made. */
+function applyClaimDefaults(claim: JsonObject): void {
+  setDefault(claim, 'apiVersion', 'v1');
+  setDefault(claim, 'kind', 'PersistentVolumeClaim');
+  const spec = ensureObject(claim, 'spec');
+  if (spec !== undefined) setDefault(spec, 'volumeMode', 'Filesystem');
+  const status = ensureObject(claim, 'status');
+  if (status !== undefined) setDefault(status, 'phase', 'Pending');
 }
 
 function updateStrategyErrors(strategy: Fields | undefined): FieldError[] {

@@ -146,6 +146,23 @@ describe('a StatefulSet', () => {
     });
   });
 
+  it('completes the claims that it makes', () => {
+    const claim = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } };
+    expect(created(statefulSetDefinition, fresh({ volumeClaimTemplates: [claim] }))).toMatchObject({
+      spec: {
+        volumeClaimTemplates: [
+          {
+            apiVersion: 'v1',
+            kind: 'PersistentVolumeClaim',
+            metadata: { name: 'data' },
+            spec: { accessModes: ['ReadWriteOnce'], volumeMode: 'Filesystem' },
+            status: { phase: 'Pending' },
+          },
+        ],
+      },
+    });
+  });
+
   it('mounts the claims that it makes', () => {
     const mounting = {
       ...template,
