@@ -1,7 +1,10 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { startAndMemory } from './apiserver/memory.ts';
 import { lists } from './apiserver/lists.ts';
+import { BENCH } from './apiserver/objects.ts';
 import { throughput } from './apiserver/throughput.ts';
 import { watches } from './apiserver/watches.ts';
+import { report } from './figures.ts';
 import { ServerProcess } from './server-process.ts';
 
 /**
@@ -16,6 +19,10 @@ const parts: { readonly [name: string]: (server: ServerProcess) => Promise<void>
   lists,
   watches,
 };
+
+const [oneMinute = 0] = loadavg();
+// What else the machine is doing weighs on every figure; a quiet one is near 0.
+report(BENCH, { figure: 'load before', value: oneMinute, unit: 'processes', cores: availableParallelism() });
 
 const asked = process.argv.slice(2);
 for (const name of asked.length > 0 ? asked : Object.keys(parts)) {

@@ -62,10 +62,11 @@ export class ServerProcess {
     return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
   }
 
-  /** Resident memory in MB. */
-  memoryMegabytes(): number {
+  /** Resident memory in MB, and how much of it is not just pages of files, which the kernel may take back at will. */
+  memory(): { readonly residentMegabytes: number; readonly privateMegabytes: number } {
     const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
-    return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+    const megabytes = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
+    return { residentMegabytes: megabytes('VmRSS'), privateMegabytes: megabytes('RssAnon') };
   }
 
   #credentials(): Credentials {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { median, report } from '../figures.ts';
+import { median, report, rounded } from '../figures.ts';
 import type { ServerProcess } from '../server-process.ts';
 import { BENCH, CONFIG_MAPS, fill } from './objects.ts';
 
@@ -11,7 +11,7 @@ const QUIET_MS = 2_000;
 
 export async function startAndMemory(server: ServerProcess): Promise<void> {
   report(BENCH, { figure: 'first start (keys, certificates, roles)', value: await server.start(), unit: 'ms' });
-  report(BENCH, { figure: 'memory when empty', value: server.memoryMegabytes(), unit: 'MB' });
+  reportMemory(server, 'memory when empty');
   await restart(server, 0);
   let have = 0;
   for (const [count, rival] of [
@@ -21,22 +21,23 @@ export async function startAndMemory(server: ServerProcess): Promise<void> {
     await fill(await server.connect(), count - have);
     have = count;
     await sleep(QUIET_MS);
-    report(BENCH, {
-      figure: `memory at ${count} objects, after writing them`,
-      value: server.memoryMegabytes(),
-      unit: 'MB',
-      rival,
-    });
+    reportMemory(server, `memory at ${count} objects, after writing them`, rival);
     await restart(server, count);
     const connection = await server.connect();
     await connection.request('GET', `${CONFIG_MAPS}?limit=500`);
-    report(BENCH, {
-      figure: `memory at ${count} objects, after a restart`,
-      value: server.memoryMegabytes(),
-      unit: 'MB',
-      rival,
-    });
+    reportMemory(server, `memory at ${count} objects, after a restart`, rival);
   }
+}
+
+function reportMemory(server: ServerProcess, figure: string, rival?: number): void {
+  const { residentMegabytes, privateMegabytes } = server.memory();
+  report(BENCH, {
+    figure,
+    value: residentMegabytes,
+    unit: 'MB',
+    rival,
+    privateMegabytes: rounded(privateMegabytes),
+  });
 }
 
 async function restart(server: ServerProcess, count: number): Promise<void> {

@@ -70,7 +70,7 @@ async function watch(
     delivered,
     expected,
     serverCpuShare: rounded((server.cpuSeconds() - cpuBefore) / seconds),
-    serverMegabytes: rounded(server.memoryMegabytes()),
+    serverMegabytes: rounded(server.memory().residentMegabytes),
   };
   report(BENCH, {
     figure: 'watch latency p50',
