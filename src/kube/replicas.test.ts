@@ -14,12 +14,15 @@ import { keyOf, type Resource, splitKey } from './resource.ts';
 /** All of it together: two replicas of a program whose controller labels every ConfigMap with the name of who did it. */
 
 const never = new AbortController().signal;
+const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
 const clock = new ManualClock();
 let server: InProcessApi;
 
 beforeAll(async () => {
   server = await InProcessApi.start({ env: { clock } });
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'replicas' } };
+  await clientOf('user').create(namespaces, namespace, never);
 });
 afterAll(() => server.stop());
 
@@ -43,7 +46,7 @@ class Replica {
   constructor(name: string) {
     const client = clientOf(name);
     const env = { clock, random: seededRandom(name.charCodeAt(0)), log: silentLogger };
-    this.informer = new Informer({ client, resource: configMaps, env, namespace: 'default' });
+    this.informer = new Informer({ client, resource: configMaps, env, namespace: 'replicas' });
     const events = new EventRecorder({ client, env, component: name });
     const controller = new Controller({
       name: 'labels',
@@ -72,12 +75,12 @@ class Replica {
 }
 
 async function create(name: string): Promise<void> {
-  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'default', name } };
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'replicas', name } };
   await clientOf('user').create(configMaps, object, never);
 }
 
 async function doneBy(name: string): Promise<string | undefined> {
-  return (await clientOf('user').get(configMaps, 'default', name, never)).metadata.labels?.by;
+  return (await clientOf('user').get(configMaps, 'replicas', name, never)).metadata.labels?.by;
 }
 
 it('one replica works, and the other takes over all there is when it stops', async () => {
@@ -100,7 +103,7 @@ it('one replica works, and the other takes over all there is when it stops', asy
   await advance(1000);
   await b.ended;
   const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
-  const { items } = await clientOf('user').list(events, {}, never);
+  const { items } = await clientOf('user').list(events, { namespace: 'replicas' }, never);
   expect(items.map(({ message }) => message as string).toSorted((x, y) => (x < y ? -1 : 1))).toEqual([
     'a became leader',
     'a stopped leading',
