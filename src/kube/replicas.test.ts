@@ -65,7 +65,7 @@ class Replica {
     const elector = new LeaderElector({
       client,
       env,
-      namespace: 'kube-system',
+      namespace: 'replicas',
       name: 'labels',
       identity: name,
       events,
