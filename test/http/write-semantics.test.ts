@@ -320,6 +320,21 @@ describe('names', () => {
   });
 });
 
+describe('what is empty', () => {
+  it('is left out, as where Go writes the answer', async () => {
+    const body = configMap('hollow', { data: { a: '1' }, labels: { b: '1' } });
+    (await post(path, body)).expect(201);
+    const removal = { metadata: { labels: { b: null }, annotations: {} }, data: { a: null } };
+    const patched = (await api.request('PATCH', `${path}/hollow`, { headers: MERGE_PATCH, body: removal })).expect(200);
+    expect(patched.json).not.toHaveProperty('data');
+    expect(patched.json.metadata).not.toHaveProperty('labels');
+    expect(patched.json.metadata).not.toHaveProperty('annotations');
+    const again = { ...patched.json, data: {}, metadata: { ...patched.json.metadata, labels: {} } };
+    const unchanged = (await api.request('PUT', `${path}/hollow`, { body: again })).expect(200).json;
+    expect(unchanged.metadata.resourceVersion).toBe(patched.json.metadata.resourceVersion);
+  });
+});
+
 describe('fieldValidation', () => {
   const unknown = '{"metadata":{"name":"odd","labels":{"a":"1"}},"data":{"x":"1"},"dat":{},"spec":1}';
   const repeated = '{"metadata":{"name":"odd"},"data":{"x":"1","x":"2"},"data":{"y":"1"}}';

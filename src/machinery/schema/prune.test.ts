@@ -114,18 +114,25 @@ describe('pruning custom resources', () => {
 });
 
 describe('pruning built-in kinds', () => {
-  const item = message('Item', '', { name: [1, str()], at: [2, time()] });
+  const item = message('Item', '', { name: [1, str()], at: [2, time()], more: [3, list(str())] });
   const schema = objectSchema('Thing', '', {
     spec: [
       2,
-      message('Spec', '', {
-        count: [1, int32()],
-        items: [2, listMap(['name'], item)],
-        raw: [3, anything()],
-        limits: [4, map(quantity())],
-        words: [5, list(str())],
-        tags: [6, map(str())],
-      }),
+      message(
+        'Spec',
+        '',
+        {
+          count: [1, int32()],
+          items: [2, listMap(['name'], item)],
+          raw: [3, anything()],
+          limits: [4, map(quantity())],
+          words: [5, list(str())],
+          tags: [6, map(str())],
+          empty: [7, message('Empty', '', { words: [1, list(str())] })],
+          needed: [8, list(str())],
+        },
+        { required: ['needed'] },
+      ),
     ],
   });
 
@@ -156,6 +163,12 @@ describe('pruning built-in kinds', () => {
       },
     ],
     [
+      'leaves out lists and maps that are empty, as Go does, but no structs, and nothing that must be there',
+      { words: [], tags: {}, limits: { bad: null }, empty: {}, needed: [], items: [{ name: 'a', more: [] }] },
+      [],
+      { limits: { bad: '0' }, empty: {}, needed: [], items: [{ name: 'a' }] },
+    ],
+    [
       'names what it drops',
       { items: [{ name: 'a', bad: 1 }], other: null },
       ['spec.items[0].bad', 'spec.other'],
@@ -164,7 +177,7 @@ describe('pruning built-in kinds', () => {
       },
     ],
   ])('%s', (_, spec, dropped, expected) => {
-    const metadata = { name: 'n', annotations: null };
+    const metadata = { name: 'n', annotations: null, labels: {}, finalizers: [] };
     const given = { apiVersion: 'v1', kind: 'Thing', metadata, spec };
     const value = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'n' }, spec: expected };
     expect(prune(schema, given, true)).toEqual({ dropped, value });

@@ -6,7 +6,8 @@ import { describeResource } from './resource.ts';
 
 /**
  * Pruning: what the schema does not know is removed in place. Built-in kinds (and the metadata of all kinds) are read
- * as Go reads them: null is absence, and a null inside a list or map is the zero of what belongs there.
+ * as Go reads them: null is absence, a null inside a list or map is the zero of what belongs there, and a list or map
+ * that is empty and need not be there is not there.
  */
 
 interface Walk {
@@ -25,6 +26,8 @@ interface ObjectPlan {
   readonly others: Prune | undefined;
   readonly keepsUnknown: boolean;
   readonly dropsNulls: boolean;
+  /** Lists and maps that Go leaves out when they are empty. */
+  readonly omitted: ReadonlySet<string>;
   /** What a null entry of a map becomes where nulls are dropped; undefined: it goes. */
   readonly nullEntry: Zero | undefined;
 }
@@ -93,6 +96,7 @@ class Compiler {
       others: additional ? this.compile(additional === true ? undefined : additional) : undefined,
       keepsUnknown,
       dropsNulls: this.#builtin && !keepsUnknown,
+      omitted: new Set(this.#builtin && !keepsUnknown ? omittedWhenEmpty(schema) : []),
       nullEntry: typeof additional === 'object' ? zeroOf(additional) : undefined,
     };
   }
@@ -112,8 +116,23 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
       walk.path.push(key);
       prune(child, walk);
       walk.path.pop();
+      if (plan.omitted.has(key) && isEmpty(child)) delete value[key];
     }
   }
+}
+
+function isEmpty(value: Json[] | JsonObject): boolean {
+  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+}
+
+/** Structs are never left out: that there is one may be all that they say (`emptyDir: {}`). */
+function omittedWhenEmpty({ properties = {}, required = [] }: Schema): string[] {
+  return Object.entries(properties)
+    .filter(([name, { type, additionalProperties, properties: fields }]) => {
+      const isMap = type === 'object' && additionalProperties !== undefined && fields === undefined;
+      return (type === 'array' || isMap) && !required.includes(name);
+    })
+    .map(([name]) => name);
 }
 
 function noteDropped({ path, dropped }: Walk, key: string): void {
