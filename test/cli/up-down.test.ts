@@ -408,13 +408,13 @@ describe('stopping', () => {
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
     const api = client(directory);
     const data = { text: 'x'.repeat(500_000) };
-    for (let index = 0; index < 20; index++)
+    for (let index = 0; index < 10; index++)
       (await api.request('POST', CONFIG_MAPS, { body: configMap(`large-${index}`, { data }) })).expect(201);
-    const lists = Array.from({ length: 4 }, () => api.request('GET', CONFIG_MAPS));
+    const lists = Array.from({ length: 2 }, () => api.request('GET', CONFIG_MAPS));
     const answer = await api.request('GET', '/healthz');
     expect(answer.status).toBe(200);
     child.kill('SIGTERM');
-    for (const list of await Promise.all(lists)) expect(list.expect(200).json.items).toHaveLength(20);
+    for (const list of await Promise.all(lists)) expect(list.expect(200).json.items).toHaveLength(10);
     expect((await finished).code).toBe(0);
   });
 
