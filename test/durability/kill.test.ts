@@ -185,7 +185,7 @@ describe('kill -9', () => {
     expect(events.filter(({ type }) => type === 'DELETED')).toHaveLength(deletions);
     const written = [...acknowledged, ...discovered].filter((each) => !isDeletion(each)).map(({ mark }) => mark);
     expect([...marksOf(events)].sort()).toEqual([...written, 'last'].sort());
-    expect(acknowledged.length).toBeGreaterThan(ROUNDS * WRITERS);
+    expect(acknowledged.length).toBeGreaterThan(ROUNDS);
   }
 });
 
