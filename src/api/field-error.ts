@@ -34,11 +34,32 @@ export function entry(parent: string, key: string): string {
 /** Characters of a value that a message shows: enough to recognise it, not the whole body once more. */
 const SHOWN_LENGTH_MAX = 1024;
 
-/** A value as Go prints it in these messages: strings quoted, the rest as JSON, and only the beginning of what is long. */
+/**
+ * A value as Go prints it in these messages: strings quoted, the rest as JSON. Only the beginning of what is long is
+ * even looked at: a list may be shown once for each of its items.
+ */
 export function show(value: unknown): string {
-  if (value === undefined) return 'null';
-  const text = JSON.stringify(value);
+  const text = shorten(value === undefined ? null : value, SHOWN_LENGTH_MAX);
   return text.length > SHOWN_LENGTH_MAX ? `${text.slice(0, SHOWN_LENGTH_MAX)}...` : text;
+}
+
+/** JSON of the value, which may stop anywhere once it is longer than the limit. */
+function shorten(value: unknown, limit: number): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, limit));
+  if (Array.isArray(value)) {
+    let text = '[';
+    for (let index = 0; index < value.length && text.length <= limit; index++)
+      text += (index === 0 ? '' : ',') + shorten(value[index], limit - text.length);
+    return `${text}]`;
+  }
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  let text = '{';
+  for (const [key, field] of Object.entries(value)) {
+    if (text.length > limit) break;
+    if (field === undefined) continue;
+    text += `${text === '{' ? '' : ','}${JSON.stringify(key)}:${shorten(field, limit - text.length)}`;
+  }
+  return `${text}}`;
 }
 
 export function required(field: string, detail = ''): FieldError {

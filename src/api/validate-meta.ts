@@ -103,16 +103,14 @@ function namespaceErrors(namespace: string, namespaced: boolean): FieldError[] {
 function ownerErrors(owners: readonly OwnerReference[]): FieldError[] {
   const path = 'metadata.ownerReferences';
   const errors: FieldError[] = [];
-  let controller: string | undefined;
-  for (const owner of owners) {
-    errors.push(...ownerFieldErrors(owner, path));
-    if (owner.controller !== true) continue;
-    const name = `${owner.kind}/${owner.name}`;
-    if (controller !== undefined) {
-      const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${name}`;
-      errors.push(invalid(path, owners, detail));
-    }
-    controller ??= name;
+  for (const owner of owners) errors.push(...ownerFieldErrors(owner, path));
+  const [first, second] = owners
+    .filter((owner) => owner.controller === true)
+    .map((owner) => `${owner.kind}/${owner.name}`);
+  // Said once: each time it shows all owners, and all of them may claim to be the controller.
+  if (second !== undefined) {
+    const detail = `Only one reference can have Controller set to true. Found "true" in references for ${first} and ${second}`;
+    errors.push(invalid(path, owners, detail));
   }
   return errors;
 }

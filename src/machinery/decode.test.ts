@@ -80,6 +80,17 @@ describe('YAML bodies', () => {
     expect(repeatedLines).toEqual(['line 3: key "name" already set in map', 'line 5: key "x" already set in map']);
     expect(decodeYaml(bytes('a: 1\n'.repeat(100))).repeatedLines).toHaveLength(16);
   });
+  it('refuses more aliases than anyone needs, each of which would cost a walk', () => {
+    const aliases = (count: number): string =>
+      Array.from({ length: count }, (_, index) => `k${index}: &a${index} v\nl${index}: *a${index}`).join('\n');
+    expect(decodeYaml(bytes(aliases(100))).value).toMatchObject({ l99: 'v' });
+    expect(() => decodeYaml(bytes(aliases(101)))).toThrow('Excessive alias count');
+  });
+  it('refuses YAML that would take too long to read, where JSON of that size is read', () => {
+    const long = 'x'.repeat(600 * 1024);
+    expect(() => decodeYaml(bytes(`a: ${long}`))).toThrow('limit is 524288 for YAML');
+    expect(decodeYaml(bytes(`{"a": "${long}"}`)).value).toEqual({ a: long });
+  });
   it('reads whole numbers as numbers', () =>
     expect(decodeYaml(bytes('a: [1, -2, 0x10, 1e3, 1_000]')).value).toEqual({ a: [1, -2, 16, 1000, 1000] }));
   it('refuses an alias bomb', () => {

@@ -14,8 +14,10 @@ import { describeJsonError } from './json-syntax.ts';
 export const NESTING_DEPTH_MAX = 512;
 /** Enough duplicates to understand the mistake; the rest is noise. */
 const DUPLICATES_REPORTED_MAX = 16;
-/** Aliases that a YAML document may expand to: past this it is a bomb. */
+/** Aliases that a YAML document may have, and may expand to: past this it is a bomb, and each costs a walk. */
 const YAML_ALIASES_MAX = 100;
+/** Reading YAML takes a hundred times as long as reading JSON, which is what nearly all clients send. */
+const YAML_BYTES_MAX = 512 * 1024;
 
 export interface Decoded {
   readonly value: Json;
@@ -42,6 +44,12 @@ export function decodeJson(body: Uint8Array, prefix = "couldn't get version/kind
 /** Decodes one YAML document; JSON is YAML too, and takes the fast path. Throws 400 with the reason. */
 export function decodeYaml(body: Uint8Array): Decoded {
   if (looksLikeJson(body)) return decodeJson(body);
+  if (body.length > YAML_BYTES_MAX)
+    throw new ApiError(
+      413,
+      'RequestEntityTooLarge',
+      `Request entity too large: limit is ${YAML_BYTES_MAX} for YAML; send larger objects as JSON`,
+    );
   const text = decodeText(body);
   checkYamlNesting(text);
   const lineCounter = new LineCounter();
@@ -52,10 +60,12 @@ export function decodeYaml(body: Uint8Array): Decoded {
       uniqueKeys: false,
       merge: true,
       intAsBigInt: true,
+      prettyErrors: false,
       customTags: (tags) => tags.filter((tag) => !UNWANTED_TAGS.has(tagName(tag))),
     });
     const failure = document.errors[0];
     if (failure) throw failure;
+    checkYamlAliases(document);
     // Through JSON text: what YAML can say and JSON cannot (dates, maps with odd keys) ends here.
     const json = JSON.stringify(document.toJS({ maxAliasCount: YAML_ALIASES_MAX }), exactNumber) ?? 'null';
     return {
@@ -129,6 +139,16 @@ function decodeText(body: Uint8Array): string {
 function looksLikeJson(body: Uint8Array): boolean {
   const first = body.find((byte) => byte !== 0x20 && byte !== 0x09 && byte !== 0x0a && byte !== 0x0d);
   return first === 0x7b || first === 0x5b;
+}
+
+/** Each alias makes the library look for its anchor from the beginning, so a document of aliases would take for ever. */
+function checkYamlAliases(document: Document.Parsed): void {
+  let count = 0;
+  visit(document, {
+    Alias: () => {
+      if (++count > YAML_ALIASES_MAX) throw new Error(`Excessive alias count: more than ${YAML_ALIASES_MAX}`);
+    },
+  });
 }
 
 /** The YAML parser recurses; a bound on brackets and on indentation bounds its depth. */

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CompiledRule, combinedResource, type PolicyRule } from './policy-rule.ts';
-import { BREAKDOWN_MAX, compactRules, missingRules } from './rule-coverage.ts';
+import { BREAKDOWN_MAX, MISSING_MAX, compactRules, missingRules } from './rule-coverage.ts';
 
 const rule = (verbs: string, groups: string, resources: string, names = ''): PolicyRule => ({
   verbs: verbs.split(','),
@@ -110,6 +110,28 @@ describe('missingRules', () => {
       { numRuns: 500 },
     );
   });
+});
+
+describe('roles of many rules', () => {
+  const values = (prefix: string): string[] => Array.from({ length: 27 }, (_, index) => `${prefix}${index}`);
+  const wide = { apiGroups: values('g'), resources: values('r'), verbs: values('v') };
+
+  it('are reported missing as they are once breaking them down has cost enough', () => {
+    const missing = missingRules(
+      [],
+      Array.from({ length: 8000 }, () => wide),
+    );
+    expect(missing.length).toBeLessThan(BREAKDOWN_MAX + MISSING_MAX);
+    expect(missing.length).toBeGreaterThan(0);
+  });
+
+  it('are found covered however many they are', () =>
+    expect(
+      missingRules(
+        [rule('*', '*', '*')],
+        Array.from({ length: 8000 }, () => wide),
+      ),
+    ).toEqual([]));
 });
 
 describe('compactRules', () => {

@@ -7,17 +7,25 @@ import { type PolicyRule, withoutStars } from './policy-rule.ts';
  * the same way: nobody adds up that someone holds every verb there is without holding `*`.
  */
 
-/** A rule is a product of lists. Past this many smallest rules it is reported missing as a whole, unlooked at. */
+/**
+ * A rule is a product of lists, and a role may have thousands. Past this many smallest rules of one role, what is left
+ * of it is reported missing in its own rules, unlooked at.
+ */
 export const BREAKDOWN_MAX = 20_000;
+/** Enough to refuse a role by, and to understand why. */
+export const MISSING_MAX = 1000;
 
-/** The smallest rules among `wantedRules` that `heldRules` do not cover, in order. Empty means covered. */
+/** The smallest rules among `wantedRules` that `heldRules` do not cover, in order, the first thousand. Empty means covered. */
 export function missingRules(heldRules: readonly PolicyRule[], wantedRules: readonly PolicyRule[]): PolicyRule[] {
   const held = heldRules.map((rule) => new HeldRule(rule));
   const missing: PolicyRule[] = [];
+  let left = BREAKDOWN_MAX;
   for (const rule of wantedRules) {
+    if (missing.length >= MISSING_MAX) break;
     // Most roles are granted by someone who holds them, or everything, in one rule; only the rest is broken down.
     if (held.some((each) => each.covers(rule))) continue;
-    if (breakdownSize(rule) > BREAKDOWN_MAX) {
+    left -= breakdownSize(rule);
+    if (left < 0) {
       missing.push(rule);
       continue;
     }
@@ -44,7 +52,7 @@ export function compactRules(rules: readonly PolicyRule[]): PolicyRule[] {
     }
     const target = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames ?? []]);
     const known = byTarget.get(target);
-    if (known) known.verbs.push(...rule.verbs);
+    if (known) known.verbs = known.verbs.concat(rule.verbs);
     else {
       const joined = { ...rule, verbs: [...rule.verbs] };
       byTarget.set(target, joined);

@@ -152,8 +152,8 @@ export class ResourceRegistry implements Registry {
     // What the server decides comes after admission, which cannot overrule it and may be what it depends on.
     prepareCreate(definition, object, nowMs, this.#env.random);
     setManagedFields(object, managedFields);
-    this.#refuseInvalid(definition, object, this.#errorsOf(definition, object));
-    context.warnings.push(...(definition.strategy?.warnings?.(object, undefined) ?? []));
+    this.#refuseInvalid(definition, object, () => this.#errorsOf(definition, object));
+    warn(context, definition.strategy?.warnings?.(object, undefined));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
     const bucket = bucketOf(definition);
     const key = keyOf(definition, object.metadata.namespace ?? '', object.metadata.name ?? '');
@@ -202,8 +202,8 @@ export class ResourceRegistry implements Registry {
     if (!context.isAdmitted) await this.#admission.mutate(attributes);
     prepareUpdate(target, updated, current);
     setManagedFields(updated, managedFields);
-    this.#refuseInvalid(definition, updated, this.#updateErrors(definition, updated, current, subresource));
-    context.warnings.push(...(definition.strategy?.warnings?.(updated, current) ?? []));
+    this.#refuseInvalid(definition, updated, () => this.#updateErrors(definition, updated, current, subresource));
+    warn(context, definition.strategy?.warnings?.(updated, current));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
     return this.#storeUpdate(context, target, latest, current, updated);
   }
@@ -381,7 +381,8 @@ export class ResourceRegistry implements Registry {
     ];
   }
 
-  #refuseInvalid(definition: ResourceDefinition, object: KubeObject, errors: readonly FieldError[]): void {
+  #refuseInvalid(definition: ResourceDefinition, object: KubeObject, find: () => readonly FieldError[]): void {
+    const errors = findErrors(find);
     if (errors.length === 0) return;
     const worst = unique(errors).slice(0, ERRORS_MAX);
     throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', worst);
@@ -406,6 +407,25 @@ function withinStatus(error: FieldError): FieldError {
 function setManagedFields(object: KubeObject, managedFields: ManagedFieldsEntry[] | undefined): void {
   if (managedFields !== undefined && managedFields.length > 0) object.metadata.managedFields = managedFields;
   else delete object.metadata.managedFields;
+}
+
+/** What validation finds; where that is more than a call can carry as its arguments, then just that. */
+function findErrors(find: () => readonly FieldError[]): readonly FieldError[] {
+  try {
+    return find();
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [
+      { type: 'FieldValueInvalid', field: '', message: 'Invalid value: it is wrong in too many places to name them' },
+    ];
+  }
+}
+
+/** Warnings that one write gives: more do not fit into an answer's headers. */
+const WARNINGS_MAX = 100;
+
+function warn(context: WriteContext, warnings: readonly string[] = []): void {
+  for (const warning of warnings.slice(0, WARNINGS_MAX)) context.warnings.push(warning);
 }
 
 /** Refuses to store what no client could send back. */

@@ -623,6 +623,15 @@ describe('from client-side to server-side apply', () => {
   });
 });
 
+describe('objects that are wrong everywhere', () => {
+  it('are refused by their first few mistakes', () => {
+    const map = Object.fromEntries(Array.from({ length: 200_000 }, (_, index) => [`k${index}`, [index]]));
+    const error = errorOf(() => apply(undefined, thing({ map: map as unknown as Json })));
+    expect(error.code).toBe(400);
+    expect(error.message.match(/expected string/g)?.length).toBeLessThanOrEqual(100);
+  });
+});
+
 describe('hostile keys', () => {
   it('are data', () => {
     const spec = JSON.parse(

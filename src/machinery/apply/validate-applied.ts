@@ -12,39 +12,52 @@ interface Walk {
   readonly path: string;
   /** Whether unknown fields are kept here: a schema that keeps them keeps them all the way down. */
   readonly keepsUnknown: boolean;
+  /** What was found so far. */
+  readonly errors: string[];
 }
 
-/** All that is wrong with the object, as `.path: sentence`. */
+/** As much as anyone reads, of sentences and of values: an object may be wrong in all of its parts. */
+const ERRORS_MAX = 100;
+const SHOWN_LENGTH_MAX = 1024;
+
+/** What is wrong with the object, as `.path: sentence`; the first hundred. */
 export function validateApplied(object: JsonObject, schema: Schema): string[] {
-  return validateValue(object, schema, { path: '', keepsUnknown: false });
+  const errors: string[] = [];
+  validateValue(object, schema, { path: '', keepsUnknown: false, errors });
+  return errors;
 }
 
-function validateValue(value: Json, schema: MaybeSchema, { path, keepsUnknown }: Walk): string[] {
-  if (schema === undefined || value === null) return [];
-  const walk = { path, keepsUnknown: keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true };
+function validateValue(value: Json, schema: MaybeSchema, outer: Walk): void {
+  const { path, keepsUnknown, errors } = outer;
+  if (schema === undefined || value === null || errors.length >= ERRORS_MAX) return;
+  const walk = { ...outer, keepsUnknown: keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true };
   const expected = schema.type ?? (schema['x-kubernetes-int-or-string'] === true ? 'scalar' : typeOf(value));
   if (expected === 'object') {
-    if (typeOf(value) !== 'object') return [`${path}: expected map, got &{${showPlainly(value)}}`];
-    return validateMap(value as JsonObject, schema, walk);
+    if (typeOf(value) === 'object') validateMap(value as JsonObject, schema, walk);
+    else errors.push(`${path}: expected map, got &{${showPlainly(value)}}`);
+    return;
   }
   if (expected === 'array') {
-    if (!Array.isArray(value)) return [`${path}: expected list, got &{${showPlainly(value)}}`];
-    return validateList(value, schema, walk);
+    if (Array.isArray(value)) validateList(value, schema, walk);
+    else errors.push(`${path}: expected list, got &{${showPlainly(value)}}`);
+    return;
   }
-  return validateScalar(value, expected, schema.format).map((sentence) => `${path}: ${sentence}`);
+  const sentence = validateScalar(value, expected, schema.format);
+  if (sentence !== undefined) errors.push(`${path}: ${sentence}`);
 }
 
-function validateMap(object: JsonObject, schema: Schema, walk: Walk): string[] {
-  const errors: string[] = [];
+function validateMap(object: JsonObject, schema: Schema, walk: Walk): void {
   const isOpen = walk.keepsUnknown || allowsOthers(schema);
   for (const key of Object.keys(object)) {
     const value = object[key];
     if (value === undefined) continue;
     const path = `${walk.path}.${key}`;
-    if (!isOpen && !isDeclared(schema, key)) return [...errors, `${path}: field not declared in schema`];
-    errors.push(...validateValue(value, schemaOfField(schema, key), { ...walk, path }));
+    if (!isOpen && !isDeclared(schema, key)) {
+      walk.errors.push(`${path}: field not declared in schema`);
+      return;
+    }
+    validateValue(value, schemaOfField(schema, key), { ...walk, path });
   }
-  return errors;
 }
 
 function allowsOthers(schema: Schema): boolean {
@@ -52,22 +65,25 @@ function allowsOthers(schema: Schema): boolean {
   return schema.properties === undefined || Object.keys(schema.properties).length === 0;
 }
 
-function validateList(list: readonly Json[], schema: Schema, walk: Walk): string[] {
-  const errors: string[] = [];
+function validateList(list: readonly Json[], schema: Schema, walk: Walk): void {
+  const { errors } = walk;
   const isGranular = shapeOf(list, schema) === 'list';
   const seen = new Set<PathElement>();
   for (const [index, item] of list.entries()) {
     let step = `[${index}]`;
     if (isGranular) {
       const element = item === null ? undefined : elementOf(item, schema);
-      if (element === undefined) return [...errors, `${walk.path}: element ${index}: ${whyUnidentified(item, schema)}`];
+      if (element === undefined) {
+        errors.push(`${walk.path}: element ${index}: ${whyUnidentified(item, schema)}`);
+        return;
+      }
       step = showElement(element);
       if (seen.has(element)) errors.push(`${walk.path}: duplicate entries for key ${step}`);
       seen.add(element);
     }
-    errors.push(...validateValue(item, schema.items, { ...walk, path: walk.path + step }));
+    if (errors.length >= ERRORS_MAX) return;
+    validateValue(item, schema.items, { ...walk, path: walk.path + step });
   }
-  return errors;
 }
 
 function whyUnidentified(item: Json, schema: Schema): string {
@@ -82,16 +98,17 @@ function whyUnidentified(item: Json, schema: Schema): string {
   return `associative list with keys has an element that omits all key fields [${keys}] (and doesn't have default values for any key fields)`;
 }
 
-function validateScalar(value: Json, expected: string, format: string | undefined): string[] {
+function validateScalar(value: Json, expected: string, format: string | undefined): string | undefined {
   const actual = typeOf(value);
   if (expected === 'integer' || expected === 'number') {
-    return actual === 'number' ? [] : [`expected numeric (int or float), got ${GO_TYPES[actual]}`];
+    return actual === 'number' ? undefined : `expected numeric (int or float), got ${GO_TYPES[actual]}`;
   }
-  if (expected === 'boolean') return actual === 'boolean' ? [] : [`expected boolean, got &{${showPlainly(value)}}`];
+  if (expected === 'boolean')
+    return actual === 'boolean' ? undefined : `expected boolean, got &{${showPlainly(value)}}`;
   if (expected === 'string' && (format === undefined || format === 'byte')) {
-    return actual === 'string' ? [] : [`expected string, got &value.valueUnstructured{Value:${JSON.stringify(value)}}`];
+    return actual === 'string' ? undefined : `expected string, got &value.valueUnstructured{Value:${show(value)}}`;
   }
-  return actual === 'object' || actual === 'array' ? [`expected any scalar, got &{${showPlainly(value)}}`] : [];
+  return actual === 'object' || actual === 'array' ? `expected any scalar, got &{${showPlainly(value)}}` : undefined;
 }
 
 type JsonType = 'object' | 'array' | 'string' | 'number' | 'boolean';
@@ -110,5 +127,9 @@ function typeOf(value: Json): JsonType {
 }
 
 function showPlainly(value: Json): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value.slice(0, SHOWN_LENGTH_MAX) : show(value);
+}
+
+function show(value: Json): string {
+  return JSON.stringify(value).slice(0, SHOWN_LENGTH_MAX);
 }
