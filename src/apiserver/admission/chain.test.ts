@@ -29,6 +29,16 @@ describe('AdmissionChain', () => {
     expect(log).toEqual(['mutate a', 'validate a', 'validate c']);
   });
 
+  it('waits for nobody where no plug-in has to', () => {
+    const log: string[] = [];
+    const chain = new AdmissionChain([
+      recorder('a', log, { mutate: () => void log.push('mutate a') }),
+      recorder('b', log, { handles: () => false }),
+    ]);
+    expect(chain.mutate(attributes)).toBeUndefined();
+    expect(log).toEqual(['mutate a']);
+  });
+
   it('stops at the first refusal', async () => {
     const log: string[] = [];
     const refusal = new ApiError(403, 'Forbidden', 'no');

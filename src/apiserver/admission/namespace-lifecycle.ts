@@ -25,7 +25,7 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     return operation !== 'CONNECT';
   }
 
-  async mutate(attributes: AdmissionAttributes): Promise<void> {
+  mutate(attributes: AdmissionAttributes): void {
     const { operation, target } = attributes;
     if (isResource(attributes, '', 'namespaces')) return refuseImmortal(attributes);
     if (target.namespace === '' || operation === 'DELETE') return;

@@ -51,10 +51,10 @@ export interface AdmissionAttributes {
 export interface AdmissionPlugin {
   readonly name: string;
   handles(attributes: AdmissionAttributes): boolean;
-  /** May change `attributes.object`. Throws an ApiError to refuse. */
-  mutate?(attributes: AdmissionAttributes): Promise<void>;
-  /** Throws an ApiError to refuse. */
-  validate?(attributes: AdmissionAttributes): Promise<void>;
+  /** May change `attributes.object`. Throws an ApiError to refuse. Answers a promise only if it has to wait. */
+  mutate?(attributes: AdmissionAttributes): Promise<void> | void;
+  /** Throws an ApiError to refuse. Likewise. */
+  validate?(attributes: AdmissionAttributes): Promise<void> | void;
 }
 
 /** Parsed objects of one bucket, in step with every commit: what an acknowledged write says is visible here. */

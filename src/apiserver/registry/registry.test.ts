@@ -203,6 +203,19 @@ describe('update', () => {
     }));
     expect(moved.metadata).toMatchObject({ creationTimestamp: created.metadata.creationTimestamp, generation: 2 });
   });
+  it('takes many at once one after the other, each once, where nobody has to be waited for', async () => {
+    await registry.create(context, target(), widget('a', { size: 1 }));
+    let changes = 0;
+    const grow = (current: KubeObject): KubeObject => {
+      changes++;
+      const { size } = current['spec'] as { size: number };
+      return { ...current, spec: { size: size + 1 } };
+    };
+    const updated = await Promise.all(Array.from({ length: 50 }, () => registry.update(context, target('a'), grow)));
+    expect(updated.map((object) => (object['spec'] as { size: number }).size).at(-1)).toBe(51);
+    expect(changes).toBe(50);
+  });
+
   it('starts again when another write comes between: no increment is lost', async () => {
     await registry.create(context, target(), widget('a', { size: 1 }));
     const increment = (current: KubeObject): KubeObject => ({

@@ -183,7 +183,9 @@ export class ResourceRegistry implements Registry {
   async #updateOnce(context: WriteContext, target: Target, latest: Stored, change: Change): Promise<Written> {
     const { definition, subresource } = target;
     const current = decodeStored(definition, latest);
-    const updated = await change(clone(current));
+    // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
+    const changed = change(clone(current));
+    const updated = changed instanceof Promise ? await changed : changed;
     alignIdentity(target, updated);
     checkPreconditions(target, updated, current);
     this.#applyDefaults(definition, updated);
@@ -199,12 +201,14 @@ export class ResourceRegistry implements Registry {
     if (subresource !== undefined && subresource !== 'status') prepareUpdate(target, updated, current);
     if (!context.isApply) this.#track(context, target, current, updated);
     const { managedFields } = updated.metadata;
-    if (!context.isAdmitted) await this.#admission.mutate(attributes);
+    const mutating = context.isAdmitted ? undefined : this.#admission.mutate(attributes);
+    if (mutating) await mutating;
     prepareUpdate(target, updated, current);
     setManagedFields(updated, managedFields);
     this.#refuseInvalid(definition, updated, () => this.#updateErrors(definition, updated, current, subresource));
     warn(context, definition.strategy?.warnings?.(updated, current));
-    if (!context.isAdmitted) await this.#admission.validate(attributes);
+    const validating = context.isAdmitted ? undefined : this.#admission.validate(attributes);
+    if (validating) await validating;
     return this.#storeUpdate(context, target, latest, current, updated);
   }
 

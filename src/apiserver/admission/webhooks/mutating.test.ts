@@ -42,7 +42,7 @@ function scene(webhooks: Webhook[], before: AdmissionPlugin[] = [], afterMutatio
     ...base,
     shaped,
     admit: async (attributes) => {
-      const error = await chain.mutate(attributes).then(
+      const error: unknown = await Promise.resolve(chain.mutate(attributes)).then(
         () => undefined,
         (thrown: unknown) => thrown,
       );
