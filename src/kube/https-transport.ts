@@ -29,7 +29,7 @@ const RETRIES_MAX = 5;
 const RETRY_BACKOFF = { baseMs: 100, maxMs: 2_000 };
 /** A server that wants to be left alone for longer is obeyed by whoever asked, who may have better things to do. */
 const RETRY_AFTER_SECONDS_MAX = 10;
-/** Requests at once, watches included. More means that something runs away. */
+/** Requests that wait for their answer at once. More means that something runs away. */
 const REQUESTS_MAX = 1_000;
 
 export class HttpsTransport implements Transport {

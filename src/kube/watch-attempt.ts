@@ -8,11 +8,13 @@ export class WatchAttempt<T extends KubeObject> {
   readonly #silenceMsMax: number;
   readonly #stop = new AbortController();
   readonly #parent: AbortSignal;
-  readonly #onParentAbort = (): void => this.#stop.abort(this.#parent.reason);
+  readonly #onParentAbort = (): void => this.#end();
   #iterator: AsyncIterator<WatchEvent<T>> | undefined;
   #timer: Timer;
   #lastMs: number;
   #isSilent = false;
+  /** Ends the wait for the next event, however long the transport takes to notice. */
+  #giveUp: (() => void) | undefined;
 
   constructor(clock: Clock, silenceMsMax: number, signal: AbortSignal) {
     this.#clock = clock;
@@ -39,9 +41,11 @@ export class WatchAttempt<T extends KubeObject> {
     this.#iterator = (await open())[Symbol.asyncIterator]();
   }
 
-  /** The next event; undefined when there are no more. Rejects as the client does. */
+  /** The next event; undefined when there are no more, or it was ended. Rejects as the client does. */
   async next(): Promise<WatchEvent<T> | undefined> {
-    const result = await this.#iterator?.next();
+    if (!this.#iterator || this.#stop.signal.aborted) return undefined;
+    const given = new Promise<undefined>((resolve) => (this.#giveUp = () => resolve(undefined)));
+    const result = await Promise.race([this.#iterator.next(), given]);
     this.#lastMs = this.#clock.now();
     return result?.done ? undefined : result?.value;
   }
@@ -50,7 +54,7 @@ export class WatchAttempt<T extends KubeObject> {
   close(): void {
     this.#timer.cancel();
     this.#parent.removeEventListener('abort', this.#onParentAbort);
-    this.#stop.abort();
+    this.#end();
     // The iterator has nothing more to say, and how a connection that nobody reads breaks is of no interest.
     this.#iterator?.return?.().catch(() => undefined);
   }
@@ -63,6 +67,11 @@ export class WatchAttempt<T extends KubeObject> {
       return;
     }
     this.#isSilent = true;
-    this.#stop.abort();
+    this.#end();
+  }
+
+  #end(): void {
+    this.#stop.abort(this.#parent.reason);
+    this.#giveUp?.();
   }
 }
