@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl } from '../support/kubectl.ts';
+import { itSince, type Kubectl } from '../support/kubectl.ts';
 import { configMap, deployment, simpleCrd } from './manifests.ts';
 
 /** `kubectl apply` that computes its patches itself, with `diff` beside it. */
@@ -23,7 +23,7 @@ afterAll(() => cluster.close());
 const stdin = (manifest: unknown): { stdin: string } => ({ stdin: JSON.stringify(manifest) });
 
 describe('apply', () => {
-  it('creates, leaves alone what is as it should be, and changes what is not', async () => {
+  itSince(28, 'creates, leaves alone what is as it should be, and changes what is not', async () => {
     const manifest = deployment('web');
     expect(await kubectl.apply(manifest)).toBe('deployment.apps/web created\n');
     const created = await kubectl.json('get deployment web');
@@ -157,7 +157,7 @@ describe('apply', () => {
     expect(await kubectl.apply(list)).toBe('configmap/l1 created\nconfigmap/l2 created\n');
   });
 
-  it('prunes what is no longer among the manifests', async () => {
+  itSince(28, 'prunes what is no longer among the manifests', async () => {
     const labels = { set: 'pruned' };
     await kubectl.apply({
       apiVersion: 'v1',
@@ -200,7 +200,7 @@ describe('apply', () => {
     await kubectl.ok('patch configmap going --type json -p [{"op":"remove","path":"/metadata/finalizers"}]');
   });
 
-  it('refuses unknown and repeated fields, warns of them, or lets them be', async () => {
+  itSince(28, 'refuses unknown and repeated fields, warns of them, or lets them be', async () => {
     const manifest = `apiVersion: apps/v1
 kind: Deployment
 metadata: {name: strict}
@@ -297,7 +297,7 @@ describe('diff', () => {
     expect((await kubectl.json('get deployment differs')).spec.template.spec.containers[0].image).toBe('main:1');
   });
 
-  it('hides the data of secrets', async () => {
+  itSince(28, 'hides the data of secrets', async () => {
     const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'hidden' }, data: { key: 'b2xk' } };
     await kubectl.apply(secret);
     const { code, stdout } = await kubectl.run(['diff', '-f', '-'], stdin({ ...secret, data: { key: 'bmV3' } }));

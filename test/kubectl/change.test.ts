@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl, Result } from '../support/kubectl.ts';
+import { itSince, type Kubectl, type Result } from '../support/kubectl.ts';
 import { configMap, deployment } from './manifests.ts';
 
 /** The commands that change what is there without a manifest of it: edit, replace, scale, set, label and their like. */
@@ -66,7 +66,7 @@ fi`,
     expect((await kubectl.json('get configmap edited')).data).toEqual({ right: '2' });
   });
 
-  it('edits the status where asked to', async () => {
+  itSince(28, 'edits the status where asked to', async () => {
     await kubectl.apply(deployment('edited'));
     const result = await edit(
       ['deployment', 'edited', '--subresource=status'],
@@ -133,7 +133,7 @@ describe('replace', () => {
     expect(after.metadata.uid).not.toBe(metadata.uid);
   });
 
-  it('replaces a status alone', async () => {
+  itSince(28, 'replaces a status alone', async () => {
     await kubectl.apply(deployment('stated'));
     const object = await kubectl.json('get deployment stated');
     object.status = { replicas: 2, observedGeneration: 1 };
@@ -147,7 +147,7 @@ describe('replace', () => {
 });
 
 describe('scale', () => {
-  it('scales, under conditions too', async () => {
+  itSince(28, 'scales, under conditions too', async () => {
     await kubectl.apply(deployment('scaled'));
     expect(await kubectl.ok('scale deployment scaled --replicas=3')).toBe('deployment.apps/scaled scaled\n');
     expect((await kubectl.json('get deployment scaled')).spec.replicas).toBe(3);
@@ -197,7 +197,7 @@ describe('set', () => {
 });
 
 describe('label', () => {
-  it('adds, refuses to overwrite, overwrites, removes and lists', async () => {
+  itSince(28, 'adds, refuses to overwrite, overwrites, removes and lists', async () => {
     await kubectl.apply(configMap('labelled', {}));
     expect(await kubectl.ok('label configmap labelled tier=web env=test')).toBe('configmap/labelled labeled\n');
     expect(await kubectl.ok('label configmap labelled tier=web')).toBe('configmap/labelled not labeled\n');

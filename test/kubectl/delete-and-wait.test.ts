@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
-import { type Kubectl, kubectlHas } from '../support/kubectl.ts';
+import { itSince, type Kubectl, kubectlHas } from '../support/kubectl.ts';
 import { TestKubelet } from '../support/kubelet.ts';
 import { configMap, deployment, simpleCrd } from './manifests.ts';
 
@@ -29,7 +29,7 @@ const path = (resource: string, name: string): string =>
     : `/api/v1/namespaces/${namespace}/${resource}/${name}`;
 
 describe('delete', () => {
-  it('deletes by name, by kind and name, by file and by label', async () => {
+  itSince(28, 'deletes by name, by kind and name, by file and by label', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       await kubectl.apply(configMap(name, {}, name > 'c' ? { some: 'label' } : {}));
     }
@@ -129,7 +129,7 @@ describe('delete', () => {
     expect(await kubectl.fails('get configmap stuck')).toContain('NotFound');
   });
 
-  it('leaves a namespace to its controller', async () => {
+  itSince(28, 'leaves a namespace to its controller', async () => {
     await kubectl.ok('create namespace leaving');
     expect(await kubectl.ok('delete namespace leaving --wait=false')).toBe('namespace "leaving" deleted\n');
     expect((await kubectl.ok('get namespace leaving --no-headers')).split(/\s+/).slice(0, 2)).toEqual([
@@ -148,7 +148,7 @@ describe('delete', () => {
     );
   });
 
-  it('asks first where it is to be careful', async () => {
+  itSince(28, 'asks first where it is to be careful', async () => {
     await kubectl.apply(configMap('careful', {}));
     expect(await kubectl.ok('delete configmap careful --interactive', { stdin: 'n\n' })).toContain(
       'deletion is cancelled',
@@ -256,7 +256,7 @@ describe('pods', () => {
     await kubelet.stop();
   });
 
-  it('are gone at once when forced', async () => {
+  itSince(28, 'are gone at once when forced', async () => {
     await kubectl.apply(pod('forced'));
     const result = await kubectl.run(['delete', 'pod', 'forced', '--grace-period=0', '--force']);
     expect(result).toEqual({
@@ -307,7 +307,7 @@ describe('wait', () => {
     });
   });
 
-  it('waits for a value', async () => {
+  itSince(28, 'waits for a value', async () => {
     await kubectl.apply(configMap('valued', { phase: 'early' }));
     const waiting = kubectl.start(['wait', '--for=jsonpath={.data.phase}=late', 'configmap/valued', '--timeout=20s']);
     await kubectl.ok(['patch', 'configmap', 'valued', '-p', '{"data":{"phase":"late"}}']);
@@ -323,7 +323,7 @@ describe('wait', () => {
     }
   });
 
-  it('waits for a deletion', async () => {
+  itSince(28, 'waits for a deletion', async () => {
     await kubectl.apply(configMap('parting', {}, { part: 'yes' }));
     const waiting = kubectl.start(['wait', '--for=delete', 'configmap', '-l', 'part=yes', '--timeout=20s']);
     // The wait has begun when it is seen by the server; only then is there something to miss.
@@ -354,7 +354,7 @@ describe('wait', () => {
     expect(await kubectl.fails('wait --for=condition=Ready pods --all')).toBe('error: no matching resources found\n');
   });
 
-  it('waits for custom resources by their conditions', async () => {
+  itSince(28, 'waits for custom resources by their conditions', async () => {
     await kubectl.apply(simpleCrd('tasks', 'Task'));
     expect(await kubectl.ok('wait --for=condition=Established --all crd')).toBe(
       'customresourcedefinition.apiextensions.k8s.io/tasks.test.example.com condition met\n',

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl } from '../support/kubectl.ts';
+import { type Kubectl, kubectlMinor } from '../support/kubectl.ts';
 import { TestKubelet } from '../support/kubelet.ts';
 
 /**
@@ -96,6 +96,9 @@ function allow(name: string, disruptionsAllowed: number, more: object = {}): Pro
 const refusal = (name: string): string =>
   `error when evicting pods/"${name}" -n "${namespace}" (will retry after 5s): Cannot evict pod as it would violate the pod's disruption budget.\n`;
 
+/** What kubectl calls the node in the end: older ones say what has become of its pods. */
+const drained = (older: string): string => (kubectlMinor() >= 28 ? 'drained' : older);
+
 describe('drain', () => {
   it('waits for a budget, evicts when it allows, and ends when the kubelet has let go', async () => {
     await budget('web');
@@ -127,7 +130,8 @@ describe('drain', () => {
 
     await kubelet.start();
     expect(await drain.ended).toBe(0);
-    expect(drain.output()).toContain(`evicting pod ${namespace}/web-1\npod/web-1 evicted\nnode/${node} drained\n`);
+    expect(drain.output()).toContain(`evicting pod ${namespace}/web-1\n`);
+    expect(drain.output()).toContain(`pod/web-1 evicted\nnode/${node} ${drained('evicted')}\n`);
     expect(await kubectl.fails('get pod web-1')).toBe('Error from server (NotFound): pods "web-1" not found\n');
   });
 
@@ -139,15 +143,13 @@ describe('drain', () => {
     const refused = await kubectl.run(['drain', node]);
     expect(refused.code).toBe(1);
     expect(refused.stdout).toBe(`node/${node} cordoned\n`);
-    // kubectl lists the reasons in no particular order.
-    expect(refused.stderr.split('\n').slice(1, 3)).toEqual(['There are pending nodes to be drained:', ` ${node}`]);
-    expect(new Set(refused.stderr.trimEnd().split('\n').slice(3))).toEqual(
-      new Set([
-        `cannot delete cannot delete Pods that declare no controller (use --force to override): ${namespace}/alone`,
-        `cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ${namespace}/daemon`,
-        `cannot delete Pods with local storage (use --delete-emptydir-data to override): ${namespace}/scratch`,
-      ]),
+    // kubectl lists the reasons in no particular order, and older ones in a sentence.
+    expect(refused.stderr).toMatch(new RegExp(`There are pending nodes to be drained:\n ${node}\n`));
+    expect(refused.stderr).toContain(`(use --force to override): ${namespace}/alone`);
+    expect(refused.stderr).toContain(
+      `cannot delete DaemonSet-managed Pods (use --ignore-daemonsets to ignore): ${namespace}/daemon`,
     );
+    expect(refused.stderr).toContain(`(use --delete-emptydir-data to override): ${namespace}/scratch`);
 
     await kubelet.start();
     const args = ['drain', node, '--force', '--ignore-daemonsets', '--delete-emptydir-data'];
@@ -159,10 +161,10 @@ describe('drain', () => {
 
     const forced = await kubectl.run(args);
     expect(forced.code).toBe(0);
-    expect(forced.stderr).toMatch(/^Warning: /);
+    expect(forced.stderr).toMatch(/^Warning: /i);
     expect(forced.stderr).toContain(`ignoring DaemonSet-managed Pods: ${namespace}/daemon`);
-    expect(forced.stderr).toContain(`deleting Pods that declare no controller: ${namespace}/alone`);
-    expect(forced.stdout).toContain(`node/${node} drained\n`);
+    expect(forced.stderr).toMatch(new RegExp(`deleting Pods .*: ${namespace}/alone`));
+    expect(forced.stdout).toContain(`node/${node} ${drained('evicted')}\n`);
     expect(await kubectl.ok('get pods -o name')).toBe('pod/daemon\n');
   });
 
@@ -171,7 +173,7 @@ describe('drain', () => {
     await pod('web-1', { owner: await workload('ReplicaSet') });
     await kubelet.start();
     expect(await kubectl.ok(['drain', node, '--disable-eviction'])).toBe(
-      `node/${node} cordoned\npod/web-1 deleted\nnode/${node} drained\n`,
+      `node/${node} cordoned\npod/web-1 deleted\nnode/${node} ${drained('deleted')}\n`,
     );
     expect((await kubectl.json('get pdb web')).status.disruptedPods).toBeUndefined();
   });
@@ -182,9 +184,8 @@ describe('drain', () => {
     const result = await kubectl.run(['drain', node, '--timeout=1s']);
     expect(result.code).toBe(1);
     expect(result.stderr).toContain(refusal('web-1'));
-    expect(result.stderr).toContain(
-      `error: unable to drain node "${node}" due to error: error when evicting pods/"web-1" -n "${namespace}": global timeout reached: 1s, continuing command...\n`,
-    );
+    expect(result.stderr).toContain(`error: unable to drain node "${node}"`);
+    expect(result.stderr).toContain(`error when evicting pods/"web-1" -n "${namespace}": global timeout reached: 1s`);
     expect(await kubectl.ok('get pods -o name')).toBe('pod/web-1\n');
   });
 
@@ -193,7 +194,7 @@ describe('drain', () => {
     await allow('web', 0, { currentHealthy: 0 });
     await pod('sick-1', { owner: await workload('ReplicaSet'), ready: false });
     await kubelet.start();
-    expect(await kubectl.ok(['drain', node])).toContain(`pod/sick-1 evicted\nnode/${node} drained\n`);
+    expect(await kubectl.ok(['drain', node])).toContain(`pod/sick-1 evicted\nnode/${node} ${drained('evicted')}\n`);
   });
 
   it('keeps pods that were not healthy while the budget is not met otherwise', async () => {

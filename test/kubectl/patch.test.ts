@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl } from '../support/kubectl.ts';
+import { itSince, type Kubectl } from '../support/kubectl.ts';
 import { configMap, deployment, simpleCrd } from './manifests.ts';
 
 /** `kubectl patch` in its four languages, and what becomes of patches that make no sense. */
@@ -77,7 +77,7 @@ describe('a strategic patch', () => {
     );
   });
 
-  it('is not for custom resources', async () => {
+  itSince(28, 'is not for custom resources', async () => {
     await kubectl.apply(simpleCrd('boxes', 'Box'));
     await kubectl.ok('wait --for condition=Established crd/boxes.test.example.com');
     await kubectl.apply({ apiVersion: 'test.example.com/v1', kind: 'Box', metadata: { name: 'b' }, spec: { a: 1 } });
@@ -158,7 +158,7 @@ describe('a JSON patch', () => {
     expect((await kubectl.json('get configmap operated')).data).toEqual({ a: 'one', copy: 'one', moved: '2' });
   });
 
-  it('is refused whole when one operation fails', async () => {
+  itSince(28, 'is refused whole when one operation fails', async () => {
     const cases: [unknown, string][] = [
       [
         [
@@ -192,7 +192,7 @@ describe('a JSON patch', () => {
 });
 
 describe('a patch of a subresource', () => {
-  it('reaches the status, and only it', async () => {
+  itSince(28, 'reaches the status, and only it', async () => {
     expect(
       await kubectl.ok(
         patch('deployment/web', 'merge', { status: { replicas: 7 }, spec: { replicas: 7 } }, '--subresource=status'),
@@ -206,7 +206,7 @@ describe('a patch of a subresource', () => {
     expect(after.metadata.generation).toBe(metadata.generation);
   });
 
-  it('reaches the scale', async () => {
+  itSince(28, 'reaches the scale', async () => {
     expect(await kubectl.ok(patch('deployment/web', 'merge', { spec: { replicas: 4 } }, '--subresource=scale'))).toBe(
       'scale.autoscaling/web patched\n',
     );
@@ -221,7 +221,7 @@ describe('a patch of a subresource', () => {
     });
   });
 
-  it('is refused where there is none', async () => {
+  itSince(28, 'is refused where there is none', async () => {
     expect(await kubectl.fails(patch('configmap/merged', 'merge', { data: {} }, '--subresource=status'))).toContain(
       'Error from server (NotFound): the server could not find the requested resource',
     );

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl } from '../support/kubectl.ts';
+import { itSince, type Kubectl } from '../support/kubectl.ts';
 import { configMap, deployment, simpleCrd } from './manifests.ts';
 
 /** `kubectl apply --server-side`: who owns which field, what that refuses, and what it lets go. */
@@ -52,7 +52,7 @@ async function managerNames(kind: string, name: string): Promise<string[]> {
 }
 
 describe('server-side apply', () => {
-  it('creates, changes, and takes out what its manager no longer wants', async () => {
+  itSince(28, 'creates, changes, and takes out what its manager no longer wants', async () => {
     expect(await kubectl.apply(configMap('owned', { a: '1', b: '2' }), '--server-side')).toBe(
       'configmap/owned serverside-applied\n',
     );
@@ -77,7 +77,7 @@ describe('server-side apply', () => {
     expect((await managers('configmap', 'owned'))[0]?.fieldsV1).toEqual({ 'f:data': { 'f:a': {} } });
   });
 
-  it('refuses to overwrite what another has set, by the name of the other, until forced', async () => {
+  itSince(28, 'refuses to overwrite what another has set, by the name of the other, until forced', async () => {
     await kubectl.apply(configMap('contested', { a: '1', b: '2' }), '--server-side');
     await kubectl.ok('patch configmap contested --type merge -p {"data":{"a":"patched"}}');
     const one = await kubectl.run(SERVER_SIDE, stdin(configMap('contested', { a: 'mine', b: '2' })));
@@ -110,7 +110,7 @@ describe('server-side apply', () => {
     expect(await managerNames('configmap', 'contested')).toEqual(['kubectl Apply']);
   });
 
-  it('shares a field that two managers set alike, and lets it go with the last of them', async () => {
+  itSince(28, 'shares a field that two managers set alike, and lets it go with the last of them', async () => {
     const apply = (manager: string, data: Record<string, string>) =>
       kubectl.apply(configMap('shared', data), '--server-side', '--field-manager', manager);
     await apply('one', { both: 'x', one: '1' });
@@ -129,7 +129,7 @@ describe('server-side apply', () => {
     expect((await kubectl.json('get configmap shared')).data).toEqual({ one: '1' });
   });
 
-  it('merges lists by their keys between managers', async () => {
+  itSince(28, 'merges lists by their keys between managers', async () => {
     await kubectl.apply(deployment('team'), '--server-side');
     const addition = {
       apiVersion: 'apps/v1',
@@ -185,7 +185,7 @@ describe('server-side apply', () => {
     expect(after[0].env.map(({ name }: { name: string }) => name)).toEqual(['A', 'B']);
   });
 
-  it('takes over from client-side apply, so that what leaves the manifest leaves the object', async () => {
+  itSince(28, 'takes over from client-side apply, so that what leaves the manifest leaves the object', async () => {
     await kubectl.apply(configMap('migrating', { a: '1', b: '2' }));
     await kubectl.apply(configMap('migrating', { a: '1' }), '--server-side');
     const { data, metadata } = await kubectl.json('get configmap migrating --show-managed-fields');
@@ -219,7 +219,7 @@ describe('server-side apply', () => {
     expect((await kubectl.json('get device d')).spec).toEqual({ on: false, extra: 1 });
   });
 
-  it('records who wrote the status, apart from the rest', async () => {
+  itSince(28, 'records who wrote the status, apart from the rest', async () => {
     await kubectl.apply(deployment('statused'), '--server-side');
     const status = {
       apiVersion: 'apps/v1',
@@ -242,7 +242,7 @@ describe('server-side apply', () => {
     expect((await kubectl.json('get deployment statused')).status).toMatchObject({ replicas: 3 });
   });
 
-  it('refuses what its schema does not know, what has two of one key, and managed fields', async () => {
+  itSince(28, 'refuses what its schema does not know, what has two of one key, and managed fields', async () => {
     // Kubernetes calls these mistakes an error of the server; here they are bad requests. The words are the same.
     const untyped = (complaint: string): string =>
       `failed to create typed patch object (${namespace}/refused; apps/v1, Kind=Deployment): ${complaint}\n`;
@@ -278,7 +278,7 @@ describe('server-side apply', () => {
     );
   });
 
-  it('keeps client-side apply and others apart by name', async () => {
+  itSince(28, 'keeps client-side apply and others apart by name', async () => {
     await kubectl.ok('create configmap many --from-literal=a=1');
     await kubectl.ok('label configmap many tier=x');
     await kubectl.ok('annotate configmap many note=x');

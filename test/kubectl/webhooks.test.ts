@@ -9,7 +9,7 @@ import {
 } from '../../src/apiserver/admission/webhooks/webhook-server.fixture.ts';
 import type { Anything } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
-import type { Kubectl } from '../support/kubectl.ts';
+import { itSince, type Kubectl } from '../support/kubectl.ts';
 import { TestKubelet } from '../support/kubelet.ts';
 import { outerAddress } from '../support/network.ts';
 import { configMap } from './manifests.ts';
@@ -174,7 +174,7 @@ describe('a webhook that warns', () => {
 });
 
 describe('a webhook that changes', () => {
-  it('changes what is created and what is updated', async () => {
+  itSince(28, 'changes what is created and what is updated', async () => {
     answers.set('/mutate', () =>
       patchFields([
         { op: 'add', path: '/metadata/labels', value: { injected: 'yes' } },

@@ -2,6 +2,7 @@ import { execFile, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { it } from 'vitest';
 import type { Anything } from './api.ts';
 import { say } from './say.ts';
 
@@ -62,6 +63,11 @@ export function kubectlHas(minor: number, what: string): boolean {
   return false;
 }
 
+/** Defines a test that needs a kubectl of at least this minor version; with an older one it is left out, by name. */
+export function itSince(minor: number, name: string, test: () => Promise<void>): void {
+  it.runIf(kubectlHas(minor, `"${name}"`))(name, test);
+}
+
 export class Kubectl {
   readonly #kubeconfig: string;
   readonly #always: readonly string[];
@@ -92,6 +98,8 @@ export class Kubectl {
         (error, stdout, stderr) =>
           resolve({ code: error === null ? 0 : typeof error.code === 'number' ? error.code : 1, stdout, stderr }),
       );
+      // One that reads no input may have ended before it gets it.
+      child.stdin?.on('error', () => undefined);
       child.stdin?.end(options.stdin ?? '');
     });
   }
