@@ -528,6 +528,17 @@ describe('an informer', () => {
     await scene.informer.run(again.signal);
   });
 
+  it('stops also when the transport does not notice', async () => {
+    const scene = new Scene();
+    const deaf = new ScriptedWatch();
+    deaf.attach = () => undefined;
+    scene.answers(deaf);
+    deaf.send(bookmark(7, true));
+    await scene.informer.synced;
+    scene.stop.abort();
+    await scene.running;
+  });
+
   it('is named after its resource', () => {
     expect(new Scene().informer.name).toBe('informer of configmaps');
     const resource = { ...CONFIG_MAPS, group: 'example.com' };
