@@ -1,3 +1,4 @@
+import { measureInformer } from './runtime/informer.ts';
 import { queue } from './runtime/queue.ts';
 import { measureScheduler } from './runtime/scheduler.ts';
 
@@ -7,6 +8,7 @@ import { measureScheduler } from './runtime/scheduler.ts';
 
 const parts: { readonly [name: string]: () => Promise<void> } = {
   queue,
+  informer: measureInformer,
   scheduler: measureScheduler,
 };
 

@@ -68,11 +68,7 @@ async function hashOf(fetch: FetchRemote, name: string): Promise<string | undefi
 }
 
 /** The resources of one group and version in an APIGroupDiscoveryList; undefined where it does not have them. */
-function parseAggregatedResources(
-  text: string,
-  group: string,
-  version: string,
-): DiscoveryResource[] | undefined {
+function parseAggregatedResources(text: string, group: string, version: string): DiscoveryResource[] | undefined {
   const found = itemsOf(fieldsOf(JSON.parse(text))['items'])
     .filter((item) => fieldsOf(item['metadata'])['name'] === group)
     .flatMap((item) => itemsOf(item['versions']))

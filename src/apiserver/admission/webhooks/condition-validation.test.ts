@@ -15,7 +15,9 @@ function errorsOf(...expressions: string[]): string[] {
 
 describe('match conditions', () => {
   it('are accepted where they compile', () => {
-    expect(errorsOf('true', 'object.metadata.name != ""', 'request.userInfo.username', 'oldObject == null')).toEqual([]);
+    expect(errorsOf('true', 'object.metadata.name != ""', 'request.userInfo.username', 'oldObject == null')).toEqual(
+      [],
+    );
   });
 
   it('are refused where they do not, or can never be true or false', () => {
