@@ -96,18 +96,22 @@ export class ApiError extends Error {
   }
 
   toStatus(): Status {
-    const status: Status = {
+    return {
       kind: 'Status',
       apiVersion: 'v1',
       metadata: this.continueToken === undefined ? {} : { continue: this.continueToken },
       status: 'Failure',
       message: this.message,
+      ...(this.reason === '' ? {} : { reason: this.reason }),
+      ...(this.details ? { details: withoutEmpty(this.details) } : {}),
       code: this.code,
     };
-    if (this.reason !== '') status.reason = this.reason;
-    if (this.details) status.details = this.details;
-    return status;
   }
+}
+
+/** Details as Go writes them: what is empty is left out. */
+export function withoutEmpty(details: StatusDetails): StatusDetails {
+  return Object.fromEntries(Object.entries(details).filter(([, value]) => value !== '' && value !== undefined));
 }
 
 export function notFound(resource: ResourceRef, name: string): ApiError {
@@ -199,13 +203,9 @@ export function unauthorized(): ApiError {
   return new ApiError(401, 'Unauthorized', 'Unauthorized');
 }
 
-export function methodNotAllowed(resource: ResourceRef, verb: string): ApiError {
-  return new ApiError(
-    405,
-    'MethodNotAllowed',
-    `${verb} is not supported on resources of kind "${qualified(resource)}"`,
-    { group: resource.group, kind: resource.plural },
-  );
+/** The answer to a verb that a resource does not have. */
+export function methodNotAllowed(): ApiError {
+  return new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 }
 
 /** What was asked about is no longer known; with a token, a list may go on all the same. */

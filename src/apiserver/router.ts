@@ -71,8 +71,7 @@ export class Router {
     const question = this.#options.questions.get(bucketOf(definition));
     if (question) return this.#ask(call, question);
     if (info.subresource !== '') return this.#serveSubresource(call);
-    if (definition.verbs && !definition.verbs.some((verb) => verb === info.verb))
-      throw methodNotAllowed(definition, info.verb);
+    if (definition.verbs && !definition.verbs.some((verb) => verb === info.verb)) throw methodNotAllowed();
     return this.#options.endpoints.serve(call);
   }
 
@@ -82,7 +81,7 @@ export class Router {
     const found = definition.subresources?.find((each) => each.name === subresource);
     // Only proxies have paths below a subresource, and those are not served here.
     if (!found || call.info.name === '' || call.info.rest !== '') throw pathNotFound();
-    if (!found.verbs.some((verb) => verb === call.info.verb)) throw methodNotAllowed(definition, call.info.verb);
+    if (!found.verbs.some((verb) => verb === call.info.verb)) throw methodNotAllowed();
     const action = actions.get(`${bucketOf(definition)}/${subresource}`);
     if (action) return serveAction(call, registry, found, action);
     if (subresource === 'scale') return serveScale(call, registry, scale, env.clock.now());
@@ -92,7 +91,7 @@ export class Router {
 
   async #ask(call: Call, question: Question): Promise<ApiResponse> {
     const { definition } = call.target;
-    if (call.info.verb !== 'create') throw methodNotAllowed(definition, call.info.verb);
+    if (call.info.verb !== 'create') throw methodNotAllowed();
     const context = writeContext(call);
     const object = await readObject(
       call.request,

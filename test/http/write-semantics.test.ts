@@ -157,7 +157,7 @@ describe('dryRun', () => {
     ] as const) {
       const answer = await api.request(method, `${target}?dryRun=Some`, { body });
       expect(answer.status).toBe(422);
-      expect(answer.json.message).toContain('dryRun: Unsupported value: []string{"Some"}: supported values: "All"');
+      expect(answer.json.message).toContain('dryRun: Unsupported value: ["Some"]: supported values: "All"');
     }
   });
 });
@@ -214,7 +214,7 @@ describe('preconditions', () => {
     const wrongUid = await remove({ uid: 'e0b4b3c5-0000-4000-8000-000000000000' });
     expect(wrongUid.status).toBe(409);
     expect(wrongUid.json.message).toBe(
-      `Operation cannot be fulfilled on configmaps "doomed": Precondition failed: UID in precondition: e0b4b3c5-0000-4000-8000-000000000000, UID in object meta: ${metadata.uid}`,
+      `Operation cannot be fulfilled on ConfigMap "doomed": the UID in the precondition (e0b4b3c5-0000-4000-8000-000000000000) does not match the UID in record (${metadata.uid}). The object might have been deleted and then recreated`,
     );
     expect((await remove({ resourceVersion: '1' })).status).toBe(409);
     expect((await remove({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })).status).toBe(200);

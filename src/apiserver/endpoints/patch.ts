@@ -2,10 +2,10 @@ import { apiVersionOf, formatTime, type Json, type KubeObject, parseApiVersion }
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { FIELD_IMMUTABLE } from '../../api/validate-meta.ts';
 import { type FieldError, forbidden, invalid, required } from '../../api/field-error.ts';
-import { type ApiError, badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
+import { ApiError, badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
 import { applyObject, checkApplied } from '../../machinery/apply/apply.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
-import { goText } from '../../machinery/go-text.ts';
+import { goNameOf, goText } from '../../machinery/go-text.ts';
 import { applyJsonPatch } from '../../machinery/patch/json-patch.ts';
 import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
@@ -44,7 +44,7 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
   const type = mediaTypeOf(request);
   const bytes = await request.body();
   const { definition } = options.target;
-  if (type === APPLY_PATCH) return applyPatch(decodeYaml(bytes), options);
+  if (type === APPLY_PATCH) return applyPatch(decodeApplied(bytes), options);
   if (request.query.has('force')) throw invalidOptions(forbidden('force', 'may not be specified for non-apply patch'));
   const patchWith = (
     merge: (current: Json, patch: Json) => Json,
@@ -101,6 +101,32 @@ function asObject(value: Json, definition: ResourceDefinition): KubeObject {
   return expectKind(value, apiVersionOf(definition.group, definition.version), definition.kind);
 }
 
+/** What is applied has to say itself what it is. */
+function appliedObject(value: Json, definition: ResourceDefinition): KubeObject {
+  if (typeof value !== 'object' || Array.isArray(value)) {
+    throw badRequest(
+      `error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${goNameOf(value)} into Go value of type map[string]interface {}`,
+    );
+  }
+  const { apiVersion = '', kind = '' } = (value ?? {}) as { apiVersion?: Json; kind?: Json };
+  if (apiVersion !== apiVersionOf(definition.group, definition.version) || kind !== definition.kind) {
+    const { group, version } = parseApiVersion(typeof apiVersion === 'string' ? apiVersion : '');
+    throw badRequest(`invalid object type: ${group}/${version}, Kind=${typeof kind === 'string' ? kind : ''}`);
+  }
+  return asObject(value, definition);
+}
+
+/** The body of an apply. Whatever is wrong with it, it was read as YAML, of which JSON is a part. */
+function decodeApplied(bytes: Uint8Array): Decoded {
+  if (bytes.length === 0) return { value: null, duplicates: [] };
+  try {
+    return decodeYaml(bytes);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 400) throw error;
+    throw badRequest(`error decoding YAML: ${error.message}`, error);
+  }
+}
+
 function invalidOptions(error: FieldError): ApiError {
   return invalidObject('meta.k8s.io', 'PatchOptions', '', [error]);
 }
@@ -109,7 +135,7 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
   const { target, fieldManager, force, nowMs, level, warnings } = options;
   const { definition } = target;
   if (fieldManager === '') throw invalidOptions(required('fieldManager', 'is required for apply patch'));
-  const applied = asObject(decoded.value, definition);
+  const applied = appliedObject(decoded.value, definition);
   if (applied.metadata.name === undefined) applied.metadata.name = target.name;
   const application = {
     applied,

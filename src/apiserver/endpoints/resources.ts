@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { ApiError, conflict, methodNotAllowed, notFound, type Status } from '../../api/status.ts';
+import { ApiError, conflict, methodNotAllowed, notFound, type Status, withoutEmpty } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
@@ -49,9 +49,7 @@ export class ResourceEndpoints {
 
   /** Serves one request, or throws the ApiError that answers it. */
   async serve(call: Call): Promise<ApiResponse> {
-    const { definition } = call.target;
-    const { verb } = call.info;
-    switch (verb) {
+    switch (call.info.verb) {
       case 'get':
         return this.#get(call);
       case 'list':
@@ -69,7 +67,7 @@ export class ResourceEndpoints {
       case 'deletecollection':
         return this.#deleteCollection(call);
       default:
-        throw methodNotAllowed(definition, verb);
+        throw methodNotAllowed();
     }
   }
 
@@ -213,8 +211,7 @@ export class ResourceEndpoints {
     const { object, gone } = await this.#registry.delete(context, call.target, options);
     if (gone)
       return respond(call.representation, 200, JSON.stringify(deletedStatus(call.target, object)), context.warnings);
-    const isWaiting = options.propagationPolicy === 'Foreground' || options.propagationPolicy === 'Orphan';
-    return this.#respondObject(call, isWaiting ? 202 : 200, object, context.warnings);
+    return this.#respondObject(call, 200, object, context.warnings);
   }
 
   #pageRequest({ target, request }: Call): PageRequest {
@@ -279,14 +276,13 @@ function showsTheSame(one: ResourceDefinition, other: ResourceDefinition): boole
   return deepEqual(one.schema, other.schema) && deepEqual(one.columns, other.columns);
 }
 
-function deletedStatus(target: Target, object: KubeObject): Status {
+function deletedStatus(target: Target, object: KubeObject): Omit<Status, 'code'> {
   const { group, plural } = target.definition;
   return {
     kind: 'Status',
     apiVersion: 'v1',
     metadata: {},
     status: 'Success',
-    details: { name: target.name, group, kind: plural, uid: object.metadata.uid },
-    code: 200,
+    details: withoutEmpty({ name: target.name, group, kind: plural, uid: object.metadata.uid }),
   };
 }

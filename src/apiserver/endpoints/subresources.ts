@@ -1,10 +1,12 @@
 import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition, SubresourceDefinition } from '../../api/resource.ts';
 import type { Schema } from '../../api/schema.ts';
+import { invalid } from '../../api/field-error.ts';
 import { invalidObject, methodNotAllowed, notFound } from '../../api/status.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import type { ApiResponse } from '../http/message.ts';
 import type { WriteContext } from '../registry/contract.ts';
+import { alignIdentity } from '../registry/preparation.ts';
 import type { ResourceRegistry } from '../registry/registry.ts';
 import { expectKind, readBody, refuseMistyped } from './body.ts';
 import { type Call, writeContext } from './context.ts';
@@ -36,7 +38,7 @@ export async function serveAction(
   definition: SubresourceDefinition,
   action: Action,
 ): Promise<ApiResponse> {
-  if (call.info.verb !== 'create') throw methodNotAllowed(call.target.definition, call.info.verb);
+  if (call.info.verb !== 'create') throw methodNotAllowed();
   const context = writeContext(call);
   const body = await readAction(call, definition, action.schema);
   await registry.admit({
@@ -97,6 +99,8 @@ export async function serveScale(
     const change = (current: KubeObject): KubeObject => {
       const wanted = scale(scaleOf(definition, current)) as Scale;
       const errors = compileSchema(scaleDefinition.schema, { builtin: true }).validate(wanted as unknown as Json);
+      const { replicas = 0 } = wanted.spec;
+      if (replicas < 0) errors.push(invalid('spec.replicas', replicas, 'must be greater than or equal to 0'));
       if (errors.length > 0) throw invalidObject('autoscaling', 'Scale', target.name, errors);
       return withScale(definition, current, wanted);
     };
@@ -112,6 +116,7 @@ export async function serveScale(
       const decoded = await readBody(request, () => scaleDefinition.schema);
       const scale = expectKind(decoded?.value, 'autoscaling/v1', 'Scale');
       refuseMistyped(scaleDefinition, scale);
+      alignIdentity({ ...target, definition: scaleDefinition }, scale);
       return rescale(() => scale);
     }
     case 'patch': {
@@ -127,6 +132,6 @@ export async function serveScale(
       return rescale((current) => patch.apply(current));
     }
     default:
-      throw methodNotAllowed(definition, call.info.verb);
+      throw methodNotAllowed();
   }
 }

@@ -46,7 +46,7 @@ export function writeOptionsOf({ method, query }: Pick<ApiRequest, 'method' | 'q
 export function dryRunErrors(values: readonly string[]): FieldError[] {
   if (values.every((value) => value === 'All')) return [];
   // Go prints the list as a whole.
-  const shown = `[]string{${values.map((value) => JSON.stringify(value)).join(', ')}}`;
+  const shown = JSON.stringify(values);
   const message = `Unsupported value: ${shown}: supported values: "All"`;
   return [{ type: 'FieldValueNotSupported', field: 'dryRun', message }];
 }

@@ -113,10 +113,11 @@ export function prepareUpdate(target: Target, updated: KubeObject, current: Kube
 
 /** What cannot be owned through this endpoint, because it cannot be written through it. */
 export function resetFieldsOf(target: Target): readonly string[][] {
-  const { hasStatus, custom } = target.definition;
+  const { hasStatus, group, kind } = target.definition;
   if (!hasStatus) return [];
   if (target.subresource !== 'status') return [['status']];
-  return custom ? [['spec']] : [['spec'], ['metadata', 'labels']];
+  // Of the built-in kinds this is the only one whose labels a status cannot bring along.
+  return group === 'apps' && kind === 'Deployment' ? [['spec'], ['metadata', 'labels']] : [['spec']];
 }
 
 function restore<T extends object>(updated: T, current: T, field: keyof T): void {

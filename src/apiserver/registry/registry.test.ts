@@ -270,7 +270,7 @@ describe('delete', () => {
   it('honours preconditions', async () => {
     await registry.create(context, target(), widget('a'));
     await expect(registry.delete(context, target('a'), { preconditions: { uid: 'other' } })).rejects.toThrow(
-      'Precondition failed: UID in precondition: other',
+      'the UID in the precondition (other) does not match the UID in record',
     );
     await expect(registry.delete(context, target('missing'), {})).rejects.toThrow('not found');
   });

@@ -3,8 +3,8 @@ import { formatTime, type KubeObject, type ManagedFieldsEntry } from '../../api/
 import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 import {
+  ApiError,
   alreadyExists,
-  conflict,
   entityTooLarge,
   invalidObject,
   noFreeName,
@@ -449,15 +449,15 @@ function optionsOf(kind: string, context: WriteContext): KubeObject {
 }
 
 function checkDeletePreconditions(target: Target, current: KubeObject, options: DeleteOptions): void {
-  const { uid, resourceVersion } = options.preconditions ?? {};
-  const refuse = (what: string, wanted: string, actual: string | undefined): never => {
-    throw conflict(
-      target.definition,
-      target.name,
-      `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${actual}`,
-    );
+  const { kind } = target.definition;
+  const refuse = (what: string, wanted: string, actual: string | undefined, guess: string): never => {
+    const detail = `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${actual}). The object might have been ${guess}`;
+    const message = `Operation cannot be fulfilled on ${kind} "${target.name}": ${detail}`;
+    throw new ApiError(409, 'Conflict', message, { name: target.name, kind });
   };
-  if (uid !== undefined && uid !== current.metadata.uid) refuse('UID', uid, current.metadata.uid);
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  if (uid !== undefined && uid !== current.metadata.uid)
+    refuse('UID', uid, current.metadata.uid, 'deleted and then recreated');
   if (resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion)
-    refuse('ResourceVersion', resourceVersion, current.metadata.resourceVersion);
+    refuse('ResourceVersion', resourceVersion, current.metadata.resourceVersion, 'modified');
 }

@@ -197,6 +197,10 @@ export const deploymentDefinition: ResourceDefinition = builtin({
     prepareForCreate(object) {
       object.status = {};
     },
+    prepareForStatusUpdate(object, old) {
+      if (old.metadata.labels) object.metadata.labels = old.metadata.labels;
+      else delete object.metadata.labels;
+    },
     validate: (object) => specErrors(objectAt(object, 'spec')),
     validateUpdate: (object, old) =>
       immutableErrors(objectAt(object, 'spec')?.['selector'], objectAt(old, 'spec')?.['selector'], 'spec.selector'),
