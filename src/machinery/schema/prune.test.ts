@@ -169,6 +169,12 @@ describe('pruning built-in kinds', () => {
       { limits: { bad: '0' }, empty: {}, needed: [], items: [{ name: 'a' }] },
     ],
     [
+      'keeps what is empty but of the wrong type, for validation to refuse',
+      { words: {}, tags: [] },
+      [],
+      { words: {}, tags: [] },
+    ],
+    [
       'names what it drops',
       { items: [{ name: 'a', bad: 1 }], other: null },
       ['spec.items[0].bad', 'spec.other'],

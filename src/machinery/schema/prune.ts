@@ -26,8 +26,8 @@ interface ObjectPlan {
   readonly others: Prune | undefined;
   readonly keepsUnknown: boolean;
   readonly dropsNulls: boolean;
-  /** Lists and maps that Go leaves out when they are empty. */
-  readonly omitted: ReadonlySet<string>;
+  /** Lists and maps that Go leaves out when they are empty; the wrong one of the two is kept for validation to refuse. */
+  readonly omitted: ReadonlyMap<string, 'list' | 'map'>;
   /** What a null entry of a map becomes where nulls are dropped; undefined: it goes. */
   readonly nullEntry: Zero | undefined;
 }
@@ -96,7 +96,7 @@ class Compiler {
       others: additional ? this.compile(additional === true ? undefined : additional) : undefined,
       keepsUnknown,
       dropsNulls: this.#builtin && !keepsUnknown,
-      omitted: new Set(this.#builtin && !keepsUnknown ? omittedWhenEmpty(schema) : []),
+      omitted: new Map(this.#builtin && !keepsUnknown ? omittedWhenEmpty(schema) : []),
       nullEntry: typeof additional === 'object' ? zeroOf(additional) : undefined,
     };
   }
@@ -116,23 +116,26 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
       walk.path.push(key);
       prune(child, walk);
       walk.path.pop();
-      if (plan.omitted.has(key) && isEmpty(child)) delete value[key];
+      if (plan.omitted.get(key) === emptyKindOf(child)) delete value[key];
     }
   }
 }
 
-function isEmpty(value: Json[] | JsonObject): boolean {
-  return Array.isArray(value) ? value.length === 0 : Object.keys(value).length === 0;
+/** Which container this is an empty one of; `full` where it has something in it. */
+function emptyKindOf(value: Json[] | JsonObject): 'list' | 'map' | 'full' {
+  if (Array.isArray(value)) return value.length === 0 ? 'list' : 'full';
+  return Object.keys(value).length === 0 ? 'map' : 'full';
 }
 
 /** Structs are never left out: that there is one may be all that they say (`emptyDir: {}`). */
-function omittedWhenEmpty({ properties = {}, required = [] }: Schema): string[] {
-  return Object.entries(properties)
-    .filter(([name, { type, additionalProperties, properties: fields }]) => {
-      const isMap = type === 'object' && additionalProperties !== undefined && fields === undefined;
-      return (type === 'array' || isMap) && !required.includes(name);
-    })
-    .map(([name]) => name);
+function omittedWhenEmpty({ properties = {}, required = [] }: Schema): [string, 'list' | 'map'][] {
+  return Object.entries(properties).flatMap(
+    ([name, { type, additionalProperties, properties: fields }]): [string, 'list' | 'map'][] => {
+      if (required.includes(name)) return [];
+      if (type === 'array') return [[name, 'list']];
+      return type === 'object' && additionalProperties !== undefined && fields === undefined ? [[name, 'map']] : [];
+    },
+  );
 }
 
 function noteDropped({ path, dropped }: Walk, key: string): void {
