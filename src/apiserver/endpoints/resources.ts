@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
-import type { ResourceDefinition } from '../../api/resource.ts';
+import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 import { ApiError, conflict, methodNotAllowed, notFound, type Status, withoutEmpty } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { clone } from '../../machinery/clone.ts';
@@ -30,6 +30,19 @@ const CREATE_ATTEMPTS_MAX = 5;
 
 /** Deletions of one collection under way at once, so that they share their commits. */
 const DELETIONS_AT_ONCE = 64;
+
+/** Kinds whose deletion is answered with what was deleted; that of others with a word that it was. */
+const RETURNED_WHEN_DELETED: ReadonlySet<string> = new Set([
+  'namespaces',
+  'persistentvolumeclaims',
+  'persistentvolumes',
+  'pods',
+  'podtemplates',
+  'resourcequotas',
+  'serviceaccounts',
+  'services',
+  'storageclasses.storage.k8s.io',
+]);
 
 /** The REST verbs on stored objects and on their `status`: HTTP in, registry calls, HTTP out. */
 export class ResourceEndpoints {
@@ -209,7 +222,7 @@ export class ResourceEndpoints {
     const { options, dryRun } = await readDeleteOptions(call.request);
     const context = writeContext(call, { dryRun });
     const { object, gone } = await this.#registry.delete(context, call.target, options);
-    if (gone)
+    if (gone && !RETURNED_WHEN_DELETED.has(bucketOf(call.target.definition)))
       return respond(call.representation, 200, JSON.stringify(deletedStatus(call.target, object)), context.warnings);
     return this.#respondObject(call, 200, object, context.warnings);
   }

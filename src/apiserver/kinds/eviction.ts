@@ -63,7 +63,7 @@ export async function evictPod(request: EvictionRequest): Promise<Status> {
   const pending: Pending = {
     registry: request.registry,
     // Admission has seen the Eviction; upstream does not show it the writes that follow.
-    context: { ...request.context, dryRun, isAdmitted: true },
+    context: { ...request.context, dryRun, isAdmitted: true, isUntracked: true },
     target: { definition, namespace: request.namespace, name: request.name },
     options: deleteOptionsOf(eviction),
     nowMs: request.nowMs,

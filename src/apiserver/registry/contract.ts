@@ -14,6 +14,8 @@ export interface WriteContext {
   readonly signal: AbortSignal;
   /** Set for writes of the server itself and for those whose request was admitted as something else (an Eviction, a Binding). */
   readonly isAdmitted?: boolean;
+  /** Set for what the server does to carry out a request for something else: nobody comes to own what it writes. */
+  readonly isUntracked?: boolean;
   /** Set for server-side apply: the object brings its managed fields. */
   readonly isApply?: boolean;
 }

@@ -43,7 +43,8 @@ export function decideDeletion(
     return { kind: 'marked', object: marked };
   }
   marked.metadata.deletionTimestamp = formatTime(nowMs + graceSeconds * 1000);
-  marked.metadata.deletionGracePeriodSeconds = graceSeconds;
+  // A namespace ends when it is empty, whenever that is.
+  if (!isNamespace(definition)) marked.metadata.deletionGracePeriodSeconds = graceSeconds;
   if (marked.metadata.generation !== undefined) marked.metadata.generation += 1;
   if (isNamespace(definition)) marked['status'] = { ...(marked['status'] as object), phase: 'Terminating' };
   return { kind: 'marked', object: marked };

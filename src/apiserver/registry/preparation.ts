@@ -106,7 +106,9 @@ export function prepareUpdate(target: Target, updated: KubeObject, current: Kube
   } else {
     strategy?.prepareForSubresourceUpdate?.(subresource, updated, current);
   }
-  if (definition.hasGeneration && subresource !== 'status' && !isSameDesire(updated, current)) {
+  // Where a pod runs is no part of what was asked for.
+  const isDesire = subresource !== 'status' && subresource !== 'binding';
+  if (definition.hasGeneration && isDesire && !isSameDesire(updated, current)) {
     updated.metadata.generation = (current.metadata.generation ?? 0) + 1;
   }
 }

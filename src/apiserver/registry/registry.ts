@@ -199,7 +199,7 @@ export class ResourceRegistry implements Registry {
     };
     // Through a narrow door comes only what fits, and only that can be owned.
     if (subresource !== undefined && subresource !== 'status') prepareUpdate(target, updated, current);
-    if (!context.isApply) this.#track(context, target, current, updated);
+    if (!context.isApply && !context.isUntracked) this.#track(context, target, current, updated);
     const { managedFields } = updated.metadata;
     const mutating = context.isAdmitted ? undefined : this.#admission.mutate(attributes);
     if (mutating) await mutating;
