@@ -33,6 +33,9 @@ describe('the budget of rules', () => {
     ['needles as large as the haystack', '(self.s + self.s).contains(self.s + "b")'],
     ['time zones', 'self.l.all(x, timestamp(0).getHours("Europe/Berlin") >= 0)'],
     ['comparing everything with everything', 'self.l.map(x, self.l == self.l).size() > 0'],
+    ['patterns that count', 'self.s.matches("a[ab]{999}c$")'],
+    ['patterns that are data', 'self.l.all(x, "x".matches("((" + x + "{30}){30})") || true)'],
+    ['matches that are looked for to the end of the text', 'self.s.findAll("a.*b|a").size() > 0'],
     ['removing duplicates of what is not text', 'self.l.map(x, [x]).distinct().size() > 0'],
   ])('ends %s', (_, rule) => {
     const value = { l: many, s: 'a'.repeat(100_000) };

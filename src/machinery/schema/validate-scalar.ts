@@ -18,6 +18,9 @@ export function compileStringCheck(schema: Schema, builtin: boolean): StringChec
     else if (minLength !== undefined && minLength > 0 && !isLongerThan(value, minLength - 1)) {
       const { field } = context;
       context.add(invalid(field, value, `${field} in body should be at least ${minLength} chars long`));
+    } else if (matches && !context.affords(matches.stepsFor(value))) {
+      const { field } = context;
+      context.add(invalid(field, value, `${field} in body is too long to be matched with '${pattern}'`));
     } else if (matches && !matches.test(value)) {
       const { field } = context;
       context.add(invalid(field, value, `${field} in body should match '${pattern}'`));

@@ -4,6 +4,9 @@ import { type Path, spell } from './path.ts';
 /** Errors reported of one object: enough to mend it, few enough to send and read. */
 export const ERRORS_MAX = 100;
 
+/** Steps that the patterns of a schema may take on one object, about a second: each is cheap, but few texts need many. */
+export const PATTERN_STEPS_MAX = 100_000_000;
+
 /** The same errors, each once: branches of a schema often find the same. */
 export function unique(errors: readonly FieldError[]): FieldError[] {
   const seen = new Map<string, FieldError>();
@@ -18,9 +21,19 @@ export function unique(errors: readonly FieldError[]): FieldError[] {
 export class ValidationContext {
   readonly path: Path;
   readonly errors: FieldError[] = [];
+  /** Shared by all walks over the same object. */
+  readonly #work: { patternSteps: number };
 
-  constructor(path: Path = []) {
+  constructor(path: Path = [], work: { patternSteps: number } = { patternSteps: 0 }) {
     this.path = path;
+    this.#work = work;
+  }
+
+  /** Whether so many more steps of a pattern can be taken; they then count as taken. */
+  affords(patternSteps: number): boolean {
+    if (this.#work.patternSteps + patternSteps > PATTERN_STEPS_MAX) return false;
+    this.#work.patternSteps += patternSteps;
+    return true;
   }
 
   /** Whether enough has been found: walks stop here. */
@@ -39,6 +52,6 @@ export class ValidationContext {
 
   /** The same place, with findings of its own: for alternatives of which not all need to hold. */
   fork(): ValidationContext {
-    return new ValidationContext(this.path);
+    return new ValidationContext(this.path, this.#work);
   }
 }
