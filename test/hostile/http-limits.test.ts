@@ -332,6 +332,22 @@ describe('bodies that are too large', () => {
     });
   });
 
+  it('are refused while too many others are under way, and taken when those are done', async () => {
+    const url = await serve(readsBody, { ...limits, bodiesBytesMax: 1500, bodyTimeoutMs: NEVER_MS });
+    const slow = await RawConnection.tls(url);
+    await slow.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${LIMIT}\r\n\r\n${'x'.repeat(LIMIT - 1)}`);
+    const client = session(url);
+    const post = (): Promise<{ status: number; body: string; code: number }> => {
+      const stream = client.request({ ':method': 'POST', ':path': '/' }, { endStream: false });
+      stream.end('x'.repeat(LIMIT));
+      return answerOf(stream);
+    };
+    await eventually(async () => expect((await post()).status).toBe(429));
+    slow.destroy();
+    await eventually(async () => expect((await post()).status).toBe(200));
+    client.destroy();
+  });
+
   it('takes exactly the limit', async () => {
     const url = await serve(readsBody, limits);
     const connection = await RawConnection.tls(url);

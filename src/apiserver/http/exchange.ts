@@ -1,5 +1,6 @@
-import { ApiError, badRequest, entityTooLarge } from '../../api/status.ts';
+import { ApiError, badRequest, entityTooLarge, tooManyRequests } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
+import type { BodyMemory } from './body-memory.ts';
 import type { Carrier } from './carrier.ts';
 import type { HttpLimits } from './limits.ts';
 import type { ApiRequest } from './message.ts';
@@ -10,6 +11,8 @@ export interface ExchangeOptions {
   readonly peer: Peer;
   readonly clock: Clock;
   readonly limits: HttpLimits;
+  /** Where the body finds room, until all has been said. */
+  readonly memory: BodyMemory;
   /** Called once, when all has been said or the client has gone. */
   readonly onClose: (exchange: Exchange) => void;
 }
@@ -28,13 +31,15 @@ export class Exchange implements ApiRequest {
   readonly peer: Peer;
   readonly clock: Clock;
   readonly limits: HttpLimits;
+  readonly #memory: BodyMemory;
+  #bodyBytes = 0;
   readonly #queryText: string;
   #query: URLSearchParams | undefined;
   #body: Promise<Uint8Array> | undefined;
   #gone: AbortController | undefined;
   #isGone = false;
 
-  constructor({ carrier, peer, clock, limits, onClose }: ExchangeOptions) {
+  constructor({ carrier, peer, clock, limits, memory, onClose }: ExchangeOptions) {
     const { url, readable, writable } = carrier;
     const mark = url.indexOf('?');
     this.method = carrier.method;
@@ -43,11 +48,14 @@ export class Exchange implements ApiRequest {
     this.peer = peer;
     this.clock = clock;
     this.limits = limits;
+    this.#memory = memory;
     this.#queryText = mark < 0 ? '' : url.slice(mark + 1);
     const abort = (): void => this.abort();
     writable.on('error', abort);
     writable.on('close', () => {
       this.abort();
+      memory.release(this.#bodyBytes);
+      this.#bodyBytes = 0;
       onClose(this);
     });
     if ((readable as unknown) !== writable) readable.on('error', abort);
@@ -87,15 +95,26 @@ export class Exchange implements ApiRequest {
   }
 
   body(): Promise<Uint8Array> {
-    this.#body ??= readBody(this.carrier, this.clock, this.limits);
+    this.#body ??= readBody(this.carrier, this.clock, this.limits, (bytes) => this.#hold(bytes));
     return this.#body;
+  }
+
+  #hold(bytes: number): boolean {
+    if (this.#isGone || !this.#memory.take(bytes)) return false;
+    this.#bodyBytes += bytes;
+    return true;
   }
 }
 
 const EMPTY = new Uint8Array();
 
 /** The whole body. Leaves the connection alone when it refuses one, so that the refusal can still be sent. */
-function readBody({ readable, headers, isComplete }: Carrier, clock: Clock, limits: HttpLimits): Promise<Uint8Array> {
+function readBody(
+  { readable, headers, isComplete }: Carrier,
+  clock: Clock,
+  limits: HttpLimits,
+  hold: (bytes: number) => boolean,
+): Promise<Uint8Array> {
   const { bodyBytesMax, bodyTimeoutMs } = limits;
   if (Number(headers['content-length'] ?? 0) > bodyBytesMax) return Promise.reject(entityTooLarge(bodyBytesMax));
   if (isComplete && readable.readableLength === 0) return Promise.resolve(EMPTY);
@@ -114,7 +133,8 @@ function readBody({ readable, headers, isComplete }: Carrier, clock: Clock, limi
     const take = (chunk: Buffer): void => {
       length += chunk.length;
       if (length > bodyBytesMax) refuse(entityTooLarge(bodyBytesMax));
-      else chunks.push(chunk);
+      else if (hold(chunk.length)) chunks.push(chunk);
+      else refuse(tooManyRequests('too many large requests at once, please try again later', 1));
     };
     const done = (): void => {
       settle();

@@ -2,6 +2,8 @@
 
 /** kube-apiserver's own limit for resource bodies; etcd would refuse larger objects anyway. */
 export const BODY_BYTES_MAX = 3 * 1024 * 1024;
+/** All bodies under way together: a thousand of the largest at once would be more than most machines have. */
+const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 /** Longest path plus query: generous for label selectors, small enough to parse without care. */
 const URL_LENGTH_MAX = 32 * 1024;
 /** Requests in flight at once, watches and proxies not counted; past it clients are told to come back. */
@@ -39,6 +41,7 @@ export const KEEP_ALIVE_PROBE_MS = 30_000;
 /** What the HTTP server grants each connection; tests grant less. */
 export interface HttpLimits {
   readonly bodyBytesMax: number;
+  readonly bodiesBytesMax: number;
   readonly urlLengthMax: number;
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
@@ -51,6 +54,7 @@ export interface HttpLimits {
 
 export const HTTP_LIMITS: HttpLimits = {
   bodyBytesMax: BODY_BYTES_MAX,
+  bodiesBytesMax: BODIES_BYTES_MAX,
   urlLengthMax: URL_LENGTH_MAX,
   headersTimeoutMs: HEADERS_TIMEOUT_MS,
   bodyTimeoutMs: BODY_TIMEOUT_MS,

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { ApiError } from '../../api/status.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
+import { BodyMemory } from './body-memory.ts';
 import { type Carrier, Http1Carrier, Http2Carrier } from './carrier.ts';
 import { Exchange } from './exchange.ts';
 import { HTTP_LIMITS, type HttpLimits, KEEP_ALIVE_PROBE_MS, STOP_TIMEOUT_MS, WINDOW_BYTES } from './limits.ts';
@@ -54,6 +55,7 @@ interface Connection {
 export class HttpServer {
   readonly #options: ServerOptions;
   readonly #limits: HttpLimits;
+  readonly #memory: BodyMemory;
   readonly #server: Http2SecureServer;
   readonly #sockets = new Set<Socket>();
   /** Connections of HTTP/2. */
@@ -66,6 +68,7 @@ export class HttpServer {
   constructor(options: ServerOptions) {
     this.#options = options;
     this.#limits = { ...HTTP_LIMITS, ...options.limits };
+    this.#memory = new BodyMemory(this.#limits.bodiesBytesMax);
     const { headersTimeoutMs, bodyTimeoutMs, idleTimeoutMs, streamsPerConnectionMax, connectionsMax } = this.#limits;
     this.#server = createSecureServer({
       allowHTTP1: true,
@@ -191,7 +194,8 @@ export class HttpServer {
       connection.quietSinceMs = clock.now();
       onEnd?.(connection);
     };
-    const exchange = new Exchange({ carrier, peer: connection.peer, clock, limits: this.#limits, onClose });
+    const { peer } = connection;
+    const exchange = new Exchange({ carrier, peer, clock, limits: this.#limits, memory: this.#memory, onClose });
     this.#exchanges.add(exchange);
     void this.#serve(exchange);
   }
@@ -219,6 +223,7 @@ export class HttpServer {
       peer: connection.peer,
       clock,
       limits: this.#limits,
+      memory: this.#memory,
       onClose: () => undefined,
     });
     try {
