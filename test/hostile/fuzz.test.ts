@@ -174,6 +174,15 @@ describe('generated requests', () => {
     }
   }, 1_800_000);
 
+  it('that broke it once do so no more: a scale without a spec', () =>
+    check({
+      method: 'PATCH',
+      path: '/apis/wild.example.com/v1/namespaces/wild/gadgets/one/scale',
+      query: '',
+      headers: { 'content-type': 'application/strategic-merge-patch+json' },
+      body: Buffer.from('{"$retainKeys":[]}'),
+    }));
+
   it('leave everything readable in every form', async () => {
     const forms = ['Table', 'PartialObjectMetadata'].map((as) => `application/json;as=${as};v=v1;g=meta.k8s.io`);
     for (const { group, version, plural, verbs } of api.core.registry.definitions()) {

@@ -6,7 +6,8 @@ import { type LabelSelectorObject, selectorFrom } from '../../machinery/selector
 
 /** An autoscaling/v1 Scale. */
 export interface Scale extends KubeObject {
-  spec: { replicas?: number };
+  /** A client may leave it out, which asks for none. */
+  spec?: { replicas?: number };
   status: { replicas: number; selector?: string };
 }
 

@@ -99,7 +99,7 @@ export async function serveScale(
     const change = (current: KubeObject): KubeObject => {
       const wanted = scale(scaleOf(definition, current)) as Scale;
       const errors = compileSchema(scaleDefinition.schema, { builtin: true }).validate(wanted as unknown as Json);
-      const { replicas = 0 } = wanted.spec;
+      const replicas = wanted.spec?.replicas ?? 0;
       if (replicas < 0) errors.push(invalid('spec.replicas', replicas, 'must be greater than or equal to 0'));
       if (errors.length > 0) throw invalidObject('autoscaling', 'Scale', target.name, errors);
       return withScale(definition, current, wanted);
