@@ -1,21 +1,23 @@
 import { describe, expect, it } from 'vitest';
-import { type ChangeRecord, History } from './history.ts';
+import { type ChangeRecord, History, type HistoryLimits } from './history.ts';
 import { ExpiredRevision } from './model.ts';
 import { Queue } from './queue.ts';
 
 function put(revision: number, key: string, previous = 0, bucket = 'pods'): ChangeRecord {
-  return { revision, type: 'put', bucket, key, previous };
+  return { revision, type: 'put', bucket, key, previous, length: 10 };
 }
 
 function gone(revision: number, key: string, previous: number, bucket = 'pods'): ChangeRecord {
-  return { revision, type: 'delete', bucket, key, previous };
+  return { revision, type: 'delete', bucket, key, previous, length: 10 };
 }
+
+const limits = (changesMax: number): HistoryLimits => ({ changesMax, charactersMax: 1000 });
 
 const revisions = (records: Iterable<ChangeRecord>): number[] => [...records].map((record) => record.revision);
 
 describe('history', () => {
   it('keeps the last changes over all buckets', () => {
-    const history = new History(3, 1);
+    const history = new History(limits(3), 1);
     for (let revision = 2; revision <= 6; revision++) {
       history.push(put(revision, 'k', 0, revision % 2 === 0 ? 'even' : 'odd'));
     }
@@ -28,8 +30,21 @@ describe('history', () => {
     expect(() => history.follow('quiet', 2).next()).toThrow(ExpiredRevision);
   });
 
+  it('forgets sooner what is long, but never the last change', () => {
+    const history = new History(limits(100), 1);
+    for (let revision = 2; revision <= 9; revision++)
+      history.push({ ...put(revision, 'k', revision - 1), length: 400 });
+    expect(history.oldestRevision).toBe(7);
+    expect(history.droppable(100)).toEqual([1, 2, 3, 4, 5, 6]);
+    history.push({ ...put(10, 'k', 9), length: 5000 });
+    expect(revisions(history.recordsAfter('pods', 9))).toEqual([10]);
+    expect(history.oldestRevision).toBe(9);
+    history.push(put(11, 'k', 10));
+    expect(revisions(history.recordsAfter('pods', 10))).toEqual([11]);
+  });
+
   it('hands out what may be dropped in order, again and again until it is', () => {
-    const history = new History(1, 1);
+    const history = new History(limits(1), 1);
     for (const record of [put(2, 'a'), put(3, 'a', 2), gone(4, 'a', 3), put(5, 'b'), put(6, 'b', 5), put(7, 'c')]) {
       history.push(record);
     }
@@ -47,7 +62,7 @@ describe('history', () => {
     ['nothing whose predecessor is gone', [put(3, 'b', 2), put(4, 'c')], 10, 3, [2]],
     ['what a crash left to drop', [put(2, 'a'), gone(3, 'a', 2), put(5, 'b'), put(6, 'c')], 2, 4, [2, 3]],
   ])('reaches back over a loaded log to %s', (_, records, changesMax, oldest, droppable) => {
-    const history = History.fromLog(records, changesMax, 1);
+    const history = History.fromLog(records, limits(changesMax), 1);
     expect(history.oldestRevision).toBe(oldest);
     expect(history.droppable(100)).toEqual(droppable);
     expect(revisions(history.recordsAfter('pods', oldest))).toEqual(

@@ -10,6 +10,14 @@ export interface ChangeRecord {
   readonly key: string;
   /** The revision that it superseded; 0 for a creation. */
   readonly previous: number;
+  /** Characters of its text. */
+  readonly length: number;
+}
+
+/** How far back the window may reach: whichever of the two is used up first. */
+export interface HistoryLimits {
+  readonly changesMax: number;
+  readonly charactersMax: number;
 }
 
 /**
@@ -21,15 +29,16 @@ export interface ChangeRecord {
  * in between would raise the dead.
  */
 export class History {
-  readonly #changesMax: number;
+  readonly #limits: HistoryLimits;
   readonly #all = new Queue<ChangeRecord>();
   readonly #byBucket = new Map<string, Queue<ChangeRecord>>();
   readonly #droppable = new Queue<number>();
   #oldestRevision: number;
+  #characters = 0;
 
   /** An empty window that begins after this revision. */
-  constructor(changesMax: number, oldestRevision: number) {
-    this.#changesMax = changesMax;
+  constructor(limits: HistoryLimits, oldestRevision: number) {
+    this.#limits = limits;
     this.#oldestRevision = oldestRevision;
   }
 
@@ -37,10 +46,10 @@ export class History {
    * The window of a log that was loaded. It reaches back as far as the log is complete: every revision is there,
    * with the one that it superseded. Whatever lies before is queued for dropping: what a crash left undone.
    */
-  static fromLog(records: readonly ChangeRecord[], changesMax: number, emptyRevision: number): History {
-    const start = windowStart(records, changesMax);
+  static fromLog(records: readonly ChangeRecord[], limits: HistoryLimits, emptyRevision: number): History {
+    const start = windowStart(records, limits.changesMax);
     const first = records[start];
-    const history = new History(changesMax, first === undefined ? emptyRevision : first.revision - 1);
+    const history = new History(limits, first === undefined ? emptyRevision : first.revision - 1);
     for (let index = 0; index < start; index++) history.#release(records[index] as ChangeRecord);
     for (let index = start; index < records.length; index++) history.push(records[index] as ChangeRecord);
     return history;
@@ -60,7 +69,8 @@ export class History {
       created.push(record);
       this.#byBucket.set(record.bucket, created);
     }
-    while (this.#all.length > this.#changesMax) this.#forgetOldest();
+    this.#characters += record.length;
+    while (this.#isTooLong()) this.#forgetOldest();
   }
 
   /** The changes of a bucket after a revision, in order. */
@@ -100,9 +110,16 @@ export class History {
     this.#droppable.drop(count);
   }
 
+  /** The last change stays, however long it is. */
+  #isTooLong(): boolean {
+    const { changesMax, charactersMax } = this.#limits;
+    return this.#all.length > changesMax || (this.#characters > charactersMax && this.#all.length > 1);
+  }
+
   #forgetOldest(): void {
     const record = this.#all.at(0) as ChangeRecord;
     this.#all.drop(1);
+    this.#characters -= record.length;
     const queue = this.#byBucket.get(record.bucket) as Queue<ChangeRecord>;
     queue.drop(1);
     if (queue.length === 0) this.#byBucket.delete(record.bucket);
@@ -118,8 +135,8 @@ export class History {
 
 /** What the history keeps of a log entry. */
 export function recordOf(entry: LogEntry): ChangeRecord {
-  const { revision, type, bucket, key, previous } = entry;
-  return { revision, type, bucket, key, previous };
+  const { revision, type, bucket, key, previous, text } = entry;
+  return { revision, type, bucket, key, previous, length: text.length };
 }
 
 /** The position of the first record after a revision. */

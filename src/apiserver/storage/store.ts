@@ -11,6 +11,8 @@ export type { Change, Stored } from './model.ts';
 
 /** How many changes can be looked back on, over all buckets: some minutes of a busy cluster, a few MB of memory. */
 export const HISTORY_CHANGES_MAX = 100_000;
+/** The same in text, which is on disk: who writes large objects again and again must not fill it. */
+const HISTORY_CHARACTERS_MAX = 1024 ** 3;
 
 /** The revision of an empty store: "0" has a meaning of its own in Kubernetes and must never be a real one. */
 const EMPTY_REVISION = 1;
@@ -21,6 +23,7 @@ export interface StoreOptions {
   /** With a clock, a commit that hangs is a fatal failure; without, it is waited for. */
   readonly clock?: Clock;
   readonly historyChangesMax?: number;
+  readonly historyCharactersMax?: number;
 }
 
 export interface Write {
@@ -111,8 +114,11 @@ export class Store {
       revision = entry.revision;
       records.push(replay(buckets, entry));
     });
-    const changesMax = options.historyChangesMax ?? HISTORY_CHANGES_MAX;
-    return new Store(engine, options, buckets, History.fromLog(records, changesMax, EMPTY_REVISION), revision);
+    const limits = {
+      changesMax: options.historyChangesMax ?? HISTORY_CHANGES_MAX,
+      charactersMax: options.historyCharactersMax ?? HISTORY_CHARACTERS_MAX,
+    };
+    return new Store(engine, options, buckets, History.fromLog(records, limits, EMPTY_REVISION), revision);
   }
 
   /** The newest durable revision. */
@@ -347,7 +353,7 @@ function replay(buckets: Map<string, Bucket>, entry: LogEntry): ChangeRecord {
   const key = live?.key ?? entry.key;
   if (entry.type === 'put') bucket.set(stored(key, entry.revision, entry.text));
   else bucket.delete(key);
-  return { revision: entry.revision, type: entry.type, bucket: bucket.name, key, previous: entry.previous };
+  return { ...recordOf(entry), bucket: bucket.name, key };
 }
 
 /**
