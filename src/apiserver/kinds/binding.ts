@@ -35,7 +35,9 @@ export async function bindPod(request: BindRequest): Promise<Status> {
   const definition = registry.definition('', 'v1', 'pods');
   if (!definition) throw pathNotFound();
   const target = { definition, namespace, name, subresource: 'binding' };
-  await registry.update({ ...context, isAdmitted: true, isUntracked: true }, target, (current) => assign(current, binding, nowMs));
+  await registry.update({ ...context, isAdmitted: true, isUntracked: true }, target, (current) =>
+    assign(current, binding, nowMs),
+  );
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 };
 }
 
