@@ -1,14 +1,18 @@
+import { clusterServices } from '../../src/cluster/cluster.ts';
+import { pods } from '../../src/cluster/resources.ts';
 import { Budgets } from '../../src/cluster/scheduler/budgets.ts';
 import { decide } from '../../src/cluster/scheduler/decide.ts';
+import { schedulerLoop } from '../../src/cluster/scheduler/loop.ts';
 import { Nominations } from '../../src/cluster/scheduler/nominations.ts';
 import { seededRandom } from '../../src/env/test.ts';
 import { Client } from '../../src/kube/client.ts';
-import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
+import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
+import { Manager } from '../../src/kube/manager.ts';
+import { KubeMetrics } from '../../src/kube/metrics.ts';
 import { ClusterState } from '../../src/migration/fit/cluster-state.ts';
 import { nodeInfoOf } from '../../src/migration/fit/node-state.ts';
 import type { Container, Node, Pod, PodSpec } from '../../src/migration/fit/objects.ts';
 import { podInfoOf } from '../../src/migration/fit/pod-info.ts';
-import { resource, schedulerServices } from '../../test/support/cluster-under-test.ts';
 import { InProcessApi } from '../../test/support/in-process.ts';
 import { median, report } from '../figures.ts';
 
@@ -65,12 +69,15 @@ async function boundPerSecond(): Promise<number> {
   for (let index = 0; index < POD_COUNT; index++) {
     (await api.request('POST', '/api/v1/namespaces/default/pods', { body: pod(index, {}) })).expect(201);
   }
-  const transport = new InProcessTransport((request) => api.core.handle(request), IDENTITY);
-  const client = new Client(transport, 'bench');
+  const clientOf = (identity: LocalIdentity) =>
+    new Client(new InProcessTransport((request) => api.core.handle(request), identity), identity.user);
+  const { env } = api;
+  const metrics = new KubeMetrics(env.clock);
+  const services = clusterServices({ env, clientOf, metrics, loops: [schedulerLoop] });
   const stopping = new AbortController();
   const before = process.cpuUsage();
-  const running = Promise.all(schedulerServices(api.env, client).map((service) => service.run(stopping.signal)));
-  await allBound(client, stopping.signal);
+  const running = new Manager({ env }).add(...services).run(stopping.signal);
+  await allBound(clientOf(IDENTITY), stopping.signal);
   const { user, system } = process.cpuUsage(before);
   stopping.abort();
   await running;
@@ -79,7 +86,6 @@ async function boundPerSecond(): Promise<number> {
 }
 
 async function allBound(client: Client, signal: AbortSignal): Promise<void> {
-  const pods = resource<Pod>('pods', 'Pod');
   const bound = new Set<string>();
   for await (const { type, object } of await client.watch(pods, {}, signal)) {
     if (type !== 'ADDED' && type !== 'MODIFIED') continue;

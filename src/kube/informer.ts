@@ -73,6 +73,11 @@ export class Informer<T extends KubeObject> implements Service {
     return this.#cache.byIndex(name, value);
   }
 
+  /** Adds indexes, at any time; a name that is there already must have the same function. */
+  addIndexes(indexes: Indexes<T>): void {
+    this.#cache.addIndexes(indexes);
+  }
+
   /** Calls the handler with every change from now on, after what is there already, as initial additions. */
   onChange(handler: (change: InformerChange<T>) => void): void {
     for (const object of this.#cache.list()) handler({ type: 'added', object, old: undefined, isInitial: true });

@@ -28,6 +28,15 @@ const INDEXES = {
 const names = (objects: readonly KubeObject[]): (string | undefined)[] => objects.map(({ metadata }) => metadata.name);
 
 describe('a cache', () => {
+  it('takes further indexes over what it has, and refuses another function under a known name', () => {
+    const cache = new ObjectCache<KubeObject>();
+    cache.set(pod('a', '1', 'node-1'));
+    cache.addIndexes(INDEXES);
+    cache.addIndexes(INDEXES);
+    cache.set(pod('b', '2', 'node-1'));
+    expect(names(cache.byIndex('node', 'node-1'))).toEqual(['a', 'b']);
+    expect(() => cache.addIndexes({ node: () => [] })).toThrow('there is another index node already');
+  });
   it('finds by key and by every index value, and nothing where there is nothing', () => {
     const cache = new ObjectCache(INDEXES);
     cache.set(pod('a', '1', 'node-1', ['x', 'y']));

@@ -15,10 +15,22 @@ export interface Indexes<T extends KubeObject> {
  */
 export class ObjectCache<T extends KubeObject> {
   readonly #objects = new Map<string, T>();
-  readonly #indexes: ReadonlyMap<string, Index<T>>;
+  readonly #indexes = new Map<string, Index<T>>();
 
   constructor(indexes: Indexes<T> = {}) {
-    this.#indexes = new Map(Object.entries(indexes).map(([name, valuesOf]) => [name, new Index(valuesOf)]));
+    this.addIndexes(indexes);
+  }
+
+  /** Adds indexes over what is there and what comes. A name can be declared again only with the same function. */
+  addIndexes(indexes: Indexes<T>): void {
+    for (const [name, valuesOf] of Object.entries(indexes)) {
+      const existing = this.#indexes.get(name);
+      if (existing?.valuesOf === valuesOf) continue;
+      if (existing) throw new Error(`there is another index ${name} already`);
+      const index = new Index(valuesOf);
+      for (const [key, object] of this.#objects) index.move(key, NONE, valuesOf(object));
+      this.#indexes.set(name, index);
+    }
   }
 
   get size(): number {

@@ -1,16 +1,14 @@
 import type { KubeObject } from '../../src/api/meta.ts';
-import { Scheduler } from '../../src/cluster/scheduler/scheduler.ts';
-import type { Env } from '../../src/env/ports.ts';
+import { clusterServices } from '../../src/cluster/cluster.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import { Client } from '../../src/kube/client.ts';
-import { EventRecorder } from '../../src/kube/event-recorder.ts';
-import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
+import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
 import { HttpsTransport } from '../../src/kube/https-transport.ts';
-import { Informer } from '../../src/kube/informer.ts';
 import { systemKubeconfigPorts } from '../../src/kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
+import { Manager } from '../../src/kube/manager.ts';
+import { KubeMetrics } from '../../src/kube/metrics.ts';
 import type { Resource } from '../../src/kube/resource.ts';
-import type { Service } from '../../src/kube/service.ts';
 import { InProcessApi } from './in-process.ts';
 
 /** The kubeconfig of some other cluster to test instead: shows that the suites ask for what Kubernetes does. */
@@ -48,13 +46,15 @@ export class ClusterUnderTest {
 
   static async #startHere(): Promise<ClusterUnderTest> {
     const api = await InProcessApi.start();
-    const clientOf = (user: string, ...groups: string[]) =>
-      new Client(new InProcessTransport((request) => api.core.handle(request), { user, groups }), user);
+    const clientOf = (identity: LocalIdentity) =>
+      new Client(new InProcessTransport((request) => api.core.handle(request), identity), identity.user);
     const stopping = new AbortController();
     const { signal } = stopping;
-    const services = schedulerServices(api.env, clientOf('system:kube-scheduler'));
-    const running = Promise.all(services.map((service) => service.run(signal)));
-    const admin = clientOf('kubernetes-admin', 'system:masters');
+    const { env } = api;
+    const manager = new Manager({ env, name: 'cluster' });
+    manager.add(...clusterServices({ env, clientOf, metrics: new KubeMetrics(env.clock) }));
+    const running = manager.run(signal);
+    const admin = clientOf({ user: 'kubernetes-admin', groups: ['system:masters'] });
     return new ClusterUnderTest(admin, signal, async () => {
       stopping.abort();
       await running;
@@ -65,23 +65,6 @@ export class ClusterUnderTest {
   async stop(): Promise<void> {
     await this.#stop();
   }
-}
-
-/** The scheduler and what it needs, to be run together. */
-export function schedulerServices(env: Env, client: Client): Service[] {
-  const informer = (plural: string, kind: string, group = '', namespaced = true) =>
-    new Informer({ client, env, resource: resource(plural, kind, group, namespaced) });
-  const informers = {
-    pods: informer('pods', 'Pod'),
-    nodes: informer('nodes', 'Node', '', false),
-    namespaces: informer('namespaces', 'Namespace', '', false),
-    persistentVolumeClaims: informer('persistentvolumeclaims', 'PersistentVolumeClaim'),
-    persistentVolumes: informer('persistentvolumes', 'PersistentVolume', '', false),
-    storageClasses: informer('storageclasses', 'StorageClass', 'storage.k8s.io', false),
-    podDisruptionBudgets: informer('poddisruptionbudgets', 'PodDisruptionBudget', 'policy'),
-  };
-  const recorder = new EventRecorder({ client, env, component: 'default-scheduler' });
-  return [...Object.values(informers), recorder, new Scheduler({ env, client, recorder, informers })];
 }
 
 /** A resource of version v1. */

@@ -1,0 +1,37 @@
+import type { Env } from '../env/ports.ts';
+import type { Client } from '../kube/client.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import type { LocalIdentity } from '../kube/in-process-transport.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { SharedInformers } from '../kube/shared-informers.ts';
+import type { ClusterLoop } from './loop.ts';
+import { schedulerLoop } from './scheduler/loop.ts';
+
+/** All that Kubernetes' own controllers do here. */
+export const clusterLoops: readonly ClusterLoop[] = [schedulerLoop];
+
+/** Whom the shared informers read as: who may read everything, and write next to nothing. */
+const READER: LocalIdentity = { user: 'system:kube-controller-manager', groups: [] };
+
+export interface ClusterOptions {
+  readonly env: Env;
+  readonly clientOf: (identity: LocalIdentity) => Client;
+  readonly metrics: KubeMetrics;
+  /** Which loops; all where absent. */
+  readonly loops?: readonly ClusterLoop[];
+}
+
+/** The loops and what they need, to be added to one manager. */
+export function clusterServices(options: ClusterOptions): readonly Service[] {
+  const { env, clientOf, metrics, loops = clusterLoops } = options;
+  const informers = new SharedInformers({ client: clientOf(READER), env });
+  const recorders: EventRecorder[] = [];
+  const services = loops.map((loop) => {
+    const client = clientOf(loop.identity);
+    const recorder = new EventRecorder({ client, env, component: loop.component });
+    recorders.push(recorder);
+    return loop.make({ env, client, informers, recorder, metrics });
+  });
+  return [...informers.all(), ...recorders, ...services];
+}

@@ -1,0 +1,28 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { Resource } from '../kube/resource.ts';
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../migration/fit/objects.ts';
+import type { PodDisruptionBudget } from './scheduler/budgets.ts';
+
+/** The resources that the loops watch and write. */
+
+function resource<T extends KubeObject>(plural: string, kind: string, group: string, namespaced: boolean): Resource<T> {
+  return { group, version: 'v1', plural, kind, namespaced };
+}
+
+export const pods = resource<Pod>('pods', 'Pod', '', true);
+export const nodes = resource<Node>('nodes', 'Node', '', false);
+export const namespaces = resource('namespaces', 'Namespace', '', false);
+export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+  '',
+  true,
+);
+export const persistentVolumes = resource<PersistentVolume>('persistentvolumes', 'PersistentVolume', '', false);
+export const storageClasses = resource<StorageClass>('storageclasses', 'StorageClass', 'storage.k8s.io', false);
+export const podDisruptionBudgets = resource<PodDisruptionBudget>(
+  'poddisruptionbudgets',
+  'PodDisruptionBudget',
+  'policy',
+  true,
+);

@@ -1,0 +1,43 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { Env } from '../env/ports.ts';
+import type { Client } from './client.ts';
+import { Informer } from './informer.ts';
+import { type Indexes, withoutManagedFields } from './object-cache.ts';
+import type { Resource } from './resource.ts';
+
+/**
+ * One informer per resource for all who need it in a process: each collection is watched once and kept once. Objects are
+ * kept without their managed fields.
+ */
+export class SharedInformers {
+  readonly #client: Client;
+  readonly #env: Env;
+  readonly #informers = new Map<string, Informer<KubeObject>>();
+
+  constructor(options: { readonly client: Client; readonly env: Env }) {
+    this.#client = options.client;
+    this.#env = options.env;
+  }
+
+  /**
+   * The informer of a resource in all namespaces, with these indexes among others. Whoever runs the informers has to be
+   * asked for `all` after everybody has asked for theirs.
+   */
+  of<T extends KubeObject>(resource: Resource<T>, indexes: Indexes<T> = {}): Informer<T> {
+    const { group, version, plural } = resource;
+    const id = `${plural}.${version}.${group}`;
+    // The map knows not which resource has which shape; who asks for the same resource means the same shape.
+    let informer = this.#informers.get(id) as Informer<T> | undefined;
+    if (!informer) {
+      informer = new Informer<T>({ client: this.#client, env: this.#env, resource, transform: withoutManagedFields });
+      this.#informers.set(id, informer as unknown as Informer<KubeObject>);
+    }
+    informer.addIndexes(indexes);
+    return informer;
+  }
+
+  /** All that were asked for so far. */
+  all(): readonly Informer<KubeObject>[] {
+    return [...this.#informers.values()];
+  }
+}
