@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -286,6 +287,64 @@ describe('HTTP/2 that is abused', () => {
     expect([0, 400, 404]).toContain(await statusOf(client.request({ ':path': path })));
     client.destroy();
   });
+});
+
+describe('bytes by chance', () => {
+  const frames = fc.array(
+    fc.tuple(
+      fc.nat({ max: 10 }),
+      fc.nat({ max: 255 }),
+      fc.constantFrom(0, 1, 1, 2, 3, 5, 2 ** 31 - 1),
+      fc.oneof(fc.constant(GET_ROOT), fc.uint8Array({ maxLength: 40 })),
+    ),
+    { maxLength: 12 },
+  );
+  const starts = ['GET ', 'POST ', 'PUT ', '/livez', ROOT, ' HTTP/1.1', ' HTTP/1.0'];
+  const headers = [
+    'Host: x',
+    'Content-Length: 5',
+    'Content-Length: ',
+    'Transfer-Encoding: chunked',
+    'Connection: Upgrade',
+  ];
+  const others = ['Upgrade: websocket', 'Expect: 100-continue', '5\r\nhello', '0\r\n\r\n', '\r\n\r\n'];
+  const characters = ['\r\n', '\n', '\r', ':', ' ', '\t', '0', 'a', '\u0000', '\u00ff'];
+  const requests = fc
+    .array(fc.constantFrom(...starts, ...headers, ...others, ...characters), { maxLength: 20 })
+    .map((parts) => Buffer.from(parts.join(''), 'latin1'));
+  const numRuns = process.env['GODWIT_TEST_FULL'] === '1' ? 2000 : 100;
+
+  it(
+    'as HTTP/2 frames',
+    () =>
+      fc.assert(
+        fc.asyncProperty(frames, async (parts) => {
+          const connection = await bare();
+          await connection.write(
+            Buffer.concat(parts.map(([type, flags, stream, payload]) => frame(type, flags, stream, payload))),
+          );
+          expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+          connection.destroy();
+        }),
+        { numRuns },
+      ),
+    300_000,
+  );
+
+  it(
+    'as HTTP/1.1 requests',
+    () =>
+      fc.assert(
+        fc.asyncProperty(requests, async (bytes) => {
+          const connection = await raw();
+          await connection.write(bytes);
+          expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+          connection.destroy();
+        }),
+        { numRuns },
+      ),
+    300_000,
+  );
 });
 
 describe('many, and those who leave', () => {
