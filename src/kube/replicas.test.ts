@@ -31,11 +31,23 @@ function clientOf(user: string): Client {
   return new Client(new InProcessTransport((request) => server.core.handle(request), identity), user);
 }
 
-async function advance(ms: number): Promise<void> {
-  for (let leftMs = ms; leftMs > 0; leftMs -= 250) {
+/** Lets virtual time pass until something is so. How many turns of the event loop that takes is nobody's business. */
+async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 1000; tries++) {
+    if (await isSo()) return;
     clock.advance(250);
     for (let turn = 0; turn < 12; turn++) await new Promise((resolve) => setImmediate(resolve));
   }
+  throw new Error(`it never came to be that ${what}`);
+}
+
+/** Lets virtual time pass until a promise has settled. */
+async function settled(promise: Promise<void>): Promise<void> {
+  let isSettled = false;
+  const mark = (): void => void (isSettled = true);
+  promise.then(mark, mark);
+  await until('it ended', () => isSettled);
+  await promise;
 }
 
 class Replica {
@@ -83,28 +95,29 @@ async function doneBy(name: string): Promise<string | undefined> {
   return (await clientOf('user').get(configMaps, 'replicas', name, never)).metadata.labels?.by;
 }
 
+async function messages(): Promise<string[]> {
+  const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+  const { items } = await clientOf('user').list(events, { namespace: 'replicas' }, never);
+  return items.map(({ message }) => message as string).toSorted((x, y) => (x < y ? -1 : 1));
+}
+
 it('one replica works, and the other takes over all there is when it stops', async () => {
   await create('first');
   const a = new Replica('a');
-  await advance(1000);
+  await until('the first is labelled', async () => (await doneBy('first')) !== undefined);
   const b = new Replica('b');
-  await advance(1000);
+  await until('the other replica knows the first', () => b.informer.size > 0);
   await create('second');
-  await advance(1000);
+  await until('the second is labelled', async () => (await doneBy('second')) !== undefined);
   expect([await doneBy('first'), await doneBy('second')]).toEqual(['a', 'a']);
-  expect(b.informer.size).toBeGreaterThanOrEqual(2);
   a.stop.abort();
-  await advance(1000);
-  await a.ended;
+  await settled(a.ended);
   await create('third');
-  await advance(5000);
+  await until('the third is labelled', async () => (await doneBy('third')) !== undefined);
   expect(await doneBy('third')).toBe('b');
   b.stop.abort();
-  await advance(1000);
-  await b.ended;
-  const events: Resource = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
-  const { items } = await clientOf('user').list(events, { namespace: 'replicas' }, never);
-  expect(items.map(({ message }) => message as string).toSorted((x, y) => (x < y ? -1 : 1))).toEqual([
+  await settled(b.ended);
+  expect(await messages()).toEqual([
     'a became leader',
     'a stopped leading',
     'b became leader',
