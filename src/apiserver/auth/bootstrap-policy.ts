@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { editRules, kubeControllerManagerRules, kubeSchedulerRules, nodeRules, viewRules } from './bootstrap-rules.ts';
+import { controllerRoles } from './controller-roles.ts';
 import { READ, READ_WRITE, resources, urls } from './rule-builders.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import { MASTERS_GROUP } from './rbac.ts';
@@ -21,7 +22,14 @@ const OPENID = ['/.well-known/openid-configuration', '/openid/v1/jwks'].flatMap(
 
 /** All of them, roles before the bindings that refer to them. Each call makes new objects. */
 export function bootstrapObjects(): KubeObject[] {
-  return [...userRoles(), ...systemRoles(), ...certificateRoles(), ...bindings(), ...kubeSystemObjects()];
+  return [
+    ...userRoles(),
+    ...systemRoles(),
+    ...certificateRoles(),
+    ...bindings(),
+    ...controllerObjects(),
+    ...kubeSystemObjects(),
+  ];
 }
 
 /** The roles that people are given, gathered by label so that others can add to them. */
@@ -119,6 +127,15 @@ function bindings(): KubeObject[] {
     clusterRoleBinding('system:node-bootstrapper:approve', nodeClient, group('system:bootstrappers')),
     clusterRoleBinding('system:node:renew', selfNodeClient, group('system:nodes')),
   ];
+}
+
+/** Each controller's role, and who has it: its own service account. */
+function controllerObjects(): KubeObject[] {
+  return controllerRoles().flatMap(({ account, rules }) => {
+    const name = `system:controller:${account}`;
+    const subject: Subject = { kind: 'ServiceAccount', name: account, namespace: 'kube-system' };
+    return [clusterRole(name, rules), clusterRoleBinding(name, name, subject)];
+  });
 }
 
 /** What lets an aggregated API server learn whom to trust. */

@@ -155,6 +155,7 @@ export function kubeControllerManagerRules(): PolicyRule[] {
   ];
 }
 
-function eventRules(): PolicyRule[] {
+/** Writing events, in both of the groups that have them. */
+export function eventRules(): PolicyRule[] {
   return ['', 'events.k8s.io'].map((group) => resources(['create', 'patch', 'update'], group, 'events'));
 }
