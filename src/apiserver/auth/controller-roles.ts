@@ -11,7 +11,15 @@ export interface ControllerRole {
 
 /** All of them; each call makes new rules. */
 export function controllerRoles(): ControllerRole[] {
-  return [garbageCollector(), namespaceController()];
+  return [
+    garbageCollector(),
+    namespaceController(),
+    disruptionController(),
+    podGarbageCollector(),
+    resourceQuotaController(),
+    serviceAccountController(),
+    rootCaPublisher(),
+  ];
 }
 
 function garbageCollector(): ControllerRole {
@@ -27,5 +35,57 @@ function namespaceController(): ControllerRole {
       resources(['update'], '', 'namespaces/finalize', 'namespaces/status'),
       resources([...READ, 'delete', 'deletecollection'], '*', '*'),
     ],
+  };
+}
+
+function disruptionController(): ControllerRole {
+  return {
+    account: 'disruption-controller',
+    rules: [
+      resources(READ, 'apps', 'deployments', 'replicasets', 'statefulsets'),
+      resources(READ, 'extensions', 'deployments', 'replicasets'),
+      resources(READ, '', 'replicationcontrollers'),
+      resources(READ, 'policy', 'poddisruptionbudgets'),
+      resources(['update'], 'policy', 'poddisruptionbudgets/status'),
+      resources(['patch', 'update'], '', 'pods/status'),
+      resources(['get'], '*', '*/scale'),
+      ...eventRules(),
+    ],
+  };
+}
+
+function podGarbageCollector(): ControllerRole {
+  return {
+    account: 'pod-garbage-collector',
+    rules: [
+      resources(['list', 'watch', 'delete'], '', 'pods'),
+      resources(READ, '', 'nodes'),
+      resources(['patch'], '', 'pods/status'),
+    ],
+  };
+}
+
+function resourceQuotaController(): ControllerRole {
+  return {
+    account: 'resourcequota-controller',
+    rules: [
+      resources(['list', 'watch'], '*', '*'),
+      resources(['update'], '', 'resourcequotas/status'),
+      ...eventRules(),
+    ],
+  };
+}
+
+function serviceAccountController(): ControllerRole {
+  return {
+    account: 'service-account-controller',
+    rules: [resources(['create'], '', 'serviceaccounts'), ...eventRules()],
+  };
+}
+
+function rootCaPublisher(): ControllerRole {
+  return {
+    account: 'root-ca-cert-publisher',
+    rules: [resources(['create', 'update'], '', 'configmaps'), ...eventRules()],
   };
 }
