@@ -278,6 +278,22 @@ describe('an informer', () => {
     await scene.running;
   });
 
+  it('knows up to where it knows everything, and can ask for what is newer', async () => {
+    const scene = new Scene({ transform: withoutManagedFields });
+    expect(scene.informer.position).toBeUndefined();
+    const watch = await scene.listed(7, [thing('a', 5)]);
+    expect(scene.informer.position).toBe('7');
+    watch.send(bookmark(9));
+    await settle();
+    expect(scene.informer.position).toBe('9');
+    scene.answers(list(12, [{ metadata: { name: 'a', namespace: 'default', managedFields: [] } }]));
+    const scope = { namespace: 'default', labelSelector: 'a=b' };
+    const items = await scene.informer.listNotOlderThan('11', scope, scene.stop.signal);
+    expect(items).toEqual([{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'default' } }]);
+    const query = 'labelSelector=a%3Db&resourceVersion=11&resourceVersionMatch=NotOlderThan';
+    expect(scene.transport.requests.at(-1)?.path).toBe(`/api/v1/namespaces/default/configmaps?${query}`);
+  });
+
   it('is named after its resource', () => {
     expect(new Scene().informer.name).toBe('informer of configmaps');
     const resource = { ...CONFIG_MAPS, group: 'example.com' };

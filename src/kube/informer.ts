@@ -73,6 +73,31 @@ export class Informer<T extends KubeObject> implements Service {
     return this.#cache.byIndex(name, value);
   }
 
+  /** How many objects the index has under the value, at no cost. Throws for an index that was not declared. */
+  countByIndex(name: string, value: string): number {
+    return this.#cache.countByIndex(name, value);
+  }
+
+  /** The resourceVersion up to which everything is known; undefined before the first snapshot. */
+  get position(): string | undefined {
+    return this.#reflector.position;
+  }
+
+  /**
+   * Asks the server instead of the cache, for a state at least as new as the given resourceVersion, which may be another
+   * resource's. For decisions that must not be made on the past.
+   */
+  async listNotOlderThan(
+    resourceVersion: string,
+    scope: Pick<ReflectorScope, 'namespace' | 'labelSelector'>,
+    signal: AbortSignal,
+  ): Promise<readonly T[]> {
+    const { client, resource, transform = (object: T) => object } = this.#options;
+    const version = { resourceVersion, resourceVersionMatch: 'NotOlderThan' } as const;
+    const { items } = await client.list(resource, { ...scope, ...version }, signal);
+    return items.map(transform);
+  }
+
   /** Adds indexes, at any time; a name that is there already must have the same function. */
   addIndexes(indexes: Indexes<T>): void {
     this.#cache.addIndexes(indexes);

@@ -115,6 +115,7 @@ describe('a cache', () => {
               const expected = [...model.values()].filter((each) => valuesOf(each).includes(value));
               expect(new Set(cache.byIndex(index, value))).toEqual(new Set(expected));
               expect(cache.byIndex(index, value)).toHaveLength(expected.length);
+              expect(cache.countByIndex(index, value)).toBe(expected.length);
             }
           }
         }

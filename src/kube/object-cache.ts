@@ -52,16 +52,18 @@ export class ObjectCache<T extends KubeObject> {
 
   /** The objects that the index has under the value. Throws for an index that was not declared. */
   byIndex(name: string, value: string): readonly T[] {
-    const index = this.#indexes.get(name);
-    if (!index)
-      throw new Error(`there is no index ${name}; there are ${[...this.#indexes.keys()].join(', ') || 'none'}`);
     const found: T[] = [];
-    for (const key of index.keys(value)) {
+    for (const key of this.#index(name).keys(value)) {
       const object = this.#objects.get(key);
       if (object === undefined) throw new Error(`index ${name} has ${key}, which the cache has not`);
       found.push(object);
     }
     return found;
+  }
+
+  /** How many objects the index has under the value, at no cost. Throws for an index that was not declared. */
+  countByIndex(name: string, value: string): number {
+    return this.#index(name).count(value);
   }
 
   /** Puts an object in, in place of the one of the same key. When an index function throws, nothing has changed. */
@@ -79,6 +81,12 @@ export class ObjectCache<T extends KubeObject> {
     const moves = this.#moves(old, undefined);
     this.#objects.delete(key);
     for (const { index, before, after } of moves) index.move(key, before, after);
+  }
+
+  #index(name: string): Index<T> {
+    const index = this.#indexes.get(name);
+    if (index) return index;
+    throw new Error(`there is no index ${name}; there are ${[...this.#indexes.keys()].join(', ') || 'none'}`);
   }
 
   #moves(old: T | undefined, object: T | undefined): Move<T>[] {
@@ -116,6 +124,11 @@ class Index<T extends KubeObject> {
   keys(value: string): Iterable<string> {
     const keys = this.#keys.get(value);
     return typeof keys === 'string' ? [keys] : (keys ?? NONE);
+  }
+
+  count(value: string): number {
+    const keys = this.#keys.get(value);
+    return typeof keys === 'string' ? 1 : (keys?.size ?? 0);
   }
 
   move(key: string, before: readonly string[], after: readonly string[]): void {

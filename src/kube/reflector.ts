@@ -71,6 +71,11 @@ export class Reflector<T extends KubeObject> {
     this.#backoff = new Backoff(options.env.random, BACKOFF);
   }
 
+  /** Up to where everything has been handed over; undefined before the first snapshot. */
+  get position(): string | undefined {
+    return this.#position;
+  }
+
   /** Runs until the signal aborts. Rejects only with what the sink throws. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options.env;

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApiError } from '../api/status.ts';
-import { parseFieldSelector, parseLabelSelector, selectorFrom } from './selectors.ts';
+import { labelSelectorText, parseFieldSelector, parseLabelSelector, selectorFrom } from './selectors.ts';
 
 describe('label selectors', () => {
   const labels = { app: 'web', tier: 'front', size: '12' };
@@ -70,6 +70,16 @@ describe('label selectors', () => {
         }
       }),
     );
+  });
+});
+
+describe('selectors as text', () => {
+  it.each(['a=b', 'a in (b,c)', 'a notin (b,c)', 'a,!b', 'a>1,b<2', '', 'a='])('writes what it reads: %j', (text) =>
+    expect(labelSelectorText(parseLabelSelector(text))).toBe(text),
+  );
+  it('writes what objects say', () => {
+    const object = { matchLabels: { a: 'b' }, matchExpressions: [{ key: 'c', operator: 'Exists' }] };
+    expect(labelSelectorText(selectorFrom(object))).toBe('a=b,c');
   });
 });
 

@@ -101,6 +101,30 @@ export function selectorFrom(object: LabelSelectorObject | undefined | null): Se
   return selectorOf(requirements.map(checkRequirement));
 }
 
+/** A selector as the text of a query parameter, which selects the same. There is none for `nothing`. */
+export function labelSelectorText({ requirements }: Selector): string {
+  return requirements.map(requirementText).join(',');
+}
+
+function requirementText({ key, operator, values }: Requirement): string {
+  switch (operator) {
+    case 'In':
+      return values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(',')})`;
+    case 'NotIn':
+      return `${key} notin (${values.join(',')})`;
+    case 'Exists':
+      return key;
+    case 'DoesNotExist':
+      return `!${key}`;
+    case 'GreaterThan':
+      return `${key}>${values[0]}`;
+    case 'LessThan':
+      return `${key}<${values[0]}`;
+    default:
+      return unreachable(operator);
+  }
+}
+
 export interface FieldRequirement {
   readonly path: string;
   readonly equals: boolean;

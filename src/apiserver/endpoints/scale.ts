@@ -1,6 +1,6 @@
 import type { Json, KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { type LabelSelectorObject, selectorFrom } from '../../machinery/selectors.ts';
+import { labelSelectorText, type LabelSelectorObject, selectorFrom } from '../../machinery/selectors.ts';
 
 /** The `scale` subresource: a small view of any kind that has replicas. */
 
@@ -35,16 +35,9 @@ function selectorText(value: unknown): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   // A replication controller's selector is a plain map, everyone else's a LabelSelector.
   const isLabelSelector = 'matchLabels' in value || 'matchExpressions' in value;
-  const { requirements } = selectorFrom(
-    isLabelSelector ? (value as LabelSelectorObject) : { matchLabels: value as Record<string, string> },
+  return labelSelectorText(
+    selectorFrom(isLabelSelector ? (value as LabelSelectorObject) : { matchLabels: value as Record<string, string> }),
   );
-  const words: { readonly [operator: string]: (key: string, values: readonly string[]) => string } = {
-    In: (key, values) => (values.length === 1 ? `${key}=${values[0]}` : `${key} in (${values.join(',')})`),
-    NotIn: (key, values) => `${key} notin (${values.join(',')})`,
-    Exists: (key) => key,
-    DoesNotExist: (key) => `!${key}`,
-  };
-  return requirements.map(({ key, operator, values }) => words[operator]?.(key, values) ?? key).join(',');
 }
 
 /** The Scale of an object. */
