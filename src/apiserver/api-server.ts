@@ -5,6 +5,7 @@ import type { Env } from '../env/ports.ts';
 import { HttpsWebhookTransport } from './admission/webhooks/https-transport.ts';
 import { HttpsBackendTransport } from './aggregation/https-backend.ts';
 import { ApiServerCore } from './core.ts';
+import type { ApiRequest, ApiResponse } from './http/message.ts';
 import { HttpServer } from './http/server.ts';
 import { AuditLog } from './observability/audit.ts';
 import { AuditFile } from './observability/audit-file.ts';
@@ -24,6 +25,8 @@ export interface ApiServerOptions {
   readonly port: number;
   /** Where audit events go; none are written without it. */
   readonly auditLog?: string;
+  /** What others in this process count; see CoreOptions. */
+  readonly moreMetrics?: () => Promise<string>;
 }
 
 export interface ApiServer {
@@ -31,6 +34,8 @@ export interface ApiServer {
   readonly port: number;
   /** An admin's kubeconfig; secret. */
   readonly kubeconfig: string;
+  /** Answers a request of this very process, whose certificate is taken for verified; never rejects. */
+  readonly handle: (request: ApiRequest) => Promise<ApiResponse>;
   /** Resolves, with the reason, when the storage has failed and the process has to end. */
   readonly failed: Promise<StorageError>;
   /** Ends watches, finishes requests, and closes the store. */
@@ -58,6 +63,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     webhookTransport,
     backendTransport,
     ...(audit ? { audit } : {}),
+    ...(options.moreMetrics ? { moreMetrics: options.moreMetrics } : {}),
   });
   const http = new HttpServer({
     host,
@@ -85,6 +91,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       url,
       port: actualPort,
       kubeconfig: kubeconfigFor(pki, url),
+      handle: (request) => core.handle(request),
       failed,
       stop: async () => {
         await http.stop();

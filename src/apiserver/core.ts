@@ -55,6 +55,8 @@ export interface CoreOptions {
   readonly webhookTransport: WebhookTransport;
   readonly backendTransport: BackendTransport;
   readonly audit?: AuditLog;
+  /** What others in this process count, in Prometheus' text format; rendered along with the server's own. */
+  readonly moreMetrics?: () => Promise<string>;
 }
 
 const CUSTOM_RESOURCE_DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
@@ -140,6 +142,7 @@ export class ApiServerCore {
     this.#openApi = [new OpenApiV3(source), new OpenApiV2(source)];
     this.#nonResources = new NonResources({
       metrics,
+      moreMetrics: options.moreMetrics,
       tokens,
       isReady: () => this.#isReady,
       groupPaths: () => this.#discovery.paths(),

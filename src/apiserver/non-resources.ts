@@ -9,6 +9,8 @@ import { KUBERNETES_VERSION } from './version.ts';
 
 export interface NonResourceOptions {
   readonly metrics: ApiServerMetrics;
+  /** What others in this process count, in the same format. */
+  readonly moreMetrics?: (() => Promise<string>) | undefined;
   readonly tokens: ServiceAccountTokens;
   readonly isReady: () => boolean;
   /** Every group and version that is served, as paths; for whoever asks for `/`. */
@@ -55,12 +57,12 @@ export class NonResources {
         {},
       );
     if (health) return health;
-    const { metrics, tokens, groupPaths } = this.#options;
+    const { tokens, groupPaths } = this.#options;
     switch (path) {
       case '/version':
         return json(KUBERNETES_VERSION);
       case '/metrics':
-        return { status: 200, headers: { 'content-type': metrics.contentType }, body: await metrics.render() };
+        return this.#metrics();
       case '/openid/v1/jwks':
         return { ...json(await tokens.keySet()), headers: { 'content-type': 'application/jwk-set+json' } };
       case '/.well-known/openid-configuration':
@@ -68,5 +70,11 @@ export class NonResources {
       default:
         return json({ paths: [...PATHS, ...groupPaths()].sort() });
     }
+  }
+
+  async #metrics(): Promise<ApiResponse> {
+    const { metrics, moreMetrics } = this.#options;
+    const parts = [await metrics.render(), (await moreMetrics?.()) ?? ''];
+    return { status: 200, headers: { 'content-type': metrics.contentType }, body: parts.join('') };
   }
 }

@@ -3,7 +3,10 @@ import { join, resolve } from 'node:path';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
 import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
 import { StorageError } from '../apiserver/storage/port.ts';
+import { clusterServices, inProcessClients } from '../cluster/cluster.ts';
 import type { Env } from '../env/ports.ts';
+import { KubeMetrics } from '../kube/metrics.ts';
+import { ClusterLoops, LoopsError } from './cluster-loops.ts';
 import { DirectoryInUse, DirectoryLock } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort } from './last-port.ts';
@@ -29,24 +32,33 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
   const lock = takeDirectory(directory, env.clock.now());
   try {
     const stopped = untilSignal();
-    const server = await listen(options, directory, env, print);
+    const metrics = new KubeMetrics(env.clock);
+    const server = await listen(options, directory, env, metrics, print);
+    const services = clusterServices({ env, metrics, clientOf: inProcessClients(server.handle) });
+    const loops = new ClusterLoops(env, services);
     rememberPort(directory, server.port);
     const kubeconfig = writeKubeconfig(directory, server.kubeconfig);
     lock.announce(server.url);
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get namespaces`);
-    const reason = await Promise.race([stopped, server.failed]);
+    const reason = await Promise.race([stopped, server.failed, loops.failed]);
+    await loops.stop();
     await server.stop();
-    if (reason instanceof Error)
-      throw new UserError(
-        `the storage has failed (${reason.message}); what was acknowledged is on disk: mend the disk and start again`,
-        { cause: reason },
-      );
+    if (reason instanceof Error) throw failureOf(reason);
     print('Stopped.');
   } finally {
     lock.release();
   }
+}
+
+function failureOf(reason: StorageError | LoopsError): UserError {
+  if (reason instanceof LoopsError)
+    return new UserError(`${reason.message}; what was acknowledged is on disk: start again`, { cause: reason });
+  return new UserError(
+    `the storage has failed (${reason.message}); what was acknowledged is on disk: mend the disk and start again`,
+    { cause: reason },
+  );
 }
 
 function takeDirectory(directory: string, nowMs: number): DirectoryLock {
@@ -71,6 +83,7 @@ async function listen(
   options: UpOptions,
   directory: string,
   env: Env,
+  metrics: KubeMetrics,
   print: (line: string) => void,
 ): Promise<ApiServer> {
   const wanted = options.listen ?? { ...DEFAULT_LISTEN, port: readLastPort(directory) ?? DEFAULT_LISTEN.port };
@@ -79,6 +92,7 @@ async function listen(
       env,
       directory,
       ...address,
+      moreMetrics: () => metrics.render(),
       ...(options.auditLog ? { auditLog: resolve(options.auditLog) } : {}),
     });
   try {

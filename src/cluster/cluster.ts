@@ -1,7 +1,7 @@
 import type { Env } from '../env/ports.ts';
-import type { Client } from '../kube/client.ts';
+import { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import type { LocalIdentity } from '../kube/in-process-transport.ts';
+import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../kube/in-process-transport.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
@@ -20,6 +20,15 @@ export interface ClusterOptions {
   readonly metrics: KubeMetrics;
   /** Which loops; all where absent. */
   readonly loops?: readonly ClusterLoop[];
+}
+
+/** Clients of a server in this process, whose writes are recorded under the names that kubectl's users know. */
+export function inProcessClients(handle: LocalHandler): ClusterOptions['clientOf'] {
+  return (identity) => {
+    const isScheduler = identity.user === schedulerLoop.identity.user;
+    const manager = isScheduler ? 'kube-scheduler' : 'kube-controller-manager';
+    return new Client(new InProcessTransport(handle, identity), manager);
+  };
 }
 
 /** The loops and what they need, to be added to one manager. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Running, runCli, startCli } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { configMap } from '../support/objects.ts';
 
@@ -74,6 +75,29 @@ describe('godwit up', () => {
       expect([entry, (mode & 0o777).toString(8)]).toEqual([entry, isDirectory ? '700' : '600']);
     }
     expect((await client(directory).request('GET', '/api/v1/namespaces/default')).status).toBe(200);
+  });
+
+  it('runs what places pods, and counts what that does', async () => {
+    const directory = join(scratch, 'data');
+    await up(directory, '--listen', '127.0.0.1:0');
+    const body = { metadata: { name: 'homeless' }, spec: { containers: [{ name: 'main', image: 'none' }] } };
+    const pods = '/api/v1/namespaces/default/pods';
+    (await client(directory).request('POST', pods, { body: { apiVersion: 'v1', kind: 'Pod', ...body } })).expect(201);
+    await eventually(async () => {
+      const { json } = await client(directory).request('GET', `${pods}/homeless`);
+      expect(json.status.conditions).toMatchObject([
+        {
+          type: 'PodScheduled',
+          status: 'False',
+          reason: 'Unschedulable',
+          message: 'no nodes available to schedule pods',
+        },
+      ]);
+    });
+    const metrics = (await client(directory).request('GET', '/metrics')).text;
+    expect(metrics).toMatch(/^controller_runtime_reconcile_total\{controller="scheduler",result="success"\} [1-9]/m);
+    expect(metrics).toMatch(/^workqueue_adds_total\{.*name="scheduler".*\} [1-9]/m);
+    expect(metrics).toMatch(/^apiserver_request_total\{.*verb="POST".*resource="pods"/m);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('stops cleanly on %s, and starts again with all it had', async (signal) => {
@@ -155,7 +179,8 @@ describe('godwit up', () => {
       .map((line) => JSON.parse(line));
     for (const event of events)
       expect(event).toMatchObject({ kind: 'Event', apiVersion: 'audit.k8s.io/v1', level: 'Metadata' });
-    const ended = events.filter(({ stage }) => stage === 'ResponseComplete');
+    // The cluster's own loops make requests too.
+    const ended = events.filter(({ stage, userAgent }) => stage === 'ResponseComplete' && userAgent === 'test');
     expect(ended.map(({ verb, responseStatus, user }) => `${verb} ${responseStatus.code} ${user.username}`)).toEqual([
       'create 201 kubernetes-admin',
       'get 200 kubernetes-admin',

@@ -370,6 +370,8 @@ export async function fillZoo(cluster: Cluster, namespace: string): Promise<void
       kind: 'Pod',
       ...pod,
       metadata: { ...pod.metadata, name },
+      // Those without a node stay without one, and nobody says why: the cages are labelled by hand.
+      spec: { schedulerName: 'zoo-keeper', ...pod.spec },
     });
     uids[name] = created.metadata.uid;
     if (status) await cluster.merge(`${path}/${name}/status`, { status });

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../../src/api/meta.ts';
-import { clusterServices } from '../../src/cluster/cluster.ts';
+import { clusterServices, inProcessClients } from '../../src/cluster/cluster.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import { Client } from '../../src/kube/client.ts';
-import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
+import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
 import { HttpsTransport } from '../../src/kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../../src/kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
@@ -46,15 +46,16 @@ export class ClusterUnderTest {
 
   static async #startHere(): Promise<ClusterUnderTest> {
     const api = await InProcessApi.start();
-    const clientOf = (identity: LocalIdentity) =>
-      new Client(new InProcessTransport((request) => api.core.handle(request), identity), identity.user);
+    const handle = api.core.handle.bind(api.core);
+    const clientOf = inProcessClients(handle);
     const stopping = new AbortController();
     const { signal } = stopping;
     const { env } = api;
     const manager = new Manager({ env, name: 'cluster' });
     manager.add(...clusterServices({ env, clientOf, metrics: new KubeMetrics(env.clock) }));
     const running = manager.run(signal);
-    const admin = clientOf({ user: 'kubernetes-admin', groups: ['system:masters'] });
+    const transport = new InProcessTransport(handle, { user: 'kubernetes-admin', groups: ['system:masters'] });
+    const admin = new Client(transport, 'godwit-test');
     return new ClusterUnderTest(admin, signal, async () => {
       stopping.abort();
       await running;
