@@ -80,6 +80,15 @@ describe('requests', () => {
       { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, preconditions: { uid: 'u' }, dryRun: ['All'] },
     ],
     [
+      'delete of a collection',
+      (client) =>
+        client.deleteCollection(PODS, { namespace: 'n', labelSelector: 'a=b' }, signal, {
+          propagationPolicy: 'Background',
+        }),
+      'DELETE /api/v1/namespaces/n/pods?labelSelector=a%3Db',
+      { apiVersion: 'v1', kind: 'DeleteOptions', propagationPolicy: 'Background' },
+    ],
+    [
       'post to a subresource',
       (client) => client.post(PODS, 'n', 'a', 'eviction', pod('a'), signal),
       'POST /api/v1/namespaces/n/pods/a/eviction',
@@ -110,7 +119,21 @@ describe('requests', () => {
       () => client.post(PODS, 'n', '', 'eviction', pod('a'), signal),
     ];
     for (const call of wrong) await expect(call()).rejects.toThrow('was asked for without saying which');
+    await expect(client.deleteCollection(PODS, { namespace: '' }, signal)).rejects.toThrow('all pods');
     expect(transport.requests).toHaveLength(0);
+  });
+
+  it('ask for metadata alone where that is enough', async () => {
+    const { client, transport } = scene({ body: { metadata: {}, items: [] } });
+    const metadata = client.metadataOnly();
+    await metadata.get(PODS, 'n', 'a', signal);
+    await metadata.list(PODS, {}, signal);
+    await metadata.watch(PODS, {}, signal);
+    await metadata.patch(PODS, 'n', 'a', { type: 'merge', body: {} }, signal);
+    await metadata.delete(PODS, 'n', 'a', signal);
+    const one = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
+    const list = one.replace('Metadata;', 'MetadataList;');
+    expect(transport.requests.map(({ headers }) => headers['accept'])).toEqual([one, list, one, one, one]);
   });
 
   it('fill in what kind an object is', async () => {

@@ -60,16 +60,45 @@ const PATCH_TYPES: { readonly [type in Patch['type']]: string } = {
   apply: 'application/apply-patch+yaml',
 };
 
+/** What a request may have besides its path. */
+interface Sending {
+  readonly body?: unknown;
+  readonly type?: string;
+  readonly accept?: string;
+}
+
 type Query = { readonly [name: string]: string | number | boolean | undefined };
+
+/** What answers are asked for as: whole objects, or nothing but their metadata where the server can leave out the rest. */
+interface Accepted {
+  readonly object: string;
+  readonly list: string;
+}
+
+const WHOLE: Accepted = { object: 'application/json', list: 'application/json' };
+const METADATA: Accepted = {
+  object: 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json',
+  list: 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json',
+};
 
 export class Client {
   readonly #transport: Transport;
   readonly #fieldManager: string;
+  readonly #accepted: Accepted;
 
   /** `fieldManager` is the name that this client's writes are recorded under. */
-  constructor(transport: Transport, fieldManager: string) {
+  constructor(transport: Transport, fieldManager: string, accepted: Accepted = WHOLE) {
     this.#transport = transport;
     this.#fieldManager = fieldManager;
+    this.#accepted = accepted;
+  }
+
+  /**
+   * The same client, except that it is answered with the metadata of objects alone, which may say another apiVersion and
+   * kind than the objects have. Not for a read-modify-write by `update`: the rest would be lost.
+   */
+  metadataOnly(): Client {
+    return new Client(this.#transport, this.#fieldManager, METADATA);
   }
 
   async get<T extends KubeObject>(
@@ -78,7 +107,7 @@ export class Client {
     name: string,
     signal: AbortSignal,
   ): Promise<T> {
-    return this.#json('GET', objectPath(resource, namespace, name), {}, signal);
+    return this.#json('GET', objectPath(resource, namespace, name), {}, signal, { accept: this.#accepted.object });
   }
 
   async list<T extends KubeObject>(
@@ -87,7 +116,8 @@ export class Client {
     signal: AbortSignal,
   ): Promise<KubeList<T>> {
     const { namespace = '', ...query } = options;
-    const list = await this.#json<KubeList<T>>('GET', pathOf(resource, namespace), query, signal);
+    const accept = this.#accepted.list;
+    const list = await this.#json<KubeList<T>>('GET', pathOf(resource, namespace), query, signal, { accept });
     if (!Array.isArray((list.items ??= []))) throw new TransportError('the server answered a list without items');
     // kube-apiserver leaves out of a list's items what the list says of all of them.
     for (const item of list.items) {
@@ -104,7 +134,8 @@ export class Client {
     signal: AbortSignal,
   ): Promise<AsyncIterable<WatchEvent<T>>> {
     const { namespace = '', ...query } = options;
-    const response = await this.#send('GET', pathOf(resource, namespace), { ...query, watch: true }, signal);
+    const more = { accept: this.#accepted.object };
+    const response = await this.#send('GET', pathOf(resource, namespace), { ...query, watch: true }, signal, more);
     return events(response);
   }
 
@@ -115,7 +146,9 @@ export class Client {
     options: WriteOptions = {},
   ): Promise<T> {
     const path = pathOf(resource, object.metadata.namespace ?? '');
-    return this.#json('POST', path, this.#writeQuery(options), signal, complete(resource, object));
+    return this.#json('POST', path, this.#writeQuery(options), signal, {
+      body: complete(resource, object),
+    });
   }
 
   /** Replaces; the object's resourceVersion, if it has one, must be the newest. */
@@ -127,7 +160,9 @@ export class Client {
   ): Promise<T> {
     const { namespace = '', name = '' } = object.metadata;
     const path = objectPath(resource, namespace, name, options.subresource);
-    return this.#json('PUT', path, this.#writeQuery(options), signal, complete(resource, object));
+    return this.#json('PUT', path, this.#writeQuery(options), signal, {
+      body: complete(resource, object),
+    });
   }
 
   async patch<T extends KubeObject>(
@@ -140,7 +175,8 @@ export class Client {
   ): Promise<T> {
     const path = objectPath(resource, namespace, name, options.subresource);
     const query = { ...this.#writeQuery(options), ...(patch.type === 'apply' ? { force: patch.force ?? false } : {}) };
-    return this.#json('PATCH', path, query, signal, patch.body, PATCH_TYPES[patch.type]);
+    const accept = this.#accepted.object;
+    return this.#json('PATCH', path, query, signal, { body: patch.body, type: PATCH_TYPES[patch.type], accept });
   }
 
   /** Answers the object as it is now where it is not gone at once, else the Status of its deletion. */
@@ -151,9 +187,22 @@ export class Client {
     signal: AbortSignal,
     options: DeleteOptions = {},
   ): Promise<KubeObject | Status> {
-    const { dryRun, ...rest } = options;
-    const body = { apiVersion: 'v1', kind: 'DeleteOptions', ...rest, ...(dryRun ? { dryRun: ['All'] } : {}) };
-    return this.#json('DELETE', objectPath(resource, namespace, name), {}, signal, body);
+    const body = bodyOf(options);
+    const accept = this.#accepted.object;
+    return this.#json('DELETE', objectPath(resource, namespace, name), {}, signal, { body, accept });
+  }
+
+  /** Deletes all objects of a namespace that the selectors match. */
+  async deleteCollection(
+    resource: Resource,
+    selection: Pick<ListOptions, 'labelSelector' | 'fieldSelector'> & { readonly namespace: string },
+    signal: AbortSignal,
+    options: DeleteOptions = {},
+  ): Promise<void> {
+    const { namespace, ...query } = selection;
+    // Nobody means the objects of all namespaces by an empty name.
+    if (resource.namespaced && namespace === '') throw new Error(`all ${resource.plural} were to be deleted`);
+    await this.#json('DELETE', pathOf(resource, namespace), query, signal, { body: bodyOf(options) });
   }
 
   /** POSTs to a subresource: an eviction, a binding, a token request. */
@@ -165,12 +214,12 @@ export class Client {
     body: KubeObject,
     signal: AbortSignal,
   ): Promise<T> {
-    return this.#json('POST', objectPath(resource, namespace, name, subresource), {}, signal, body);
+    return this.#json('POST', objectPath(resource, namespace, name, subresource), {}, signal, { body });
   }
 
   /** GETs a path that is no object: discovery, versions, health. */
-  async getPath<T>(path: string, signal: AbortSignal): Promise<T> {
-    return this.#json('GET', path, {}, signal);
+  async getPath<T>(path: string, signal: AbortSignal, options: { readonly accept?: string } = {}): Promise<T> {
+    return this.#json('GET', path, {}, signal, options);
   }
 
   #writeQuery(options: WriteOptions): Query {
@@ -182,10 +231,9 @@ export class Client {
     path: string,
     query: Query,
     signal: AbortSignal,
-    body?: unknown,
-    type = 'application/json',
+    more: Sending = {},
   ): Promise<T> {
-    const response = await this.#send(method, path, query, signal, body, type);
+    const response = await this.#send(method, path, query, signal, more);
     return parsed(await textOf(response)) as T;
   }
 
@@ -194,11 +242,10 @@ export class Client {
     path: string,
     query: Query,
     signal: AbortSignal,
-    body?: unknown,
-    type = 'application/json',
+    { body, type = 'application/json', accept = 'application/json' }: Sending,
   ): Promise<TransportResponse> {
     const headers: Record<string, string> = {
-      accept: 'application/json',
+      accept,
       'user-agent': `${this.#fieldManager}/godwit`,
     };
     if (body !== undefined) headers['content-type'] = type;
@@ -221,6 +268,10 @@ function objectPath(resource: Resource, namespace: string, name: string, subreso
   if (name === '' || (resource.namespaced && namespace === ''))
     throw new Error(`an object of ${resource.plural} was asked for without saying which: "${namespace}/${name}"`);
   return pathOf(resource, namespace, name, subresource);
+}
+
+function bodyOf({ dryRun, ...rest }: DeleteOptions): object {
+  return { apiVersion: 'v1', kind: 'DeleteOptions', ...rest, ...(dryRun ? { dryRun: ['All'] } : {}) };
 }
 
 function complete(resource: Resource, object: KubeObject): KubeObject {
