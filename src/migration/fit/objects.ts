@@ -10,6 +10,7 @@ export interface Taint {
   readonly key: string;
   readonly value?: string;
   readonly effect: string;
+  readonly timeAdded?: string;
 }
 
 export interface Toleration {
@@ -17,6 +18,7 @@ export interface Toleration {
   readonly operator?: string;
   readonly value?: string;
   readonly effect?: string;
+  readonly tolerationSeconds?: number;
 }
 
 export interface NodeSelectorRequirement {
@@ -115,6 +117,7 @@ export interface PodCondition {
   readonly status: string;
   readonly reason?: string;
   readonly message?: string;
+  readonly lastTransitionTime?: string | null;
 }
 
 export interface Pod extends KubeObject {
@@ -127,9 +130,22 @@ export interface Pod extends KubeObject {
   };
 }
 
+export interface NodeCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lastHeartbeatTime?: string;
+  readonly lastTransitionTime?: string;
+}
+
 export interface Node extends KubeObject {
   spec?: { readonly unschedulable?: boolean; readonly taints?: readonly Taint[] };
-  status?: { readonly allocatable?: ResourceList; readonly capacity?: ResourceList };
+  status?: {
+    readonly allocatable?: ResourceList;
+    readonly capacity?: ResourceList;
+    readonly conditions?: readonly NodeCondition[];
+  };
 }
 
 export interface PersistentVolumeClaim extends KubeObject {
