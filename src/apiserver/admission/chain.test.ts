@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ApiError } from '../../api/status.ts';
 import type { AdmissionPlugin } from '../registry/contract.ts';
 import { AdmissionChain, type ReinvokingPlugin } from './chain.ts';
-import { attributesOf, pods } from './fake-registry.fixture.ts';
+import { attributesOf, pods } from './attributes.fixture.ts';
 import { pod } from './plugins.fixture.ts';
 
 describe('AdmissionChain', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { attributesOf, pods } from './fake-registry.fixture.ts';
+import { attributesOf, pods } from './attributes.fixture.ts';
 import { DefaultTolerations } from './default-tolerations.ts';
 import { pod, refused, specOf } from './plugins.fixture.ts';
 

@@ -1,19 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { attributesOf, configMaps, FakeRegistry, fakeDefinition, namespaces, nodes } from './fake-registry.fixture.ts';
+import { attributesOf, configMaps, namespaces, nodes } from './attributes.fixture.ts';
+import { TestRegistry, anyDefinition } from '../registry/registry.fixture.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { object, refused } from './plugins.fixture.ts';
 
 describe('NamespaceLifecycle', () => {
-  function scene(): [FakeRegistry, NamespaceLifecycle] {
-    const registry = new FakeRegistry();
-    registry.put('namespaces', object('Namespace', 'ns', { status: { phase: 'Active' } }, ''));
-    registry.put('namespaces', object('Namespace', 'going', { status: { phase: 'Terminating' } }, ''));
+  async function scene(): Promise<[TestRegistry, NamespaceLifecycle]> {
+    const registry = await TestRegistry.open();
+    await registry.put(object('Namespace', 'ns', { status: { phase: 'Active' } }, ''));
+    await registry.put(object('Namespace', 'going', { status: { phase: 'Terminating' } }, ''));
     return [registry, new NamespaceLifecycle(registry)];
   }
   const configMap = (namespace: string) => object('ConfigMap', 'c', {}, namespace);
 
   it('refuses what is created or updated in a namespace that does not exist', async () => {
-    const [, plugin] = scene();
+    const [, plugin] = await scene();
     for (const operation of ['CREATE', 'UPDATE'] as const) {
       const error = await refused(plugin, attributesOf(configMaps, configMap('nope'), { operation }));
       expect(error?.toStatus()).toMatchObject({
@@ -26,7 +27,7 @@ describe('NamespaceLifecycle', () => {
   });
 
   it('refuses creation in a terminating namespace, with the cause', async () => {
-    const [, plugin] = scene();
+    const [, plugin] = await scene();
     const error = await refused(plugin, attributesOf(configMaps, configMap('going')));
     expect(error?.toStatus()).toMatchObject({
       code: 403,
@@ -63,12 +64,12 @@ describe('NamespaceLifecycle', () => {
     [
       'questions about permissions in a lost one',
       attributesOf(
-        fakeDefinition('authorization.k8s.io', 'v1', 'localsubjectaccessreviews', 'LocalSubjectAccessReview'),
+        anyDefinition('authorization.k8s.io', 'v1', 'localsubjectaccessreviews', 'LocalSubjectAccessReview'),
         configMap('nope'),
       ),
     ],
   ])('lets %s pass', async (_, attributes) => {
-    const [, plugin] = scene();
+    const [, plugin] = await scene();
     expect(await refused(plugin, attributes)).toBeUndefined();
   });
 
@@ -79,7 +80,7 @@ describe('NamespaceLifecycle', () => {
     ['kube-node-lease', true],
     ['ns', false],
   ])('deletion of namespace %s is refused: %s', async (name, isRefused) => {
-    const [, plugin] = scene();
+    const [, plugin] = await scene();
     const oldObject = object('Namespace', name, {}, '');
     const error = await refused(plugin, attributesOf(namespaces, undefined, { operation: 'DELETE', oldObject }));
     expect(error?.message).toBe(
@@ -88,7 +89,7 @@ describe('NamespaceLifecycle', () => {
   });
 
   it('names an object without a name by its generateName', async () => {
-    const [, plugin] = scene();
+    const [, plugin] = await scene();
     const nameless = configMap('going');
     nameless.metadata = { generateName: 'gen-', namespace: 'going' };
     const error = await refused(plugin, attributesOf(configMaps, nameless));

@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../api/meta.ts';
+import { builtinDefinitions } from '../../api/kinds/builtins.ts';
+import { apiVersionOf, type KubeObject } from '../../api/meta.ts';
 import { expect } from 'vitest';
 import { ApiError } from '../../api/status.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../registry/contract.ts';
@@ -7,8 +8,11 @@ import { AdmissionChain } from './chain.ts';
 /** What the tests of plug-ins share. */
 
 export function object(kind: string, name: string, fields: Record<string, unknown> = {}, namespace = 'ns'): KubeObject {
+  const definition = builtinDefinitions.find((each) => each.kind === kind);
+  if (!definition) throw new Error(`${kind} is not built in`);
+  const apiVersion = apiVersionOf(definition.group, definition.version);
   const metadata = { name, ...(namespace === '' ? {} : { namespace }) };
-  return { apiVersion: 'v1', kind, metadata, ...fields } as KubeObject;
+  return { apiVersion, kind, metadata, ...fields } as KubeObject;
 }
 
 export function pod(spec: Record<string, unknown> = {}, annotations?: Record<string, string>): KubeObject {
@@ -18,8 +22,11 @@ export function pod(spec: Record<string, unknown> = {}, annotations?: Record<str
 }
 
 /** Runs one plug-in as the chain would; answers the refusal. */
-export async function refused(plugin: AdmissionPlugin, attributes: AdmissionAttributes): Promise<ApiError | undefined> {
-  const chain = new AdmissionChain([plugin]);
+export async function refused(
+  plugin: AdmissionPlugin | Promise<AdmissionPlugin>,
+  attributes: AdmissionAttributes,
+): Promise<ApiError | undefined> {
+  const chain = new AdmissionChain([await plugin]);
   try {
     await chain.mutate(attributes);
     await chain.validate(attributes);

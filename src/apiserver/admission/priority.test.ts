@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { attributesOf, FakeRegistry, pods, priorityClasses } from './fake-registry.fixture.ts';
+import { attributesOf, pods, priorityClasses } from './attributes.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { Priority } from './priority.ts';
 import { object, pod, refused, specOf } from './plugins.fixture.ts';
 
 describe('Priority', () => {
-  function scene(...classes: [string, number, Record<string, unknown>?][]): Priority {
-    const registry = new FakeRegistry();
+  async function scene(...classes: [string, number, Record<string, unknown>?][]): Promise<Priority> {
+    const registry = await TestRegistry.open();
     for (const [name, value, more] of classes) {
-      registry.put('priorityclasses.scheduling.k8s.io', object('PriorityClass', name, { value, ...more }, ''));
+      await registry.put(object('PriorityClass', name, { value, ...more }, ''));
     }
     return new Priority(registry);
   }
@@ -76,7 +77,7 @@ describe('Priority', () => {
   });
 
   it('allows one global default', async () => {
-    const plugin = scene(['std', 5, { globalDefault: true }]);
+    const plugin = await scene(['std', 5, { globalDefault: true }]);
     const second = object('PriorityClass', 'other', { value: 1, globalDefault: true }, '');
     const error = await refused(plugin, attributesOf(priorityClasses, second));
     expect(error?.message).toBe(

@@ -3,18 +3,8 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError } from '../../api/status.ts';
 import { ManualClock } from '../../env/test.ts';
-import {
-  attributesOf,
-  claims,
-  configMaps,
-  deployments,
-  FakeRegistry,
-  fakeDefinition,
-  pods,
-  quotas,
-  services,
-  userContext,
-} from './fake-registry.fixture.ts';
+import { attributesOf, claims, configMaps, deployments, pods, quotas, services } from './attributes.fixture.ts';
+import { TestRegistry, anyDefinition, userContext } from '../registry/registry.fixture.ts';
 import { ResourceQuotaAdmission } from './resource-quota.ts';
 
 function quota(name: string, hard: Record<string, string>, more: { spec?: object; status?: object } = {}): KubeObject {
@@ -37,9 +27,9 @@ function pod(name: string, resources: object = {}, spec: object = {}): KubeObjec
 
 const small = { requests: { cpu: '500m', memory: '1Gi' }, limits: { cpu: '1', memory: '2Gi' } };
 
-function scene(...objects: KubeObject[]): { registry: FakeRegistry; plugin: ResourceQuotaAdmission } {
-  const registry = new FakeRegistry();
-  for (const each of objects) registry.put('resourcequotas', each);
+async function scene(...objects: KubeObject[]): Promise<{ registry: TestRegistry; plugin: ResourceQuotaAdmission }> {
+  const registry = await TestRegistry.open();
+  for (const each of objects) await registry.put(each);
   return { registry, plugin: new ResourceQuotaAdmission(registry, new ManualClock()) };
 }
 
@@ -63,12 +53,12 @@ async function admit(
   }
 }
 
-const usedOf = (registry: FakeRegistry, name: string) =>
+const usedOf = (registry: TestRegistry, name: string) =>
   (registry.view('resourcequotas').get('ns', name)?.['status'] as { used?: object } | undefined)?.used;
 
 describe('ResourceQuotaAdmission', () => {
   it('counts pods up to the limit, in the status of the quota', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '2' }));
+    const { registry, plugin } = await scene(quota('q', { pods: '2' }));
     expect(await admit(plugin, pods, pod('a'))).toBe('admitted');
     expect(await admit(plugin, pods, pod('b'))).toBe('admitted');
     expect(await admit(plugin, pods, pod('c'))).toBe(
@@ -84,10 +74,10 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('counts what is there already when the status does not say', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '2', 'count/configmaps': '1', 'requests.cpu': '10' }));
-    registry.put('pods', pod('old', small));
-    registry.put('pods', { ...pod('done', small), status: { phase: 'Succeeded' } });
-    registry.put('configmaps', object('ConfigMap', 'old'));
+    const { registry, plugin } = await scene(quota('q', { pods: '2', 'count/configmaps': '1', 'requests.cpu': '10' }));
+    await registry.put(pod('old', small));
+    await registry.put({ ...pod('done', small), status: { phase: 'Succeeded' } });
+    await registry.put(object('ConfigMap', 'old'));
     expect(await admit(plugin, pods, pod('a', small))).toBe('admitted');
     expect(usedOf(registry, 'q')).toEqual({ pods: '2', 'count/configmaps': '1', 'requests.cpu': '1' });
     expect(await admit(plugin, configMaps, object('ConfigMap', 'new'))).toBe(
@@ -97,14 +87,14 @@ describe('ResourceQuotaAdmission', () => {
 
   it('takes over a limit that was added or raised since the status was written', async () => {
     const status = { hard: { pods: '1' }, used: { pods: '1' } };
-    const { registry, plugin } = scene(quota('q', { pods: '2', 'count/pods': '5' }, { status }));
-    registry.put('pods', pod('old'));
+    const { registry, plugin } = await scene(quota('q', { pods: '2', 'count/pods': '5' }, { status }));
+    await registry.put(pod('old'));
     expect(await admit(plugin, pods, pod('a'))).toBe('admitted');
     expect(usedOf(registry, 'q')).toEqual({ pods: '2', 'count/pods': '2' });
   });
 
   it('sums requests and limits, and says all that is exceeded', async () => {
-    const { plugin } = scene(quota('q', { 'requests.cpu': '1', 'limits.memory': '3Gi', memory: '9Gi' }));
+    const { plugin } = await scene(quota('q', { 'requests.cpu': '1', 'limits.memory': '3Gi', memory: '9Gi' }));
     expect(await admit(plugin, pods, pod('a', small))).toBe('admitted');
     expect(
       await admit(plugin, pods, pod('b', { requests: { cpu: '600m', memory: '1Gi' }, limits: { memory: '1.5Gi' } })),
@@ -114,7 +104,7 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('wants cpu and memory stated by every container where they are limited', async () => {
-    const { plugin } = scene(quota('q', { 'requests.cpu': '1', 'limits.memory': '1Gi', pods: '5' }));
+    const { plugin } = await scene(quota('q', { 'requests.cpu': '1', 'limits.memory': '1Gi', pods: '5' }));
     const two = object('Pod', 'p', {
       spec: { containers: [{ name: 'b' }, { name: 'a' }], initContainers: [{ name: 'i', resources: small }] },
     });
@@ -150,7 +140,7 @@ describe('ResourceQuotaAdmission', () => {
     ],
     ['Unheard', pod('x'), false],
   ])('scope %s', async (scope, subject, isCounted) => {
-    const { plugin } = scene(quota('q', { pods: '0' }, { spec: { scopes: [scope] } }));
+    const { plugin } = await scene(quota('q', { pods: '0' }, { spec: { scopes: [scope] } }));
     expect(await admit(plugin, pods, subject)).toBe(
       isCounted
         ? 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0'
@@ -172,16 +162,16 @@ describe('ResourceQuotaAdmission', () => {
     ['Huh', [], 'low', false],
   ])('scope selector PriorityClass %s %j on %s', async (operator, values, className, isCounted) => {
     const scopeSelector = { matchExpressions: [{ scopeName: 'PriorityClass', operator, values }] };
-    const { plugin } = scene(quota('q', { pods: '0' }, { spec: { scopeSelector } }));
+    const { plugin } = await scene(quota('q', { pods: '0' }, { spec: { scopeSelector } }));
     const subject = pod('x', {}, className === undefined ? {} : { priorityClassName: className });
     expect((await admit(plugin, pods, subject)) !== 'admitted').toBe(isCounted);
   });
 
   it('counts any resource by name and group, and old kinds by their plain names', async () => {
-    const { registry, plugin } = scene(
+    const { registry, plugin } = await scene(
       quota('q', { 'count/deployments.apps': '1', configmaps: '1', 'count/things.example.com': '0' }),
     );
-    const things = fakeDefinition('example.com', 'v1', 'things', 'Thing', { custom: true });
+    const things = anyDefinition('example.com', 'v1', 'things', 'Thing', { custom: true });
     registry.define(things);
     expect(await admit(plugin, deployments, object('Deployment', 'd'))).toBe('admitted');
     expect(await admit(plugin, deployments, object('Deployment', 'e'))).toMatch(/^deployments.apps "e" is forbidden: /);
@@ -192,7 +182,7 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('measures claims, whole and by class, and their growth', async () => {
-    const { registry, plugin } = scene(
+    const { registry, plugin } = await scene(
       quota('q', {
         'requests.storage': '10Gi',
         persistentvolumeclaims: '2',
@@ -215,7 +205,7 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('measures services, and a change of their type', async () => {
-    const { registry, plugin } = scene(
+    const { registry, plugin } = await scene(
       quota('q', { services: '5', 'services.nodeports': '2', 'services.loadbalancers': '1' }),
     );
     const service = (type: string, ports: object[], more: object = {}) =>
@@ -233,8 +223,8 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('looks only at what can raise usage', async () => {
-    const { plugin } = scene(quota('q', { pods: '0' }));
-    const events = fakeDefinition('', 'v1', 'events', 'Event');
+    const { plugin } = await scene(quota('q', { pods: '0' }));
+    const events = anyDefinition('', 'v1', 'events', 'Event');
     expect(await admit(plugin, events, object('Event', 'e'))).toBe('not handled');
     expect(await admit(plugin, pods, pod('a'), { subresource: 'eviction' })).toBe('not handled');
     expect(await admit(plugin, pods, undefined, { operation: 'DELETE', oldObject: pod('a') })).toBe('not handled');
@@ -245,13 +235,13 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('charges a pod that an update moves into a scope', async () => {
-    const { plugin } = scene(quota('q', { pods: '0' }, { spec: { scopes: ['Terminating'] } }));
+    const { plugin } = await scene(quota('q', { pods: '0' }, { spec: { scopes: ['Terminating'] } }));
     const moved = pod('a', {}, { activeDeadlineSeconds: 5 });
     expect(await admit(plugin, pods, moved, { operation: 'UPDATE', oldObject: pod('a') })).toMatch(/exceeded quota: q/);
   });
 
   it('charges nothing on a dry run, but refuses all the same', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '1' }));
+    const { registry, plugin } = await scene(quota('q', { pods: '1' }));
     const context = userContext({ dryRun: true });
     expect(await admit(plugin, pods, pod('a'), { context })).toBe('admitted');
     expect(registry.writes).toBe(0);
@@ -260,14 +250,14 @@ describe('ResourceQuotaAdmission', () => {
   });
 
   it('refuses negative usage', async () => {
-    const { plugin } = scene(quota('q', { 'requests.cpu': '1' }));
+    const { plugin } = await scene(quota('q', { 'requests.cpu': '1' }));
     expect(await admit(plugin, pods, pod('a', { requests: { cpu: '-1' } }))).toBe(
       'pods "a" is forbidden: quota usage is negative for resource(s): cpu,requests.cpu',
     );
   });
 
   it('charges no quota when another refuses', async () => {
-    const { registry, plugin } = scene(quota('a', { pods: '5' }), quota('b', { pods: '0' }));
+    const { registry, plugin } = await scene(quota('a', { pods: '5' }), quota('b', { pods: '0' }));
     expect(await admit(plugin, pods, pod('x'))).toMatch(/exceeded quota: b/);
     expect(registry.writes).toBe(0);
   });
@@ -277,7 +267,7 @@ describe('ResourceQuotaAdmission under concurrency', () => {
   const names = Array.from({ length: 50 }, (_, index) => `p${index}`);
 
   it('admits exactly as many as fit, with a few writes', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '3' }));
+    const { registry, plugin } = await scene(quota('q', { pods: '3' }));
     const outcomes = await Promise.all(names.map((name) => admit(plugin, pods, pod(name))));
     expect(outcomes.filter((each) => each === 'admitted')).toHaveLength(3);
     expect(usedOf(registry, 'q')).toEqual({ pods: '3' });
@@ -285,7 +275,7 @@ describe('ResourceQuotaAdmission under concurrency', () => {
   });
 
   it('never exceeds while somebody else writes the same status', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '20' }, { status: { used: { pods: '0' } } }));
+    const { registry, plugin } = await scene(quota('q', { pods: '20' }, { status: { used: { pods: '0' } } }));
     const target = { definition: quotas, namespace: 'ns', name: 'q', subresource: 'status' };
     // Another server charges the same quota: it takes what it can get of ten.
     let taken = 0;
@@ -312,18 +302,17 @@ describe('ResourceQuotaAdmission under concurrency', () => {
     expect(usedOf(registry, 'q')).toEqual({ pods: '20' });
     expect(taken).toBeGreaterThan(0);
     expect(outcomes.filter((each) => each === 'admitted')).toHaveLength(20 - taken);
-    expect(registry.collisions).toBeGreaterThan(0);
   });
 
   it('lets everyone pass when the quota goes away under the charge', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '3' }));
+    const { registry, plugin } = await scene(quota('q', { pods: '3' }));
     const outcome = admit(plugin, pods, pod('a'));
-    registry.drop('resourcequotas', 'ns', 'q');
+    await registry.drop(quota('q', {}));
     expect(await outcome).toBe('admitted');
   });
 
   it('answers those who wait when the store fails, and works again after', async () => {
-    const { registry, plugin } = scene(quota('q', { pods: '3' }));
+    const { registry, plugin } = await scene(quota('q', { pods: '3' }));
     const update = registry.update.bind(registry);
     registry.update = () => Promise.reject(new Error('disk full'));
     const attributes = attributesOf(pods, pod('a'));

@@ -1,12 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { attributesOf, FakeRegistry, pods } from './fake-registry.fixture.ts';
+import { attributesOf, pods } from './attributes.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountAdmission } from './service-account.ts';
 import { object, pod, refused, specOf } from './plugins.fixture.ts';
 
 describe('ServiceAccountAdmission', () => {
-  function scene(): ServiceAccountAdmission {
-    const registry = new FakeRegistry();
-    registry.put('serviceaccounts', object('ServiceAccount', 'robot', { imagePullSecrets: [{ name: 'pull' }] }));
+  async function scene(): Promise<ServiceAccountAdmission> {
+    const registry = await TestRegistry.open();
+    await registry.put(object('ServiceAccount', 'robot', { imagePullSecrets: [{ name: 'pull' }] }));
     return new ServiceAccountAdmission(registry);
   }
 
@@ -46,8 +47,8 @@ describe('ServiceAccountAdmission', () => {
     expect(error?.message).toBe('pods "p" is forbidden: a mirror pod may not reference service accounts');
   });
 
-  it('does not look at updates and subresources', () => {
-    expect(scene().handles(attributesOf(pods, pod(), { operation: 'UPDATE' }))).toBe(false);
-    expect(scene().handles(attributesOf(pods, pod(), { subresource: 'eviction' }))).toBe(false);
+  it('does not look at updates and subresources', async () => {
+    expect((await scene()).handles(attributesOf(pods, pod(), { operation: 'UPDATE' }))).toBe(false);
+    expect((await scene()).handles(attributesOf(pods, pod(), { subresource: 'eviction' }))).toBe(false);
   });
 });

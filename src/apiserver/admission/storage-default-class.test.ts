@@ -1,17 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { attributesOf, claims, FakeRegistry } from './fake-registry.fixture.ts';
+import { attributesOf, claims } from './attributes.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { StorageDefaultClass } from './storage-default-class.ts';
 import { object, refused, specOf } from './plugins.fixture.ts';
 
 describe('StorageDefaultClass', () => {
-  const claim = (spec: Record<string, unknown> = {}) => object('PersistentVolumeClaim', 'c', { spec });
-  function scene(...classes: [name: string, created: string, annotation?: string][]): StorageDefaultClass {
-    const registry = new FakeRegistry();
+  const claim = async (spec: Record<string, unknown> = {}) => object('PersistentVolumeClaim', 'c', { spec });
+  async function scene(
+    ...classes: [name: string, created: string, annotation?: string][]
+  ): Promise<StorageDefaultClass> {
+    const registry = await TestRegistry.open();
     for (const [name, creationTimestamp, annotation] of classes) {
       const made = object('StorageClass', name, {}, '');
       made.metadata.creationTimestamp = creationTimestamp;
       if (annotation) made.metadata.annotations = { [annotation]: 'true' };
-      registry.put('storageclasses.storage.k8s.io', made);
+      await registry.put(made);
     }
     return new StorageDefaultClass(registry);
   }
@@ -38,13 +41,13 @@ describe('StorageDefaultClass', () => {
     ['with one named', scene(['a', '2026-01-01T00:00:00Z', IS_DEFAULT]), { storageClassName: 'z' }, 'z'],
     ['with none wanted', scene(['a', '2026-01-01T00:00:00Z', IS_DEFAULT]), { storageClassName: '' }, ''],
   ])('a claim %s', async (_, plugin, spec, expected) => {
-    const attributes = attributesOf(claims, claim(spec));
+    const attributes = attributesOf(claims, await claim(spec));
     await refused(plugin, attributes);
     expect((specOf(attributes) as { storageClassName?: string }).storageClassName).toBe(expected);
   });
 
   it('respects the annotation that came before the field', async () => {
-    const annotated = claim();
+    const annotated = await claim();
     annotated.metadata.annotations = { 'volume.beta.kubernetes.io/storage-class': 'old' };
     const attributes = attributesOf(claims, annotated);
     await refused(scene(['a', '2026-01-01T00:00:00Z', IS_DEFAULT]), attributes);

@@ -7,7 +7,8 @@ import { generateKeyPem } from '../pki/authority.ts';
 import { Authenticator } from './authenticate.ts';
 import { BearerTokens } from './bearer-tokens.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from './fake-registry.fixture.ts';
+import { clusterBinding, clusterRole, roleBinding } from './roles.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens } from './tokens.ts';
 
 let keyPem: string;
@@ -15,10 +16,14 @@ beforeAll(async () => {
   keyPem = await generateKeyPem();
 });
 
-function setup(log: Logger = silentLogger) {
+async function setup(log: Logger = silentLogger) {
   const env = testEnv();
-  const registry = new FakeRegistry();
-  registry.put({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'ns', name: 'robot', uid: 'u' } });
+  const registry = await TestRegistry.open();
+  await registry.put({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { namespace: 'ns', name: 'robot', uid: 'u' },
+  });
   const serviceAccounts = new ServiceAccountTokens({ env, registry, keyPem, issuer: 'https://i', audiences: ['api'] });
   const tokens = new BearerTokens({ clock: env.clock, registry, serviceAccounts });
   const authenticator = new Authenticator({ log, tokens, authorizer: new RbacAuthorizer(registry) });
@@ -35,14 +40,14 @@ const certificate = (commonName: string, ...organizations: string[]): ApiRequest
 
 describe('identity', () => {
   it('is nobody without credentials', async () => {
-    expect(await setup().authenticate({})).toEqual({
+    expect(await (await setup()).authenticate({})).toEqual({
       username: 'system:anonymous',
       groups: ['system:unauthenticated'],
     });
   });
 
   it('is an error with a certificate that does not hold, unless a token does', async () => {
-    const { serviceAccounts, authenticator } = setup();
+    const { serviceAccounts, authenticator } = await setup();
     const request = { headers: {}, isCertificateRefused: true, remoteAddress: '192.0.2.1' };
     await expect(authenticator.authenticate(request)).rejects.toThrow('Unauthorized');
     const claims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'u' } };
@@ -52,7 +57,7 @@ describe('identity', () => {
   });
 
   it('comes from a client certificate', async () => {
-    expect(await setup().authenticate({}, certificate('ann', 'staff', 'ops'))).toEqual({
+    expect(await (await setup()).authenticate({}, certificate('ann', 'staff', 'ops'))).toEqual({
       username: 'ann',
       groups: ['staff', 'ops', 'system:authenticated'],
       extra: { 'authentication.kubernetes.io/credential-id': ['X509SHA256=ab01ff'] },
@@ -60,12 +65,13 @@ describe('identity', () => {
   });
 
   it('comes from the certificate rather than from a token, even a bad one', async () => {
-    const user = await setup().authenticate({ authorization: 'Bearer nonsense' }, certificate('ann'));
+    const { authenticate } = await setup();
+    const user = await authenticate({ authorization: 'Bearer nonsense' }, certificate('ann'));
     expect(user.username).toBe('ann');
   });
 
   it('comes from a service account token', async () => {
-    const { serviceAccounts, authenticate } = setup();
+    const { serviceAccounts, authenticate } = await setup();
     const claims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'u' } };
     const { token } = await serviceAccounts.sign(claims, ['api'], 600);
     for (const scheme of ['Bearer', 'bearer', 'BEARER ']) {
@@ -84,7 +90,8 @@ describe('identity', () => {
     'nonsense',
     'Bearer abcdef.0123456789abcdef',
   ])('is refused, not nobody’s, with the credentials %j', async (authorization) => {
-    await expect(setup().authenticate({ authorization })).rejects.toMatchObject({
+    const { authenticate } = await setup();
+    await expect(authenticate({ authorization })).rejects.toMatchObject({
       code: 401,
       reason: 'Unauthorized',
       message: 'Unauthorized',
@@ -92,14 +99,17 @@ describe('identity', () => {
   });
 
   it('is refused for a certificate without a name', async () => {
-    await expect(setup().authenticate({}, certificate('', 'system:masters'))).rejects.toMatchObject({ code: 401 });
+    const { authenticate } = await setup();
+    await expect(authenticate({}, certificate('', 'system:masters'))).rejects.toMatchObject({
+      code: 401,
+    });
   });
 
   it('never shows a token in logs', async () => {
     const lines: string[] = [];
     const write = (message: string, fields?: LogFields): void => void lines.push(message + JSON.stringify(fields));
     const log: Logger = { debug: write, info: write, warn: write, error: write, child: () => log };
-    const { serviceAccounts, authenticate, env } = setup(log);
+    const { serviceAccounts, authenticate, env } = await setup(log);
     const claims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'u' } };
     const { token } = await serviceAccounts.sign(claims, ['api'], 600);
     env.clock.advance(3_600_000);
@@ -134,8 +144,8 @@ describe('a bootstrap token', () => {
     ),
   });
   const login = async (object: KubeObject, token = text): Promise<UserInfo> => {
-    const { registry, authenticate } = setup();
-    registry.put(object);
+    const { registry, authenticate } = await setup();
+    await registry.put(object);
     return authenticate({ authorization: `Bearer ${token}` });
   };
 
@@ -177,8 +187,8 @@ describe('a bootstrap token', () => {
   });
 
   it('is meant for this server', async () => {
-    const { registry, tokens } = setup();
-    registry.put(secret());
+    const { registry, tokens } = await setup();
+    await registry.put(secret());
     expect(await tokens.verify(text, ['api', 'x'])).toMatchObject({ valid: true, audiences: ['api'] });
     expect(await tokens.verify(text, ['vault'])).toMatchObject({ valid: false });
   });
@@ -201,11 +211,13 @@ describe('impersonation', () => {
     },
   ];
   const act = async (headers: ApiRequest['headers'], who = 'ann', ...groups: string[]): Promise<UserInfo> => {
-    const { registry, authenticate } = setup();
-    registry.put(clusterRole('as', rules));
-    registry.put(clusterRole('as-sa', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] }]));
-    registry.put(clusterBinding('b', 'as', 'User:ann'));
-    registry.put(roleBinding('ns', 'b', ['ClusterRole', 'as-sa'], 'User:ann'));
+    const { registry, authenticate } = await setup();
+    await registry.put(clusterRole('as', rules));
+    await registry.put(
+      clusterRole('as-sa', [{ verbs: ['impersonate'], apiGroups: [''], resources: ['serviceaccounts'] }]),
+    );
+    await registry.put(clusterBinding('b', 'as', 'User:ann'));
+    await registry.put(roleBinding('ns', 'b', ['ClusterRole', 'as-sa'], 'User:ann'));
     return authenticate(headers, certificate(who, ...groups));
   };
 

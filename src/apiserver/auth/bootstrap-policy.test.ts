@@ -7,17 +7,18 @@ import { AUTO_UPDATE_ANNOTATION, bootstrapObjects } from './bootstrap-policy.ts'
 import { reconcileBootstrapPolicy, repaired } from './bootstrap-reconcile.ts';
 import type { AuthorizationAttributes, PolicyRule } from './policy-rule.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext, roleBinding } from './fake-registry.fixture.ts';
+import { clusterBinding, clusterRole, roleBinding } from './roles.fixture.ts';
+import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import { RoleAggregation } from './role-aggregation.ts';
 import { ANONYMOUS } from './users.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
-const context = fakeContext({ username: 'system:apiserver', groups: ['system:masters'] });
+const context = userContext({ user: { username: 'system:apiserver', groups: ['system:masters'] } });
 
-async function setup(...extra: KubeObject[]): Promise<{ registry: FakeRegistry; authorizer: RbacAuthorizer }> {
-  const registry = new FakeRegistry();
+async function setup(...extra: KubeObject[]): Promise<{ registry: TestRegistry; authorizer: RbacAuthorizer }> {
+  const registry = await TestRegistry.open();
   await reconcileBootstrapPolicy(registry, context);
-  for (const object of extra) registry.put(object);
+  for (const object of extra) await registry.put(object);
   return { registry, authorizer: new RbacAuthorizer(registry) };
 }
 
@@ -101,7 +102,7 @@ describe('the default policy', () => {
 });
 
 describe('reconcileBootstrapPolicy', () => {
-  const read = (registry: FakeRegistry, plural: string, name: string): KubeObject | undefined =>
+  const read = (registry: TestRegistry, plural: string, name: string): KubeObject | undefined =>
     registry.view(`${plural}.${RBAC}`).get('', name);
 
   it('changes nothing when all is there', () => {
@@ -112,10 +113,10 @@ describe('reconcileBootstrapPolicy', () => {
     const { registry } = await setup();
     const added: PolicyRule = { verbs: ['get'], apiGroups: ['x.io'], resources: ['things'] };
     const lost = read(registry, 'clusterroles', 'system:basic-user') as KubeObject;
-    registry.put({ ...lost, metadata: { ...lost.metadata, labels: { mine: 'x' } }, rules: [added] });
-    registry.put(clusterBinding('system:discovery', 'system:discovery', 'User:ann'));
-    registry.put({ ...(read(registry, 'clusterroles', 'admin') as KubeObject), aggregationRule: undefined });
-    registry.remove(clusterBinding('cluster-admin', ''));
+    await registry.put({ ...lost, metadata: { ...lost.metadata, labels: { mine: 'x' } }, rules: [added] });
+    await registry.put(clusterBinding('system:discovery', 'system:discovery', 'User:ann'));
+    await registry.put({ ...(read(registry, 'clusterroles', 'admin') as KubeObject), aggregationRule: undefined });
+    await registry.drop(clusterBinding('cluster-admin', ''));
     await reconcileBootstrapPolicy(registry, context);
 
     const role = read(registry, 'clusterroles', 'system:basic-user');
@@ -138,14 +139,14 @@ describe('reconcileBootstrapPolicy', () => {
     const { registry } = await setup();
     const role = clusterRole('system:basic-user', []);
     role.metadata.annotations = { [AUTO_UPDATE_ANNOTATION]: 'false' };
-    registry.put(role);
+    await registry.put(role);
     await reconcileBootstrapPolicy(registry, context);
     expect(read(registry, 'clusterroles', 'system:basic-user')?.['rules']).toEqual([]);
   });
 
   it('does not touch a binding to another role', async () => {
     const { registry } = await setup();
-    registry.put(clusterBinding('system:discovery', 'mine', 'User:ann'));
+    await registry.put(clusterBinding('system:discovery', 'mine', 'User:ann'));
     await reconcileBootstrapPolicy(registry, context);
     expect(read(registry, 'clusterrolebindings', 'system:discovery')?.['subjects']).toHaveLength(1);
   });
@@ -164,10 +165,10 @@ describe('role aggregation', () => {
     await settled();
     expect(rulesOf('view').length).toBeGreaterThan(3);
     expect(rulesOf('admin')).toEqual(authorizer.rulesOfRole({ kind: 'ClusterRole', name: 'admin' }, ''));
-    registry.put(clusterRole('things', [things], { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }));
+    await registry.put(clusterRole('things', [things], { 'rbac.authorization.k8s.io/aggregate-to-view': 'true' }));
     await settled();
     for (const name of ['view', 'edit', 'admin']) expect(rulesOf(name)).toContainEqual(things);
-    registry.remove(clusterRole('things', []));
+    await registry.drop(clusterRole('things', []));
     await settled();
     for (const name of ['view', 'edit', 'admin']) expect(rulesOf(name)).not.toContainEqual(things);
 

@@ -4,7 +4,8 @@ import type { UserInfo } from '../http/message.ts';
 import type { AdmissionAttributes } from '../registry/contract.ts';
 import { EscalationAdmission } from './escalation.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext, role, roleBinding } from './fake-registry.fixture.ts';
+import { clusterBinding, clusterRole, role, roleBinding } from './roles.fixture.ts';
+import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 const ann: UserInfo = { username: 'ann', groups: ['staff', 'system:authenticated'] };
@@ -15,9 +16,10 @@ const everything = [
   { verbs: ['*'], nonResourceURLs: ['*'] },
 ];
 
-function setup(...objects: KubeObject[]): (object: KubeObject, old?: KubeObject, user?: UserInfo) => Promise<string> {
-  const registry = new FakeRegistry();
-  for (const object of objects) registry.put(object);
+async function setup(
+  ...objects: KubeObject[]
+): Promise<(object: KubeObject, old?: KubeObject, user?: UserInfo) => Promise<string>> {
+  const registry = await TestRegistry.open(...objects);
   const plugin = new EscalationAdmission(new RbacAuthorizer(registry));
   return async (object, old, user = ann) => {
     const definition = registry.definition(RBAC, 'v1', `${object.kind.toLowerCase()}s`);
@@ -28,7 +30,7 @@ function setup(...objects: KubeObject[]): (object: KubeObject, old?: KubeObject,
       object,
       oldObject: old,
       options: undefined,
-      context: fakeContext(user),
+      context: userContext({ user }),
     };
     expect(plugin.handles(attributes)).toBe(true);
     try {
@@ -46,7 +48,7 @@ const REFUSED_SECRETS =
 
 describe('writing a role', () => {
   it('takes holding what it allows, where it counts', async () => {
-    const write = setup(
+    const write = await setup(
       clusterRole('secret-reader', secrets),
       roleBinding('ns', 'b', ['ClusterRole', 'secret-reader'], 'User:ann'),
     );
@@ -58,7 +60,7 @@ describe('writing a role', () => {
   });
 
   it('lists all that is missing, joined and sorted', async () => {
-    const write = setup();
+    const write = await setup();
     expect(await write(role('ns', 'r', [...secrets, ...pods, { verbs: ['get'], nonResourceURLs: ['/metrics'] }]))).toBe(
       `roles.${RBAC} "r" is forbidden: user "ann" (groups=["staff" "system:authenticated"]) is attempting to grant ` +
         'RBAC permissions not currently held:\n' +
@@ -72,17 +74,17 @@ describe('writing a role', () => {
     const escalate = (resourceNames?: string[]) => [
       { verbs: ['escalate'], apiGroups: [RBAC], resources: ['roles'], ...(resourceNames ? { resourceNames } : {}) },
     ];
-    const any = setup(clusterRole('e', escalate()), clusterBinding('b', 'e', 'Group:staff'));
+    const any = await setup(clusterRole('e', escalate()), clusterBinding('b', 'e', 'Group:staff'));
     expect(await any(role('ns', 'r', secrets))).toBe('allowed');
     expect(await any(clusterRole('r', secrets))).toContain('is forbidden');
-    const named = setup(clusterRole('e', escalate(['r'])), clusterBinding('b', 'e', 'User:ann'));
+    const named = await setup(clusterRole('e', escalate(['r'])), clusterBinding('b', 'e', 'User:ann'));
     expect(await named(role('ns', 'r', secrets))).toContain('is forbidden');
     expect(await named(role('ns', 'r', secrets), role('ns', 'r', []))).toBe('allowed');
     expect(await named(role('ns', 's', secrets), role('ns', 's', []))).toContain('is forbidden');
   });
 
   it('is free to system:masters', async () => {
-    const write = setup();
+    const write = await setup();
     expect(await write(clusterRole('r', everything), undefined, { username: 'x', groups: ['system:masters'] })).toBe(
       'allowed',
     );
@@ -93,16 +95,16 @@ describe('writing a role', () => {
       ...clusterRole('g', rules),
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: 'b' } }] },
     });
-    const some = setup(clusterRole('s', secrets), clusterBinding('b', 's', 'User:ann'));
+    const some = await setup(clusterRole('s', secrets), clusterBinding('b', 's', 'User:ann'));
     const message = `clusterroles.${RBAC} "g" is forbidden: must have cluster-admin privileges to use the aggregationRule`;
     expect(await some(gatherer([]))).toBe(message);
     expect(await some(clusterRole('g', secrets), gatherer([]))).toBe(message);
-    const all = setup(clusterRole('all', everything), clusterBinding('b', 'all', 'User:ann'));
+    const all = await setup(clusterRole('all', everything), clusterBinding('b', 'all', 'User:ann'));
     expect(await all(gatherer(secrets))).toBe('allowed');
   });
 
   it('lets the garbage collector release it', async () => {
-    const write = setup();
+    const write = await setup();
     const old = clusterRole('r', everything);
     const owned: KubeObject = {
       ...old,
@@ -121,7 +123,7 @@ describe('writing a role', () => {
 
 describe('writing a binding', () => {
   it('takes holding what its role allows', async () => {
-    const write = setup(
+    const write = await setup(
       clusterRole('secret-reader', secrets),
       clusterRole('pod-reader', pods),
       role('ns', 'local', pods),
@@ -142,7 +144,7 @@ describe('writing a binding', () => {
   });
 
   it('to a role that does not exist takes the right to bind it', async () => {
-    const write = setup();
+    const write = await setup();
     expect(await write(clusterBinding('x', 'nope', 'User:bob'))).toBe(`clusterrolebindings.${RBAC} "nope" not found`);
     expect(await write(roleBinding('ns', 'x', ['Role', 'nope'], 'User:bob'))).toBe(
       `rolebindings.${RBAC} "nope" not found`,
@@ -153,7 +155,7 @@ describe('writing a binding', () => {
     const bind = [
       { verbs: ['bind'], apiGroups: [RBAC], resources: ['clusterroles'], resourceNames: ['secret-reader'] },
     ];
-    const write = setup(
+    const write = await setup(
       clusterRole('secret-reader', secrets),
       clusterRole('binder', bind),
       roleBinding('ns', 'b', ['ClusterRole', 'binder'], 'User:ann'),
@@ -167,7 +169,7 @@ describe('writing a binding', () => {
   });
 
   it('to a gathering role counts what it gathers', async () => {
-    const write = setup(
+    const write = await setup(
       { ...clusterRole('g', []), aggregationRule: { clusterRoleSelectors: [{ matchLabels: { to: 'g' } }] } },
       clusterRole('secret-reader', secrets, { to: 'g' }),
     );
@@ -175,13 +177,13 @@ describe('writing a binding', () => {
   });
 });
 
-it('looks at nothing else', () => {
-  const registry = new FakeRegistry();
+it('looks at nothing else', async () => {
+  const registry = await TestRegistry.open();
   const plugin = new EscalationAdmission(new RbacAuthorizer(registry));
   const definition = registry.definition('', 'v1', 'pods');
   const roles = registry.definition(RBAC, 'v1', 'roles');
   if (!definition || !roles) throw new Error('no definition');
-  const base = { object: undefined, oldObject: undefined, options: undefined, context: fakeContext(ann) };
+  const base = { object: undefined, oldObject: undefined, options: undefined, context: userContext({ user: ann }) };
   const target = { namespace: 'ns', name: 'x' };
   expect(plugin.handles({ ...base, operation: 'CREATE', target: { ...target, definition } })).toBe(false);
   expect(plugin.handles({ ...base, operation: 'DELETE', target: { ...target, definition: roles } })).toBe(false);

@@ -3,7 +3,8 @@ import type { UserInfo } from '../http/message.ts';
 import { forbiddenError } from './forbidden.ts';
 import type { AuthorizationAttributes } from './policy-rule.ts';
 import { RbacAuthorizer } from './rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, role, roleBinding } from './fake-registry.fixture.ts';
+import { clusterBinding, clusterRole, role, roleBinding } from './roles.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 
 const user = (username: string, ...groups: string[]): UserInfo => ({ username, groups });
 
@@ -100,10 +101,10 @@ describe('a rule', () => {
       ['get -/toString ns'],
     ],
   ];
-  it.each(table)('%j', (rule, allowed, denied) => {
-    const registry = new FakeRegistry();
-    registry.put(clusterRole('r', [rule]));
-    registry.put(clusterBinding('b', 'r', 'User:u'));
+  it.each(table)('%j', async (rule, allowed, denied) => {
+    const registry = await TestRegistry.open();
+    await registry.put(clusterRole('r', [rule]));
+    await registry.put(clusterBinding('b', 'r', 'User:u'));
     const authorizer = new RbacAuthorizer(registry);
     for (const each of allowed)
       expect([each, authorizer.authorize(user('u'), attributes(each)).allowed]).toEqual([each, true]);
@@ -113,19 +114,19 @@ describe('a rule', () => {
 });
 
 describe('a binding', () => {
-  const setup = (): { registry: FakeRegistry; authorizer: RbacAuthorizer } => {
-    const registry = new FakeRegistry();
-    registry.put(clusterRole('reader', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]));
-    registry.put(role('ns', 'writer', [{ verbs: ['create'], apiGroups: [''], resources: ['pods'] }]));
+  const setup = async (): Promise<{ registry: TestRegistry; authorizer: RbacAuthorizer }> => {
+    const registry = await TestRegistry.open();
+    await registry.put(clusterRole('reader', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]));
+    await registry.put(role('ns', 'writer', [{ verbs: ['create'], apiGroups: [''], resources: ['pods'] }]));
     return { registry, authorizer: new RbacAuthorizer(registry) };
   };
   const may = (authorizer: RbacAuthorizer, who: UserInfo, what: string): boolean =>
     authorizer.authorize(who, attributes(what)).allowed;
 
-  it('reaches users, groups and service accounts, and none that share a name', () => {
-    const { registry, authorizer } = setup();
-    registry.put(clusterBinding('users', 'reader', 'User:ann', 'ServiceAccount:ns/robot'));
-    registry.put(clusterBinding('groups', 'reader', 'Group:staff'));
+  it('reaches users, groups and service accounts, and none that share a name', async () => {
+    const { registry, authorizer } = await setup();
+    await registry.put(clusterBinding('users', 'reader', 'User:ann', 'ServiceAccount:ns/robot'));
+    await registry.put(clusterBinding('groups', 'reader', 'Group:staff'));
     const get = 'get -/pods ns a';
     expect(may(authorizer, user('ann'), get)).toBe(true);
     expect(may(authorizer, user('x', 'ann'), get)).toBe(false);
@@ -138,10 +139,10 @@ describe('a binding', () => {
     expect(may(authorizer, user('ann'), 'get -/pods -')).toBe(true);
   });
 
-  it('in a namespace counts there only', () => {
-    const { registry, authorizer } = setup();
-    registry.put(roleBinding('ns', 'b', ['Role', 'writer'], 'User:ann', 'ServiceAccount:/robot'));
-    registry.put(roleBinding('ns', 'c', ['ClusterRole', 'reader'], 'User:ann'));
+  it('in a namespace counts there only', async () => {
+    const { registry, authorizer } = await setup();
+    await registry.put(roleBinding('ns', 'b', ['Role', 'writer'], 'User:ann', 'ServiceAccount:/robot'));
+    await registry.put(roleBinding('ns', 'c', ['ClusterRole', 'reader'], 'User:ann'));
     expect(may(authorizer, user('ann'), 'create -/pods ns')).toBe(true);
     expect(may(authorizer, user('ann'), 'get -/pods ns')).toBe(true);
     expect(may(authorizer, user('ann'), 'get -/pods other')).toBe(false);
@@ -149,9 +150,9 @@ describe('a binding', () => {
     expect(may(authorizer, user('system:serviceaccount:ns:robot'), 'create -/pods ns')).toBe(true);
   });
 
-  it('of a namespace does not find a Role of another', () => {
-    const { registry, authorizer } = setup();
-    registry.put(roleBinding('other', 'b', ['Role', 'writer'], 'User:ann'));
+  it('of a namespace does not find a Role of another', async () => {
+    const { registry, authorizer } = await setup();
+    await registry.put(roleBinding('other', 'b', ['Role', 'writer'], 'User:ann'));
     const decision = authorizer.authorize(user('ann'), attributes('create -/pods other'));
     expect(decision).toEqual({
       allowed: false,
@@ -159,42 +160,42 @@ describe('a binding', () => {
     });
   });
 
-  it('names every role that is missing', () => {
-    const { registry, authorizer } = setup();
-    registry.put(clusterBinding('a', 'nope', 'User:ann'));
-    registry.put(roleBinding('ns', 'b', ['Role', 'gone'], 'User:ann'));
+  it('names every role that is missing', async () => {
+    const { registry, authorizer } = await setup();
+    await registry.put(clusterBinding('a', 'nope', 'User:ann'));
+    await registry.put(roleBinding('ns', 'b', ['Role', 'gone'], 'User:ann'));
     expect(authorizer.authorize(user('ann'), attributes('get -/nodes ns')).reason).toBe(
       'RBAC: [clusterrole.rbac.authorization.k8s.io "nope" not found, role.rbac.authorization.k8s.io "gone" not found]',
     );
   });
 
-  it('counts from the moment it is written until the moment it is gone', () => {
-    const { registry, authorizer } = setup();
+  it('counts from the moment it is written until the moment it is gone', async () => {
+    const { registry, authorizer } = await setup();
     const get = 'get -/pods ns';
     expect(may(authorizer, user('ann'), get)).toBe(false);
-    registry.put(clusterBinding('b', 'reader', 'User:ann', 'User:ann', 'User:bob'));
+    await registry.put(clusterBinding('b', 'reader', 'User:ann', 'User:ann', 'User:bob'));
     expect([may(authorizer, user('ann'), get), may(authorizer, user('bob'), get)]).toEqual([true, true]);
-    registry.put(clusterBinding('b', 'reader', 'User:bob'));
+    await registry.put(clusterBinding('b', 'reader', 'User:bob'));
     expect([may(authorizer, user('ann'), get), may(authorizer, user('bob'), get)]).toEqual([false, true]);
-    registry.put(clusterRole('reader', [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }]));
+    await registry.put(clusterRole('reader', [{ verbs: ['list'], apiGroups: [''], resources: ['pods'] }]));
     expect([may(authorizer, user('bob'), get), may(authorizer, user('bob'), 'list -/pods ns')]).toEqual([false, true]);
-    registry.remove(clusterBinding('b', 'reader'));
+    await registry.drop(clusterBinding('b', 'reader'));
     expect(may(authorizer, user('bob'), 'list -/pods ns')).toBe(false);
   });
 
-  it('is found when it was there before the authorizer', () => {
-    const { registry } = setup();
-    registry.put(clusterBinding('b', 'reader', 'User:ann'));
-    registry.put(roleBinding('ns', 'c', ['Role', 'writer'], 'User:ann'));
+  it('is found when it was there before the authorizer', async () => {
+    const { registry } = await setup();
+    await registry.put(clusterBinding('b', 'reader', 'User:ann'));
+    await registry.put(roleBinding('ns', 'c', ['Role', 'writer'], 'User:ann'));
     const authorizer = new RbacAuthorizer(registry);
     expect(may(authorizer, user('ann'), 'get -/pods x')).toBe(true);
     expect(may(authorizer, user('ann'), 'create -/pods ns')).toBe(true);
   });
 
-  it('says what allowed a request', () => {
-    const { registry, authorizer } = setup();
-    registry.put(clusterBinding('b', 'reader', 'Group:staff'));
-    registry.put(roleBinding('ns', 'c', ['Role', 'writer'], 'ServiceAccount:/robot'));
+  it('says what allowed a request', async () => {
+    const { registry, authorizer } = await setup();
+    await registry.put(clusterBinding('b', 'reader', 'Group:staff'));
+    await registry.put(roleBinding('ns', 'c', ['Role', 'writer'], 'ServiceAccount:/robot'));
     expect(authorizer.authorize(user('x', 'staff'), attributes('get -/pods ns')).reason).toBe(
       'RBAC: allowed by ClusterRoleBinding "b" of ClusterRole "reader" to Group "staff"',
     );
@@ -203,8 +204,8 @@ describe('a binding', () => {
     );
   });
 
-  it('is not needed by system:masters, nor given to a user of that name', () => {
-    const { authorizer } = setup();
+  it('is not needed by system:masters, nor given to a user of that name', async () => {
+    const { authorizer } = await setup();
     expect(may(authorizer, user('x', 'system:masters'), 'delete -/nodes - n')).toBe(true);
     expect(may(authorizer, user('x', 'system:masters'), 'get /metrics')).toBe(true);
     expect(may(authorizer, user('system:masters'), 'get -/nodes - n')).toBe(false);
@@ -219,11 +220,11 @@ describe('aggregation', () => {
   const may = (authorizer: RbacAuthorizer, what: string): boolean =>
     authorizer.authorize(user('u'), attributes(what)).allowed;
 
-  it('gathers roles by label, through other gatherers, as they come, change and go', () => {
-    const registry = new FakeRegistry();
-    registry.put(gatherer('admin', 'to-admin'));
-    registry.put(gatherer('edit', 'to-edit', { 'to-admin': 'true' }));
-    registry.put(clusterBinding('b', 'admin', 'User:u'));
+  it('gathers roles by label, through other gatherers, as they come, change and go', async () => {
+    const registry = await TestRegistry.open();
+    await registry.put(gatherer('admin', 'to-admin'));
+    await registry.put(gatherer('edit', 'to-edit', { 'to-admin': 'true' }));
+    await registry.put(clusterBinding('b', 'admin', 'User:u'));
     const authorizer = new RbacAuthorizer(registry);
     const get = 'get x.io/things ns';
     expect(may(authorizer, get)).toBe(false);
@@ -231,30 +232,30 @@ describe('aggregation', () => {
     expect(may(authorizer, 'stale -/pods ns')).toBe(false);
 
     const things = [{ verbs: ['get'], apiGroups: ['x.io'], resources: ['things'] }];
-    registry.put(clusterRole('things', things, { 'to-edit': 'true' }));
+    await registry.put(clusterRole('things', things, { 'to-edit': 'true' }));
     expect(may(authorizer, get)).toBe(true);
-    registry.put(clusterRole('things', [], { 'to-edit': 'true' }));
+    await registry.put(clusterRole('things', [], { 'to-edit': 'true' }));
     expect(may(authorizer, get)).toBe(false);
-    registry.put(clusterRole('things', things, { 'to-edit': 'true' }));
+    await registry.put(clusterRole('things', things, { 'to-edit': 'true' }));
     expect(may(authorizer, get)).toBe(true);
-    registry.put(clusterRole('things', things));
+    await registry.put(clusterRole('things', things));
     expect(may(authorizer, get)).toBe(false);
-    registry.put(clusterRole('things', things, { 'to-admin': 'true' }));
+    await registry.put(clusterRole('things', things, { 'to-admin': 'true' }));
     expect(may(authorizer, get)).toBe(true);
-    registry.remove(clusterRole('things', things));
+    await registry.drop(clusterRole('things', things));
     expect(may(authorizer, get)).toBe(false);
   });
 
-  it('stands circles, and selectors that make no sense', () => {
-    const registry = new FakeRegistry();
-    registry.put(gatherer('a', 'to-a', { 'to-b': 'true' }));
-    registry.put(gatherer('b', 'to-b', { 'to-a': 'true', 'to-b': 'true' }));
-    registry.put(clusterRole('c', [{ verbs: ['get'], apiGroups: [''], resources: ['c'] }], { 'to-b': 'true' }));
-    registry.put({
+  it('stands circles, and selectors that make no sense', async () => {
+    const registry = await TestRegistry.open();
+    await registry.put(gatherer('a', 'to-a', { 'to-b': 'true' }));
+    await registry.put(gatherer('b', 'to-b', { 'to-a': 'true', 'to-b': 'true' }));
+    await registry.put(clusterRole('c', [{ verbs: ['get'], apiGroups: [''], resources: ['c'] }], { 'to-b': 'true' }));
+    await registry.put({
       ...clusterRole('broken', []),
       aggregationRule: { clusterRoleSelectors: [{ matchExpressions: [{ key: 'x', operator: 'Frobs' }] }] },
     });
-    for (const each of ['a', 'b', 'broken']) registry.put(clusterBinding(each, each, `User:${each}`));
+    for (const each of ['a', 'b', 'broken']) await registry.put(clusterBinding(each, each, `User:${each}`));
     const authorizer = new RbacAuthorizer(registry);
     const get = attributes('get -/c ns');
     expect(authorizer.authorize(user('a'), get).allowed).toBe(true);
@@ -264,15 +265,15 @@ describe('aggregation', () => {
 });
 
 describe('rulesFor', () => {
-  it('lists what holds everywhere and in the namespace, and says when a role is missing', () => {
-    const registry = new FakeRegistry();
+  it('lists what holds everywhere and in the namespace, and says when a role is missing', async () => {
+    const registry = await TestRegistry.open();
     const get = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
     const health = { verbs: ['get'], nonResourceURLs: ['/healthz'] };
     const write = { verbs: ['create'], apiGroups: [''], resources: ['pods'] };
-    registry.put(clusterRole('r', [get, health]));
-    registry.put(role('ns', 'w', [write]));
-    registry.put(clusterBinding('b', 'r', 'Group:g'));
-    registry.put(roleBinding('ns', 'c', ['Role', 'w'], 'User:u'));
+    await registry.put(clusterRole('r', [get, health]));
+    await registry.put(role('ns', 'w', [write]));
+    await registry.put(clusterBinding('b', 'r', 'Group:g'));
+    await registry.put(roleBinding('ns', 'c', ['Role', 'w'], 'User:u'));
     const authorizer = new RbacAuthorizer(registry);
     expect(authorizer.rulesFor(user('u', 'g'), 'ns')).toEqual({
       resourceRules: [get, write],
@@ -281,7 +282,7 @@ describe('rulesFor', () => {
       evaluationError: '',
     });
     expect(authorizer.rulesFor(user('u', 'g'), 'other').resourceRules).toEqual([get]);
-    registry.put(clusterBinding('d', 'nope', 'Group:g'));
+    await registry.put(clusterBinding('d', 'nope', 'Group:g'));
     expect(authorizer.rulesFor(user('u', 'g'), 'ns')).toMatchObject({
       incomplete: true,
       evaluationError: 'clusterrole.rbac.authorization.k8s.io "nope" not found',
@@ -290,12 +291,12 @@ describe('rulesFor', () => {
 });
 
 describe('a decision', () => {
-  it('does not slow down with the number of bindings that concern others', () => {
-    const registry = new FakeRegistry();
-    registry.put(clusterRole('r', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]));
+  it('does not slow down with the number of bindings that concern others', async () => {
+    const registry = await TestRegistry.open();
+    await registry.put(clusterRole('r', [{ verbs: ['get'], apiGroups: [''], resources: ['pods'] }]));
     for (let index = 0; index < 20_000; index++) {
-      registry.put(clusterBinding(`c${index}`, 'r', `User:c${index}`));
-      registry.put(roleBinding('ns', `r${index}`, ['ClusterRole', 'r'], `User:r${index}`));
+      await registry.put(clusterBinding(`c${index}`, 'r', `User:c${index}`));
+      await registry.put(roleBinding('ns', `r${index}`, ['ClusterRole', 'r'], `User:r${index}`));
     }
     const authorizer = new RbacAuthorizer(registry);
     const wanted = attributes('get -/pods ns a');

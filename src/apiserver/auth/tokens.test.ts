@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { generateKeyPem } from '../pki/authority.ts';
-import { FakeRegistry } from './fake-registry.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens, type TokenRequestClaims } from './tokens.ts';
 
 const ISSUER = 'https://kubernetes.default.svc';
@@ -21,10 +21,13 @@ const object = (kind: string, namespace: string, name: string, uid: string): Kub
 const robot = object('ServiceAccount', 'ns', 'robot', 'sa-uid');
 const claims: TokenRequestClaims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'sa-uid' } };
 
-function setup(): { env: ReturnType<typeof testEnv>; registry: FakeRegistry; tokens: ServiceAccountTokens } {
+async function setup(): Promise<{
+  env: ReturnType<typeof testEnv>;
+  registry: TestRegistry;
+  tokens: ServiceAccountTokens;
+}> {
   const env = testEnv();
-  const registry = new FakeRegistry();
-  registry.put(robot);
+  const registry = await TestRegistry.open(robot);
   const tokens = new ServiceAccountTokens({ env, registry, keyPem, issuer: ISSUER, audiences: [ISSUER, 'api'] });
   return { env, registry, tokens };
 }
@@ -35,7 +38,7 @@ const base64 = (value: unknown): string => Buffer.from(JSON.stringify(value)).to
 
 describe('a service account token', () => {
   it('says what upstream’s say', async () => {
-    const { env, tokens } = setup();
+    const { env, tokens } = await setup();
     const pod = { name: 'p', uid: 'pod-uid' };
     const { token, expiresMs } = await tokens.sign({ ...claims, pod, node: { name: 'n', uid: '' } }, ['api'], 3600);
     const now = env.clock.now() / 1000;
@@ -58,7 +61,7 @@ describe('a service account token', () => {
   });
 
   it('is verified by anyone with the published keys', async () => {
-    const { env, tokens } = setup();
+    const { env, tokens } = await setup();
     const { token } = await tokens.sign(claims, ['other'], 3600);
     const keys = createLocalJWKSet((await tokens.keySet()) as Parameters<typeof createLocalJWKSet>[0]);
     const { payload } = await jwtVerify(token, keys, {
@@ -76,8 +79,8 @@ describe('a service account token', () => {
   });
 
   it('tells who its holder is', async () => {
-    const { registry, tokens } = setup();
-    registry.put(object('Pod', 'ns', 'p', 'pod-uid'));
+    const { registry, tokens } = await setup();
+    await registry.put(object('Pod', 'ns', 'p', 'pod-uid'));
     const { token } = await tokens.sign(
       { ...claims, pod: { name: 'p', uid: 'pod-uid' }, node: { name: 'n', uid: 'node-uid' } },
       ['api', 'more'],
@@ -102,7 +105,7 @@ describe('a service account token', () => {
   });
 
   it('ends when it says, remembered or not', async () => {
-    const { env, tokens } = setup();
+    const { env, tokens } = await setup();
     const { token } = await tokens.sign(claims, ['api'], 600);
     env.clock.advance(599_000);
     expect(await tokens.verify(token)).toMatchObject({ valid: true });
@@ -111,16 +114,12 @@ describe('a service account token', () => {
   });
 
   it('does not begin before its time', async () => {
-    const { env, tokens } = setup();
+    const { env, tokens } = await setup();
     env.clock.advance(3_600_000);
     const { token } = await tokens.sign(claims, ['api'], 7200);
     const earlier = new ServiceAccountTokens({
       env: testEnv(),
-      registry: (() => {
-        const registry = new FakeRegistry();
-        registry.put(robot);
-        return registry;
-      })(),
+      registry: await TestRegistry.open(robot),
       keyPem,
       issuer: ISSUER,
       audiences: ['api'],
@@ -129,7 +128,7 @@ describe('a service account token', () => {
   });
 
   it('is good for its audiences only', async () => {
-    const { tokens } = setup();
+    const { tokens } = await setup();
     const { token } = await tokens.sign(claims, ['vault'], 600);
     expect(await tokens.verify(token)).toEqual({
       valid: false,
@@ -146,41 +145,41 @@ describe('a service account token', () => {
       ['Node', 'node', ''],
     ];
     it.each(bound)('its %s', async (kind, key, namespace) => {
-      const { env, registry, tokens } = setup();
-      const target = registry.put(object(kind, namespace, 'x', 'x-uid'));
+      const { env, registry, tokens } = await setup();
+      const target = await registry.put(object(kind, namespace, 'x', 'x-uid'));
       const { token } = await tokens.sign({ ...claims, [key]: { name: 'x', uid: 'x-uid' } }, ['api'], 7200);
       const dead = { valid: false, error: 'service account token has been invalidated' };
       expect(await tokens.verify(token)).toMatchObject({ valid: true });
 
-      registry.remove(target);
+      await registry.drop(target);
       expect(await tokens.verify(token)).toEqual(dead);
-      registry.put(object(kind, namespace, 'x', 'another-uid'));
+      await registry.put(object(kind, namespace, 'x', 'another-uid'));
       expect(await tokens.verify(token)).toEqual(dead);
 
       const going = object(kind, namespace, 'x', 'x-uid');
       going.metadata.deletionTimestamp = new Date(env.clock.now() + 30_000).toISOString();
-      registry.put(going);
+      await registry.put(going);
       expect(await tokens.verify(token)).toMatchObject({ valid: true });
       env.clock.advance(91_000);
       expect(await tokens.verify(token)).toEqual(dead);
     });
 
     it('its service account, also one of the same name', async () => {
-      const { registry, tokens } = setup();
+      const { registry, tokens } = await setup();
       const { token } = await tokens.sign(claims, ['api'], 600);
       expect(await tokens.verify(token)).toMatchObject({ valid: true });
-      registry.remove(robot);
+      await registry.drop(robot);
       const dead = { valid: false, error: 'service account ns/robot has been deleted' };
       expect(await tokens.verify(token)).toEqual(dead);
-      registry.put(object('ServiceAccount', 'ns', 'robot', 'new-uid'));
+      await registry.put(object('ServiceAccount', 'ns', 'robot', 'new-uid'));
       expect(await tokens.verify(token)).toEqual(dead);
-      registry.put(robot);
+      await registry.put(robot);
       expect(await tokens.verify(token)).toMatchObject({ valid: true });
     });
 
     it('not the node that its pod ran on', async () => {
-      const { registry, tokens } = setup();
-      registry.put(object('Pod', 'ns', 'p', 'pod-uid'));
+      const { registry, tokens } = await setup();
+      await registry.put(object('Pod', 'ns', 'p', 'pod-uid'));
       const { token } = await tokens.sign(
         { ...claims, pod: { name: 'p', uid: 'pod-uid' }, node: { name: 'gone', uid: 'u' } },
         ['api'],
@@ -239,7 +238,7 @@ describe('a forged token', () => {
     ],
   ];
   it.each(forgeries)('%s', async (_name, forge) => {
-    const { tokens } = setup();
+    const { tokens } = await setup();
     const { token } = await tokens.sign(claims, ['api'], 600);
     const forged = await forge(payloadOf(token), token);
     expect(await tokens.verify(forged)).toEqual({ valid: false, error: 'invalid bearer token' });
@@ -254,7 +253,7 @@ describe('a forged token', () => {
     ['without a uid', { 'kubernetes.io': { namespace: 'ns', serviceaccount: { name: 'robot' } } }],
     ['with claims of the wrong shape', { 'kubernetes.io': ['ns'] }],
   ])('that our own key signed, %s', async (_name, change) => {
-    const { tokens } = setup();
+    const { tokens } = await setup();
     const payload = { ...payloadOf((await tokens.sign(claims, ['api'], 600)).token), ...change };
     const signed = await new CompactSign(Buffer.from(JSON.stringify(payload)))
       .setProtectedHeader({ alg: 'ES256' })

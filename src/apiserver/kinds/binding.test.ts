@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
-import { FakeRegistry, userContext } from '../admission/fake-registry.fixture.ts';
+import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import { bindPod } from './binding.ts';
 
 const NOW_MS = Date.UTC(2026, 2, 1, 12, 0, 0);
 
-function scene(more: { metadata?: ObjectMeta; spec?: object; status?: object } = {}): FakeRegistry {
-  const registry = new FakeRegistry();
-  registry.put('pods', {
+async function scene(more: { metadata?: ObjectMeta; spec?: object; status?: object } = {}): Promise<TestRegistry> {
+  const registry = await TestRegistry.open();
+  await registry.put({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: 'a', namespace: 'ns', ...more.metadata },
-    spec: { containers: [], ...more.spec },
+    spec: { containers: [{ name: 'a', image: 'b' }], ...more.spec },
     status: { phase: 'Pending', ...more.status },
   });
   return registry;
 }
 
-function bind(registry: FakeRegistry, metadata: ObjectMeta = {}, target: object = { kind: 'Node', name: 'n1' }) {
+function bind(registry: TestRegistry, metadata: ObjectMeta = {}, target: object = { kind: 'Node', name: 'n1' }) {
   const binding: KubeObject = { apiVersion: 'v1', kind: 'Binding', metadata: { name: 'a', ...metadata }, target };
   return bindPod({ registry, context: userContext(), namespace: 'ns', name: 'a', binding, nowMs: NOW_MS });
 }
@@ -32,17 +32,17 @@ async function failure(promise: Promise<unknown>): Promise<[number, string]> {
   return [(error as ApiError).code, (error as ApiError).message];
 }
 
-const stored = (registry: FakeRegistry) => registry.view('pods').get('ns', 'a') as KubeObject & Record<string, unknown>;
+const stored = (registry: TestRegistry) => registry.view('pods').get('ns', 'a') as KubeObject & Record<string, unknown>;
 
 describe('binding', () => {
   it('sets the node and the condition, and copies annotations and labels', async () => {
-    const registry = scene({ metadata: { annotations: { keep: '1', both: 'old' }, labels: { app: 'db' } } });
+    const registry = await scene({ metadata: { annotations: { keep: '1', both: 'old' }, labels: { app: 'db' } } });
     await expect(
       bind(registry, { annotations: { both: 'new', more: '2' }, labels: { zone: 'z' } }),
     ).resolves.toMatchObject({ status: 'Success', code: 201 });
     expect(stored(registry)).toMatchObject({
       metadata: { annotations: { keep: '1', both: 'new', more: '2' }, labels: { app: 'db', zone: 'z' } },
-      spec: { nodeName: 'n1', containers: [] },
+      spec: { nodeName: 'n1', containers: [{ name: 'a' }] },
       status: {
         phase: 'Pending',
         conditions: [
@@ -54,7 +54,7 @@ describe('binding', () => {
   });
 
   it('replaces a False PodScheduled condition', async () => {
-    const registry = scene({
+    const registry = await scene({
       status: { conditions: [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: 'no' }] },
     });
     await bind(registry);
@@ -81,25 +81,24 @@ describe('binding', () => {
       'Operation cannot be fulfilled on pods/binding "a": pod a has non-empty .spec.schedulingGates',
     ],
   ])('refuses %s with 409', async (_, more, message) => {
-    expect(await failure(bind(scene(more)))).toEqual([409, message]);
+    expect(await failure(bind(await scene(more)))).toEqual([409, message]);
   });
 
   it('binds once when two schedulers race', async () => {
-    const registry = scene();
+    const registry = await scene();
     const outcomes = await Promise.allSettled(['n1', 'n2', 'n3'].map((name) => bind(registry, {}, { name })));
     expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(1);
-    expect(registry.collisions).toBeGreaterThan(0);
   });
 
   it('takes uid and resourceVersion as preconditions', async () => {
-    const registry = scene();
+    const registry = await scene();
     expect((await failure(bind(registry, { uid: 'other' })))[0]).toBe(409);
     expect((await failure(bind(registry, { resourceVersion: '1' })))[0]).toBe(409);
     await bind(registry, { uid: 'uid-a' });
   });
 
   it('refuses bad bindings', async () => {
-    const registry = scene();
+    const registry = await scene();
     expect(await failure(bind(registry, { name: 'b' }))).toEqual([
       400,
       'name in URL does not match name in Binding object',
@@ -112,6 +111,6 @@ describe('binding', () => {
       422,
       'Binding "a" is invalid: target.kind: Unsupported value: "Pod": supported values: "Node", "<empty>"',
     ]);
-    expect((await failure(bind(new FakeRegistry())))[0]).toBe(404);
+    expect((await failure(bind(await TestRegistry.open())))[0]).toBe(404);
   });
 });

@@ -5,7 +5,8 @@ import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { clone } from '../../machinery/clone.ts';
 import { RbacAuthorizer } from '../auth/rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, fakeContext } from '../auth/fake-registry.fixture.ts';
+import { clusterBinding, clusterRole } from '../auth/roles.fixture.ts';
+import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import type { UserInfo } from '../http/message.ts';
 import { type Authority, createAuthority } from '../pki/authority.ts';
 import { makeCertificateRequest, type RequestNames } from '../pki/certificate-request.fixture.ts';
@@ -41,17 +42,21 @@ const approved = { type: 'Approved', status: 'True', reason: 'Test', message: 'y
 describe('admission', () => {
   const ann: UserInfo = { username: 'ann', uid: 'u', groups: ['staff'], extra: { a: ['b'] } };
   const env = testEnv();
-  const registry = new FakeRegistry();
+  let plugin: CertificateSigningAdmission;
   const signers = (verb: string, ...resourceNames: string[]) => [
     { verbs: [verb], apiGroups: [GROUP], resources: ['signers'], resourceNames },
   ];
-  registry.put(clusterRole('approve-nodes', signers('approve', NODE_CLIENT)));
-  registry.put(clusterRole('approve-all', signers('approve', 'kubernetes.io/*')));
-  registry.put(clusterRole('sign', signers('sign', CLIENT)));
-  registry.put(clusterBinding('a', 'approve-nodes', 'User:ann'));
-  registry.put(clusterBinding('b', 'approve-all', 'User:boss'));
-  registry.put(clusterBinding('s', 'sign', 'User:signer'));
-  const plugin = new CertificateSigningAdmission({ clock: env.clock, authorizer: new RbacAuthorizer(registry) });
+  beforeAll(async () => {
+    const registry = await TestRegistry.open(
+      clusterRole('approve-nodes', signers('approve', NODE_CLIENT)),
+      clusterRole('approve-all', signers('approve', 'kubernetes.io/*')),
+      clusterRole('sign', signers('sign', CLIENT)),
+      clusterBinding('a', 'approve-nodes', 'User:ann'),
+      clusterBinding('b', 'approve-all', 'User:boss'),
+      clusterBinding('s', 'sign', 'User:signer'),
+    );
+    plugin = new CertificateSigningAdmission({ clock: env.clock, authorizer: new RbacAuthorizer(registry) });
+  });
 
   const admit = async (object: KubeObject, old?: KubeObject, subresource?: string, user = ann): Promise<KubeObject> => {
     const admitted = clone(object);
@@ -61,7 +66,7 @@ describe('admission', () => {
       object: admitted,
       oldObject: old,
       options: undefined,
-      context: fakeContext(user),
+      context: userContext({ user }),
     };
     expect(plugin.handles(attributes)).toBe(true);
     await plugin.mutate(attributes);
@@ -168,13 +173,13 @@ describe('the signer', () => {
   /** Puts the request before a signer that is running, and waits until it has nothing more to do about it. */
   async function outcome(request: KubeObject, when: 'before' | 'after' = 'after'): Promise<Record<string, unknown>> {
     const env = testEnv();
-    const registry = new FakeRegistry();
+    const registry = await TestRegistry.open();
     for (const subresource of ['nodeclient', 'selfnodeclient']) {
       const resources = [`certificatesigningrequests/${subresource}`];
-      registry.put(clusterRole(subresource, [{ verbs: ['create'], apiGroups: [GROUP], resources }]));
+      await registry.put(clusterRole(subresource, [{ verbs: ['create'], apiGroups: [GROUP], resources }]));
     }
-    registry.put(clusterBinding('join', 'nodeclient', 'Group:system:bootstrappers'));
-    registry.put(clusterBinding('renew', 'selfnodeclient', 'Group:system:nodes'));
+    await registry.put(clusterBinding('join', 'nodeclient', 'Group:system:bootstrappers'));
+    await registry.put(clusterBinding('renew', 'selfnodeclient', 'Group:system:nodes'));
     const signer = new CertificateSigner({
       env,
       registry,
@@ -182,9 +187,9 @@ describe('the signer', () => {
       authority: { ...authority, env },
     });
     const abort = new AbortController();
-    if (when === 'before') registry.put(request);
+    if (when === 'before') await registry.put(request);
     const running = signer.run(abort.signal);
-    if (when === 'after') registry.put(request);
+    if (when === 'after') await registry.put(request);
     const view = registry.view(`certificatesigningrequests.${GROUP}`);
     // The signer takes one request after the other, so whatever was pending before a later one is signed is done with.
     // Twice: approving a request makes it pending again.
@@ -195,7 +200,7 @@ describe('the signer', () => {
           if (object?.metadata.name === name && certificate !== undefined) resolve();
         });
       });
-      registry.put({ ...clone(later), metadata: { name, uid: name } });
+      await registry.put({ ...clone(later), metadata: { name, uid: name } });
       await isSigned;
     }
     abort.abort();
@@ -311,13 +316,13 @@ describe('the signer', () => {
 
   it('tries again when a write fails', async () => {
     const env = testEnv();
-    const registry = new FakeRegistry();
+    const registry = await TestRegistry.open();
     const view = registry.view(`certificatesigningrequests.${GROUP}`);
     let failures = 0;
     const failing = {
       view: registry.view.bind(registry),
       definition: registry.definition.bind(registry),
-      update: (...parameters: Parameters<FakeRegistry['update']>): Promise<KubeObject> =>
+      update: (...parameters: Parameters<TestRegistry['update']>): Promise<KubeObject> =>
         failures++ === 0 ? Promise.reject(new Error('disk full')) : registry.update(...parameters),
     };
     let failed = (): void => undefined;
@@ -332,7 +337,7 @@ describe('the signer', () => {
     });
     const abort = new AbortController();
     const running = signer.run(abort.signal);
-    registry.put({ ...clone(later), metadata: { name: 'r', uid: 'u' } });
+    await registry.put({ ...clone(later), metadata: { name: 'r', uid: 'u' } });
     await hasFailed;
     await Promise.resolve();
     const isSigned = new Promise<void>((resolve) => view.onChange(() => resolve()));

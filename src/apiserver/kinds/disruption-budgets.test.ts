@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { selectorFrom } from '../../machinery/selectors.ts';
-import { FakeRegistry } from '../admission/fake-registry.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { DisruptionBudgets, type PodDisruptionBudget } from './disruption-budgets.ts';
 
 const BUCKET = 'poddisruptionbudgets.policy';
@@ -39,19 +39,19 @@ const step = fc.record({
 });
 
 describe('the index of disruption budgets', () => {
-  it('finds what looking at every budget would find, after any history', () => {
+  it('finds what looking at every budget would find, after any history', () =>
     fc.assert(
-      fc.property(
+      fc.asyncProperty(
         fc.array(step, { maxLength: 20 }),
         fc.dictionary(key, value, { maxKeys: 3 }),
         fc.nat(20),
-        (steps, labels, indexedAfter) => {
-          const registry = new FakeRegistry();
+        async (steps, labels, indexedAfter) => {
+          const registry = await TestRegistry.open();
           let index: DisruptionBudgets | undefined;
           for (const [position, { name, namespace, selector }] of steps.entries()) {
             if (position === indexedAfter) index = new DisruptionBudgets(registry.view(BUCKET));
-            if (selector === 'delete') registry.drop(BUCKET, namespace, name);
-            else registry.put(BUCKET, budget(name, namespace, selector));
+            if (selector === 'delete') await registry.drop(budget(name, namespace, {}));
+            else await registry.put(budget(name, namespace, selector));
           }
           index ??= new DisruptionBudgets(registry.view(BUCKET));
           const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'n1', labels } };
@@ -62,13 +62,12 @@ describe('the index of disruption budgets', () => {
           expect(index.matching(pod)).toEqual(expected);
         },
       ),
-    );
-  });
+    ));
 
-  it('selects everything with an empty selector and nothing without one', () => {
-    const registry = new FakeRegistry();
-    registry.put(BUCKET, budget('all', 'ns', {}));
-    registry.put(BUCKET, budget('none', 'ns', undefined));
+  it('selects everything with an empty selector and nothing without one', async () => {
+    const registry = await TestRegistry.open();
+    await registry.put(budget('all', 'ns', {}));
+    await registry.put(budget('none', 'ns', undefined));
     const index = new DisruptionBudgets(registry.view(BUCKET));
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'ns' } };
     expect(index.matching(pod).map((each) => each.metadata.name)).toEqual(['all']);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
-import { FakeRegistry, userContext } from '../admission/fake-registry.fixture.ts';
+import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import type { WriteContext } from '../registry/contract.ts';
 import { evictPod } from './eviction.ts';
 
@@ -16,8 +16,9 @@ function pod(
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace: 'ns', labels: more.labels ?? { app: 'db' } },
-    spec: { nodeName: 'n1' },
+    spec: { nodeName: 'n1', containers: [{ name: 'a', image: 'b' }] },
     status: {
+      qosClass: 'BestEffort',
       phase: more.phase ?? 'Running',
       conditions: [{ type: 'Ready', status: more.ready === false ? 'False' : 'True' }],
     },
@@ -37,19 +38,26 @@ function budget(
       selector: more.selector ?? { matchLabels: { app: 'db' } },
       ...(more.policy === undefined ? {} : { unhealthyPodEvictionPolicy: more.policy }),
     },
-    status: { observedGeneration: 1, disruptionsAllowed: 1, currentHealthy: 3, desiredHealthy: 2, ...status },
+    status: {
+      observedGeneration: 1,
+      disruptionsAllowed: 1,
+      currentHealthy: 3,
+      desiredHealthy: 2,
+      expectedPods: 3,
+      ...status,
+    },
   };
 }
 
-function scene(objects: { pods?: KubeObject[]; budgets?: KubeObject[] }): FakeRegistry {
-  const registry = new FakeRegistry();
-  for (const each of objects.pods ?? []) registry.put('pods', each);
-  for (const each of objects.budgets ?? []) registry.put('poddisruptionbudgets.policy', each);
+async function scene(objects: { pods?: KubeObject[]; budgets?: KubeObject[] }): Promise<TestRegistry> {
+  const registry = await TestRegistry.open();
+  for (const each of objects.pods ?? []) await registry.put(each);
+  for (const each of objects.budgets ?? []) await registry.put(each);
   return registry;
 }
 
 function evict(
-  registry: FakeRegistry,
+  registry: TestRegistry,
   name: string,
   deleteOptions?: Record<string, unknown>,
   context: Partial<WriteContext> = {},
@@ -72,13 +80,17 @@ async function failure(promise: Promise<unknown>): Promise<ApiError> {
   return error as ApiError;
 }
 
-const statusOf = (registry: FakeRegistry, name: string) =>
+const statusOf = (registry: TestRegistry, name: string) =>
   registry.view('poddisruptionbudgets.policy').get('ns', name)?.['status'] as Record<string, unknown>;
-const exists = (registry: FakeRegistry, name: string) => registry.view('pods').get('ns', name) !== undefined;
+/** Whether the pod is there to stay; one that is evicted ends in peace. */
+const stays = (registry: TestRegistry, name: string) => {
+  const found = registry.view('pods').get('ns', name);
+  return found !== undefined && found.metadata.deletionTimestamp === undefined;
+};
 
 describe('eviction: what the budget says', () => {
   it('deletes a pod without a budget and answers a Status', async () => {
-    const registry = scene({ pods: [pod('a')] });
+    const registry = await scene({ pods: [pod('a')] });
     await expect(evict(registry, 'a')).resolves.toEqual({
       kind: 'Status',
       apiVersion: 'v1',
@@ -86,19 +98,19 @@ describe('eviction: what the budget says', () => {
       status: 'Success',
       code: 201,
     });
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('charges the budget, notes the pod, and deletes it', async () => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', { disruptionsAllowed: 2 })] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', { disruptionsAllowed: 2 })] });
     await evict(registry, 'a');
     expect(statusOf(registry, 'b')).toMatchObject({ disruptionsAllowed: 1, disruptedPods: { a: NOW } });
     expect(statusOf(registry, 'b')['conditions']).toBeUndefined();
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('says in a condition that the last disruption was taken', async () => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', { disruptionsAllowed: 1 })] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', { disruptionsAllowed: 1 })] });
     await evict(registry, 'a');
     expect(statusOf(registry, 'b')).toMatchObject({
       disruptionsAllowed: 0,
@@ -115,7 +127,10 @@ describe('eviction: what the budget says', () => {
   });
 
   it('refuses with 429, the cause and no retry time when nothing is allowed', async () => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', { disruptionsAllowed: 0, currentHealthy: 2 })] });
+    const registry = await scene({
+      pods: [pod('a')],
+      budgets: [budget('b', { disruptionsAllowed: 0, currentHealthy: 2 })],
+    });
     const error = await failure(evict(registry, 'a'));
     expect(error.toStatus()).toEqual({
       kind: 'Status',
@@ -131,12 +146,12 @@ describe('eviction: what the budget says', () => {
         ],
       },
     });
-    expect(exists(registry, 'a')).toBe(true);
+    expect(stays(registry, 'a')).toBe(true);
     expect(registry.writes).toBe(0);
   });
 
   it('asks to come back in 10 s while the controller has not seen the newest spec', async () => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', {}, { generation: 2 })] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', {}, { generation: 2 })] });
     const error = await failure(evict(registry, 'a'));
     expect(error.code).toBe(429);
     expect(error.details).toEqual({
@@ -151,7 +166,7 @@ describe('eviction: what the budget says', () => {
   });
 
   it('answers 500 when two budgets cover the pod', async () => {
-    const registry = scene({
+    const registry = await scene({
       pods: [pod('a')],
       budgets: [
         budget('b', {}),
@@ -163,7 +178,7 @@ describe('eviction: what the budget says', () => {
       500,
       'This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.',
     ]);
-    expect(exists(registry, 'a')).toBe(true);
+    expect(stays(registry, 'a')).toBe(true);
   });
 
   it.each([
@@ -174,7 +189,7 @@ describe('eviction: what the budget says', () => {
       'DisruptedPods map too big - too many evictions not confirmed by PDB controller',
     ],
   ])('answers 403 on %s', async (_, status, detail) => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', status)] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', status)] });
     const error = await failure(evict(registry, 'a'));
     expect([error.code, error.message]).toEqual([403, `poddisruptionbudget.policy "b" is forbidden: ${detail}`]);
   });
@@ -182,7 +197,7 @@ describe('eviction: what the budget says', () => {
   it('ignores budgets of other namespaces and with other or broken selectors', async () => {
     const elsewhere = budget('x', { disruptionsAllowed: 0 });
     elsewhere.metadata.namespace = 'other';
-    const registry = scene({
+    const registry = await scene({
       pods: [pod('a')],
       budgets: [
         elsewhere,
@@ -191,43 +206,44 @@ describe('eviction: what the budget says', () => {
       ],
     });
     await evict(registry, 'a');
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('looks again when the budget goes away between the look and the charge', async () => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', {})] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', {})] });
     const promise = evict(registry, 'a');
-    registry.drop('poddisruptionbudgets.policy', 'ns', 'b');
+    await registry.drop(budget('b', {}));
     await promise;
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 });
 
 describe('eviction: pods that no budget protects', () => {
   it.each(['Pending', 'Succeeded', 'Failed'])('deletes a %s pod whatever the budget says', async (phase) => {
-    const registry = scene({ pods: [pod('a', { phase })], budgets: [budget('b', { disruptionsAllowed: 0 })] });
+    const registry = await scene({ pods: [pod('a', { phase })], budgets: [budget('b', { disruptionsAllowed: 0 })] });
     await evict(registry, 'a');
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
     expect(statusOf(registry, 'b')['disruptionsAllowed']).toBe(0);
   });
 
   it('lets the eviction of a terminating pod pass', async () => {
     const terminating = pod('a');
     terminating.metadata.deletionTimestamp = NOW;
-    const registry = scene({ pods: [terminating], budgets: [budget('b', { disruptionsAllowed: 0 })] });
+    terminating.metadata.deletionGracePeriodSeconds = 30;
+    const registry = await scene({ pods: [terminating], budgets: [budget('b', { disruptionsAllowed: 0 })] });
     await evict(registry, 'a', { gracePeriodSeconds: 5 });
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('does not delete a pending pod that became ready in between', async () => {
-    const registry = scene({
+    const registry = await scene({
       pods: [pod('a', { phase: 'Pending' })],
       budgets: [budget('b', { disruptionsAllowed: 0 })],
     });
     const promise = evict(registry, 'a');
-    registry.put('pods', pod('a'));
+    await registry.put(pod('a'));
     expect((await failure(promise)).code).toBe(429);
-    expect(exists(registry, 'a')).toBe(true);
+    expect(stays(registry, 'a')).toBe(true);
   });
 
   it.each([
@@ -236,7 +252,7 @@ describe('eviction: pods that no budget protects', () => {
     ['IfHealthyBudget, nothing desired', 'IfHealthyBudget', { currentHealthy: 0, desiredHealthy: 0 }, false],
     ['AlwaysAllow, budget unhealthy', 'AlwaysAllow', { currentHealthy: 0, desiredHealthy: 2 }, true],
   ])('unhealthy pod, %s', async (_, policy, status, isEvicted) => {
-    const registry = scene({
+    const registry = await scene({
       pods: [pod('a', { ready: false })],
       budgets: [budget('b', { disruptionsAllowed: 0, ...status }, policy === undefined ? {} : { policy })],
     });
@@ -245,22 +261,25 @@ describe('eviction: pods that no budget protects', () => {
       () => false,
     );
     expect(outcome).toBe(isEvicted);
-    expect(exists(registry, 'a')).toBe(!isEvicted);
+    expect(stays(registry, 'a')).toBe(!isEvicted);
     // An unhealthy pod counts for nothing, so losing it costs nothing.
     expect(statusOf(registry, 'b')['disruptionsAllowed']).toBe(0);
   });
 
   it('tells the client to ask again when an unhealthy pod changed in between', async () => {
-    const registry = scene({ pods: [pod('a', { ready: false })], budgets: [budget('b', { disruptionsAllowed: 0 })] });
+    const registry = await scene({
+      pods: [pod('a', { ready: false })],
+      budgets: [budget('b', { disruptionsAllowed: 0 })],
+    });
     const promise = evict(registry, 'a');
-    registry.put('pods', pod('a'));
+    await registry.put(pod('a'));
     const error = await failure(promise);
     expect([error.code, error.details?.retryAfterSeconds]).toEqual([429, 10]);
-    expect(exists(registry, 'a')).toBe(true);
+    expect(stays(registry, 'a')).toBe(true);
   });
 
   it('asks no budget twice: a ready pod covered by AlwaysAllow still pays', async () => {
-    const registry = scene({
+    const registry = await scene({
       pods: [pod('a')],
       budgets: [budget('b', { disruptionsAllowed: 0 }, { policy: 'AlwaysAllow' })],
     });
@@ -270,13 +289,16 @@ describe('eviction: pods that no budget protects', () => {
 
 describe('eviction: the writes', () => {
   it('marks the pod in one write and deletes it in the next, past admission', async () => {
-    const registry = scene({ pods: [pod('a')] });
+    const registry = await scene({ pods: [pod('a')] });
     const seen: unknown[] = [];
-    registry.view('pods').onChange((object) => seen.push(object?.['status'] ?? 'gone'));
+    registry.view('pods').onChange((object) => {
+      seen.push(object?.metadata.deletionTimestamp ? 'terminating' : object?.['status']);
+    });
     await evict(registry, 'a');
     expect(seen).toEqual([
       {
         phase: 'Running',
+        qosClass: 'BestEffort',
         conditions: [
           { type: 'Ready', status: 'True' },
           {
@@ -289,7 +311,7 @@ describe('eviction: the writes', () => {
           },
         ],
       },
-      'gone',
+      'terminating',
     ]);
     expect(registry.log.map(({ verb, context, target }) => [verb, target.subresource, context.isAdmitted])).toEqual([
       ['update', 'status', true],
@@ -306,7 +328,7 @@ describe('eviction: the writes', () => {
       reason: 'PreemptionByScheduler',
       lastTransitionTime: '2026-01-01T00:00:00Z',
     });
-    const registry = scene({ pods: [marked] });
+    const registry = await scene({ pods: [marked] });
     let condition: unknown;
     registry.view('pods').onChange((object) => {
       if (object) condition = (object['status'] as { conditions: unknown[] }).conditions[1];
@@ -320,16 +342,16 @@ describe('eviction: the writes', () => {
     ['in the body', { dryRun: ['All'] }, {}],
     ['in both', { dryRun: ['All'] }, { dryRun: true }],
   ])('changes nothing on a dry run %s', async (_, options, context) => {
-    const registry = scene({ pods: [pod('a')], budgets: [budget('b', {})] });
+    const registry = await scene({ pods: [pod('a')], budgets: [budget('b', {})] });
     await expect(evict(registry, 'a', options, context)).resolves.toMatchObject({ status: 'Success' });
     expect(registry.writes).toBe(0);
-    expect(exists(registry, 'a')).toBe(true);
-    registry.put('poddisruptionbudgets.policy', budget('b', { disruptionsAllowed: 0 }));
+    expect(stays(registry, 'a')).toBe(true);
+    await registry.put(budget('b', { disruptionsAllowed: 0 }));
     expect((await failure(evict(registry, 'a', options, context))).code).toBe(429);
   });
 
   it('honours preconditions', async () => {
-    const registry = scene({ pods: [pod('a')] });
+    const registry = await scene({ pods: [pod('a')] });
     const wrong = await failure(evict(registry, 'a', { preconditions: { uid: 'other' } }));
     expect([wrong.code, wrong.message]).toEqual([
       409,
@@ -339,20 +361,20 @@ describe('eviction: the writes', () => {
     expect((await failure(evict(registry, 'a', { preconditions: { uid: 'x' }, dryRun: ['All'] }))).code).toBe(409);
     const { resourceVersion, uid } = registry.view('pods').get('ns', 'a')?.metadata ?? {};
     await evict(registry, 'a', { preconditions: { resourceVersion, uid } });
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('takes null for nothing', async () => {
-    const registry = scene({ pods: [pod('a'), pod('b')] });
+    const registry = await scene({ pods: [pod('a'), pod('b')] });
     const bare = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' }, deleteOptions: null };
     await evictPod({ registry, context: userContext(), namespace: 'ns', name: 'b', eviction: bare, nowMs: NOW_MS });
-    expect(exists(registry, 'b')).toBe(false);
+    expect(stays(registry, 'b')).toBe(false);
     await evict(registry, 'a', { preconditions: { uid: null, resourceVersion: null }, gracePeriodSeconds: null });
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('accepts policy/v1beta1 and refuses what is no Eviction of this pod', async () => {
-    const registry = scene({ pods: [pod('a')] });
+    const registry = await scene({ pods: [pod('a')] });
     const request = (eviction: KubeObject) =>
       evictPod({ registry, context: userContext(), namespace: 'ns', name: 'a', eviction, nowMs: NOW_MS });
     const named = await failure(request({ apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' } }));
@@ -361,11 +383,11 @@ describe('eviction: the writes', () => {
     const unsafe = { ignoreStoreReadErrorWithClusterBreakingPotential: true };
     expect((await failure(evict(registry, 'a', unsafe))).code).toBe(422);
     await request({ apiVersion: 'policy/v1beta1', kind: 'Eviction', metadata: { name: 'a' } });
-    expect(exists(registry, 'a')).toBe(false);
+    expect(stays(registry, 'a')).toBe(false);
   });
 
   it('answers 404 for a pod that is not there', async () => {
-    const error = await failure(evict(new FakeRegistry(), 'a'));
+    const error = await failure(evict(await TestRegistry.open(), 'a'));
     expect([error.code, error.message]).toEqual([404, 'pods "a" not found']);
   });
 });
@@ -373,7 +395,7 @@ describe('eviction: the writes', () => {
 describe('eviction: many at once', () => {
   it('lets exactly 3 of 50 concurrent evictions pass a budget of 3', async () => {
     const names = Array.from({ length: 50 }, (_, index) => `p${index}`);
-    const registry = scene({
+    const registry = await scene({
       pods: names.map((name) => pod(name)),
       budgets: [budget('b', { disruptionsAllowed: 3, currentHealthy: 50, desiredHealthy: 47 })],
     });
@@ -381,14 +403,14 @@ describe('eviction: many at once', () => {
     const refused = outcomes.flatMap((each) => (each.status === 'rejected' ? [(each.reason as ApiError).code] : []));
     expect(outcomes.length - refused.length).toBe(3);
     expect(new Set(refused)).toEqual(new Set([429]));
-    expect(registry.view('pods').list('ns')).toHaveLength(47);
+    expect(names.filter((name) => stays(registry, name))).toHaveLength(47);
     expect(statusOf(registry, 'b')['disruptionsAllowed']).toBe(0);
     expect(Object.keys(statusOf(registry, 'b')['disruptedPods'] as object)).toHaveLength(3);
   });
 
   it('never exceeds the budget while a controller keeps rewriting it', async () => {
     const names = Array.from({ length: 50 }, (_, index) => `p${index}`);
-    const registry = scene({
+    const registry = await scene({
       pods: names.map((name) => pod(name)),
       budgets: [budget('b', { disruptionsAllowed: 3, currentHealthy: 50, desiredHealthy: 47 })],
     });
@@ -411,17 +433,16 @@ describe('eviction: many at once', () => {
     stop.abort();
     await controller;
     expect(outcomes.filter((each) => each.status === 'fulfilled')).toHaveLength(3);
-    expect(registry.collisions).toBeGreaterThan(0);
   });
 
   it('lets all of a large budget pass, none lost to collisions', async () => {
     const names = Array.from({ length: 100 }, (_, index) => `p${index}`);
-    const registry = scene({
+    const registry = await scene({
       pods: names.map((name) => pod(name)),
       budgets: [budget('b', { disruptionsAllowed: 100, currentHealthy: 100, desiredHealthy: 0 })],
     });
     await Promise.all(names.map((name) => evict(registry, name)));
-    expect(registry.view('pods').list('ns')).toHaveLength(0);
+    expect(names.filter((name) => stays(registry, name))).toEqual([]);
     expect(statusOf(registry, 'b')['disruptionsAllowed']).toBe(0);
   });
 });

@@ -3,7 +3,8 @@ import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { BearerTokens } from '../auth/bearer-tokens.ts';
 import { RbacAuthorizer } from '../auth/rbac.ts';
-import { clusterBinding, clusterRole, FakeRegistry, roleBinding } from '../auth/fake-registry.fixture.ts';
+import { clusterBinding, clusterRole, roleBinding } from '../auth/roles.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
 import type { UserInfo } from '../http/message.ts';
 import { generateKeyPem } from '../pki/authority.ts';
@@ -18,14 +19,18 @@ const ann: UserInfo = { username: 'ann', groups: ['staff'], uid: 'u1', extra: { 
 const pods = { verbs: ['get', 'list'], apiGroups: [''], resources: ['pods'] };
 const health = { verbs: ['get'], nonResourceURLs: ['/healthz'] };
 
-function setup() {
+async function setup() {
   const env = testEnv();
-  const registry = new FakeRegistry();
-  registry.put({ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { namespace: 'ns', name: 'robot', uid: 'u' } });
-  registry.put(clusterRole('pods', [pods]));
-  registry.put(clusterRole('health', [health]));
-  registry.put(roleBinding('ns', 'b', ['ClusterRole', 'pods'], 'User:ann'));
-  registry.put(clusterBinding('h', 'health', 'Group:staff'));
+  const registry = await TestRegistry.open();
+  await registry.put({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { namespace: 'ns', name: 'robot', uid: 'u' },
+  });
+  await registry.put(clusterRole('pods', [pods]));
+  await registry.put(clusterRole('health', [health]));
+  await registry.put(roleBinding('ns', 'b', ['ClusterRole', 'pods'], 'User:ann'));
+  await registry.put(clusterBinding('h', 'health', 'Group:staff'));
   const serviceAccounts = new ServiceAccountTokens({ env, registry, keyPem, issuer: 'https://i', audiences: ['api'] });
   const all = reviews({
     authorizer: new RbacAuthorizer(registry),
@@ -49,7 +54,7 @@ const resource = (verb: string, namespace: string, more: object = {}): object =>
 
 describe('SelfSubjectAccessReview', () => {
   it('tells what the asker may do', async () => {
-    const { ask } = setup();
+    const { ask } = await setup();
     expect(await ask('selfsubjectaccessreviews', resource('list', 'ns'))).toEqual({
       allowed: true,
       reason: 'RBAC: allowed by RoleBinding "b/ns" of ClusterRole "pods" to User "ann"',
@@ -63,7 +68,7 @@ describe('SelfSubjectAccessReview', () => {
   });
 
   it('takes metadata as kubectl sends it, and refuses any that says something', async () => {
-    const { ask } = setup();
+    const { ask } = await setup();
     expect(await ask('selfsubjectaccessreviews', resource('list', 'ns'), { creationTimestamp: null })).toMatchObject({
       allowed: true,
     });
@@ -76,13 +81,13 @@ describe('SelfSubjectAccessReview', () => {
     ['nothing', {}],
     ['both', { ...resource('get', 'ns'), nonResourceAttributes: { verb: 'get', path: '/' } }],
   ])('refuses %s', async (_name, spec) => {
-    await expect(setup().ask('selfsubjectaccessreviews', spec)).rejects.toMatchObject({ code: 422 });
+    await expect((await setup()).ask('selfsubjectaccessreviews', spec)).rejects.toMatchObject({ code: 422 });
   });
 });
 
 describe('SubjectAccessReview', () => {
   it('tells what somebody else may do', async () => {
-    const { ask } = setup();
+    const { ask } = await setup();
     const about = (user: string, ...groups: string[]) => ({ user, groups, ...resource('get', 'ns') });
     expect(await ask('subjectaccessreviews', about('ann'))).toMatchObject({ allowed: true });
     expect(await ask('subjectaccessreviews', about('bob', 'staff'))).toEqual({ allowed: false });
@@ -91,7 +96,7 @@ describe('SubjectAccessReview', () => {
   });
 
   it('stays in its namespace when it is local', async () => {
-    const { ask } = setup();
+    const { ask } = await setup();
     const spec = { user: 'ann', ...resource('get', 'ns') };
     expect(await ask('localsubjectaccessreviews', spec, { namespace: 'ns' })).toMatchObject({ allowed: true });
     await expect(ask('localsubjectaccessreviews', spec, { namespace: 'other' })).rejects.toMatchObject({ code: 422 });
@@ -100,13 +105,13 @@ describe('SubjectAccessReview', () => {
 
 describe('SelfSubjectRulesReview', () => {
   it('lists what the asker may do there', async () => {
-    const { registry, ask } = setup();
+    const { registry, ask } = await setup();
     expect(await ask('selfsubjectrulesreviews', { namespace: 'ns' })).toEqual({
       resourceRules: [pods],
       nonResourceRules: [health],
       incomplete: false,
     });
-    registry.put(clusterBinding('x', 'nope', 'User:ann'));
+    await registry.put(clusterBinding('x', 'nope', 'User:ann'));
     expect(await ask('selfsubjectrulesreviews', { namespace: 'other' })).toEqual({
       resourceRules: [],
       nonResourceRules: [health],
@@ -122,13 +127,13 @@ describe('SelfSubjectRulesReview', () => {
 
 describe('SelfSubjectReview', () => {
   it('tells the asker who they are', async () => {
-    expect(await setup().ask('selfsubjectreviews', undefined)).toEqual({ userInfo: ann });
+    expect(await (await setup()).ask('selfsubjectreviews', undefined)).toEqual({ userInfo: ann });
   });
 });
 
 describe('TokenReview', () => {
   it('tells whose a token is', async () => {
-    const { serviceAccounts, ask } = setup();
+    const { serviceAccounts, ask } = await setup();
     const claims = { namespace: 'ns', serviceAccount: { name: 'robot', uid: 'u' } };
     const { token } = await serviceAccounts.sign(claims, ['api', 'vault'], 600);
     expect(await ask('tokenreviews', { token })).toMatchObject({
@@ -141,7 +146,7 @@ describe('TokenReview', () => {
   });
 
   it('answers about a bad token too', async () => {
-    const { ask } = setup();
+    const { ask } = await setup();
     expect(await ask('tokenreviews', { token: 'nonsense' })).toEqual({
       authenticated: false,
       user: {},

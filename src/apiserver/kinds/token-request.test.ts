@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
-import { FakeRegistry } from '../auth/fake-registry.fixture.ts';
+import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
 import { generateKeyPem } from '../pki/authority.ts';
 import { requestToken } from './token-request.ts';
@@ -11,22 +11,29 @@ beforeAll(async () => {
   keyPem = await generateKeyPem();
 });
 
-const core = (kind: string, name: string, uid: string, rest: object = {}): KubeObject => ({
+const core = async (
+  kind: string,
+  name: string,
+  uid: string,
+  rest: object = {},
+): Promise<Promise<Promise<Promise<Promise<Promise<KubeObject>>>>>> => ({
   apiVersion: 'v1',
   kind,
   metadata: { ...(kind === 'Node' ? {} : { namespace: 'ns' }), name, uid },
   ...rest,
 });
 
-function setup() {
+async function setup() {
   const env = testEnv();
-  const registry = new FakeRegistry();
-  registry.put(core('ServiceAccount', 'robot', 'sa-uid'));
-  registry.put(core('Pod', 'p', 'pod-uid', { spec: { serviceAccountName: 'robot', nodeName: 'n' } }));
-  registry.put(core('Pod', 'lost', 'lost-uid', { spec: { serviceAccountName: 'robot', nodeName: 'gone' } }));
-  registry.put(core('Pod', 'other', 'other-uid', { spec: { serviceAccountName: 'default' } }));
-  registry.put(core('Secret', 's', 'secret-uid'));
-  registry.put(core('Node', 'n', 'node-uid'));
+  const registry = await TestRegistry.open();
+  await registry.put(await core('ServiceAccount', 'robot', 'sa-uid'));
+  await registry.put(await core('Pod', 'p', 'pod-uid', { spec: { serviceAccountName: 'robot', nodeName: 'n' } }));
+  await registry.put(
+    await core('Pod', 'lost', 'lost-uid', { spec: { serviceAccountName: 'robot', nodeName: 'gone' } }),
+  );
+  await registry.put(await core('Pod', 'other', 'other-uid', { spec: { serviceAccountName: 'default' } }));
+  await registry.put(await core('Secret', 's', 'secret-uid'));
+  await registry.put(await core('Node', 'n', 'node-uid'));
   const tokens = new ServiceAccountTokens({ env, registry, keyPem, issuer: 'https://i', audiences: ['api'] });
   const ask = (
     spec: object,
@@ -58,7 +65,7 @@ function setup() {
 
 describe('a token request', () => {
   it('is answered with a token that the server accepts', async () => {
-    const { tokens, ask, tokenOf } = setup();
+    const { tokens, ask, tokenOf } = await setup();
     const answer = await ask({ expirationSeconds: 600 });
     expect(answer).toMatchObject({
       kind: 'TokenRequest',
@@ -73,7 +80,7 @@ describe('a token request', () => {
   });
 
   it('gets an hour and the audiences it asks for', async () => {
-    const { tokens, ask, tokenOf } = setup();
+    const { tokens, ask, tokenOf } = await setup();
     const answer = await ask({ audiences: ['vault', 'x'] });
     expect(answer['status']).toMatchObject({ expirationTimestamp: '2026-01-01T01:00:00Z' });
     expect(await tokens.verify(tokenOf(answer))).toMatchObject({ valid: false });
@@ -93,7 +100,7 @@ describe('a token request', () => {
     [{ kind: 'Node', apiVersion: 'v1', name: 'n' }, { node: { name: 'n', uid: 'node-uid' } }],
   ];
   it.each(bound)('binds to %j', async (boundObjectRef, claims) => {
-    const { tokens, ask, tokenOf, claimsOf } = setup();
+    const { tokens, ask, tokenOf, claimsOf } = await setup();
     const answer = await ask({ boundObjectRef });
     expect(claimsOf(answer)).toEqual({
       namespace: 'ns',
@@ -106,7 +113,7 @@ describe('a token request', () => {
   const refused: [
     name: string,
     spec: object,
-    options: Parameters<ReturnType<typeof setup>['ask']>[1],
+    options: Parameters<Awaited<ReturnType<typeof setup>>['ask']>[1],
     error: object,
   ][] = [
     ['an unknown account', {}, { name: 'nobody' }, { code: 404, message: 'serviceaccounts "nobody" not found' }],
@@ -154,11 +161,11 @@ describe('a token request', () => {
     ],
   ];
   it.each(refused)('is refused for %s', async (_name, spec, options, error) => {
-    await expect(setup().ask(spec, options)).rejects.toMatchObject(error);
+    await expect((await setup()).ask(spec, options)).rejects.toMatchObject(error);
   });
 
   it('makes no token in a dry run', async () => {
-    const { ask, tokenOf } = setup();
+    const { ask, tokenOf } = await setup();
     expect(tokenOf(await ask({}, { dryRun: true }))).toBe('');
   });
 });

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { builtinDefinitions } from '../../../api/kinds/builtins.ts';
 import { withConditionValidation } from './condition-validation.ts';
-import { configuration, webhook } from './fake-transport.fixture.ts';
+import { validatingConfiguration, webhook } from './fake-transport.fixture.ts';
 
 const definition = builtinDefinitions.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
 
 function errorsOf(...expressions: string[]): string[] {
   if (!definition) throw new Error('webhook configurations are built in');
   const matchConditions = expressions.map((expression, index) => ({ name: `c${index}`, expression }));
-  const object = configuration('c', webhook('a.b'), webhook('c.d', { matchConditions }));
+  const object = validatingConfiguration('c', webhook('a.b'), webhook('c.d', { matchConditions }));
   const errors = withConditionValidation(definition).strategy?.validate?.(object) ?? [];
   return errors.map(({ field, message }) => `${field}: ${message}`);
 }

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../env/test.ts';
-import { FakeRegistry } from '../fake-registry.fixture.ts';
+import { TestRegistry } from '../../registry/registry.fixture.ts';
 import type { WebhookClientConfig } from './configuration.ts';
 import { EndpointError, findEndpoint } from './endpoint.ts';
 
-function scene(subsets?: object[], spec: object = { ports: [{ port: 443 }] }): FakeRegistry {
-  const registry = new FakeRegistry();
+async function scene(subsets?: object[], spec: object = { ports: [{ port: 443 }] }): Promise<TestRegistry> {
+  const registry = await TestRegistry.open();
   const metadata = { name: 'hook', namespace: 'ns' };
-  registry.put('services', { apiVersion: 'v1', kind: 'Service', metadata, spec });
-  if (subsets) registry.put('endpoints', { apiVersion: 'v1', kind: 'Endpoints', metadata, subsets });
+  await registry.put({ apiVersion: 'v1', kind: 'Service', metadata, spec });
+  if (subsets) await registry.put({ apiVersion: 'v1', kind: 'Endpoints', metadata, subsets });
   return registry;
 }
 
-const find = (config: WebhookClientConfig, registry = scene(), timeoutMs = 10_000) =>
-  findEndpoint(config, timeoutMs, registry, seededRandom(1));
+const find = async (config: WebhookClientConfig, registry = scene(), timeoutMs = 10_000) =>
+  findEndpoint(config, timeoutMs, await registry, seededRandom(1));
 const service = { name: 'hook', namespace: 'ns' };
 const ready = [{ addresses: [{ ip: '10.0.0.1' }], ports: [{ port: 8443 }] }];
 
@@ -22,19 +22,19 @@ describe('findEndpoint', () => {
     ['https://h.example.com/validate', 'https://h.example.com/validate?timeout=10s'],
     ['https://h.example.com:9443', 'https://h.example.com:9443/?timeout=10s'],
     ['https://[::1]:9443/x/y', 'https://[::1]:9443/x/y?timeout=10s'],
-  ])('takes the URL %s', (url, expected) => {
-    expect(find({ url })).toEqual({ url: expected, shownUrl: expected });
+  ])('takes the URL %s', async (url, expected) => {
+    expect(await find({ url })).toEqual({ url: expected, shownUrl: expected });
   });
 
-  it('resolves a service to an address of its endpoints', () => {
-    expect(find({ service: { ...service, path: '/validate' } }, scene(ready), 2500)).toEqual({
+  it('resolves a service to an address of its endpoints', async () => {
+    expect(await find({ service: { ...service, path: '/validate' } }, scene(ready), 2500)).toEqual({
       url: 'https://10.0.0.1:8443/validate?timeout=3s',
       shownUrl: 'https://hook.ns.svc:443/validate?timeout=3s',
       serverName: 'hook.ns.svc',
     });
   });
 
-  it('follows the name of the port, and brackets IPv6', () => {
+  it('follows the name of the port, and brackets IPv6', async () => {
     const spec = {
       ports: [
         { name: 'metrics', port: 80 },
@@ -46,11 +46,13 @@ describe('findEndpoint', () => {
       { name: 'hooks', port: 9443 },
     ];
     const registry = scene([{ addresses: [{ ip: 'fd00::1' }], ports }], spec);
-    expect(find({ service: { ...service, port: 8443 } }, registry).url).toBe('https://[fd00::1]:9443/?timeout=10s');
+    expect((await find({ service: { ...service, port: 8443 } }, registry)).url).toBe(
+      'https://[fd00::1]:9443/?timeout=10s',
+    );
   });
 
-  it('spreads over all ready addresses', () => {
-    const registry = scene([
+  it('spreads over all ready addresses', async () => {
+    const registry = await scene([
       { addresses: [{ ip: '10.0.0.1' }, { ip: '10.0.0.2' }], ports: [{ port: 1 }] },
       { addresses: [{ ip: '10.0.0.3' }], ports: [{ port: 2 }] },
       { notReadyAddresses: [{ ip: '10.0.0.4' }], ports: [{ port: 1 }] },
@@ -63,7 +65,7 @@ describe('findEndpoint', () => {
     expect([...hosts].sort()).toEqual(['10.0.0.1:1', '10.0.0.2:1', '10.0.0.3:2']);
   });
 
-  it.each<[string, WebhookClientConfig, FakeRegistry, string]>([
+  it.each<[string, WebhookClientConfig, Promise<TestRegistry>, string]>([
     ['nothing', {}, scene(), 'webhook configuration must have either service or URL'],
     ['an http URL', { url: 'http://x/' }, scene(), 'Unparsable URL: "http://x/" is not an https URL'],
     ['no URL', { url: 'x' }, scene(), 'Unparsable URL: "x" is not an https URL'],
@@ -77,8 +79,8 @@ describe('findEndpoint', () => {
       scene(ready, { type: 'ExternalName' }),
       'unsupported service type "ExternalName"',
     ],
-  ])('refuses %s', (_, config, registry, message) => {
-    expect(() => find(config, registry)).toThrow(EndpointError);
-    expect(() => find(config, registry)).toThrow(message);
+  ])('refuses %s', async (_, config, registry, message) => {
+    await expect(find(config, registry)).rejects.toThrow(EndpointError);
+    await expect(find(config, registry)).rejects.toThrow(message);
   });
 });

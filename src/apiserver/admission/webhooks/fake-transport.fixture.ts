@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../../api/meta.ts';
 import { testEnv } from '../../../env/test.ts';
-import { FakeRegistry } from '../fake-registry.fixture.ts';
+import { TestRegistry } from '../../registry/registry.fixture.ts';
 import type { WebhookObservation, WebhookOptions } from './caller.ts';
 import type { Webhook } from './configuration.ts';
 import { TransportError, type WebhookRequest, type WebhookResponse, type WebhookTransport } from './transport.ts';
@@ -61,27 +61,33 @@ export function webhook(path: string, more: Partial<Webhook> = {}): Webhook {
   };
 }
 
-/** A configuration object of these webhooks. */
-export function configuration(name: string, ...webhooks: readonly Webhook[]): KubeObject {
-  return { apiVersion: 'admissionregistration.k8s.io/v1', kind: 'X', metadata: { name }, webhooks };
+/** Configurations of these webhooks. */
+export function mutatingConfiguration(name: string, ...webhooks: readonly Webhook[]): KubeObject {
+  const kind = 'MutatingWebhookConfiguration';
+  return { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name }, webhooks };
+}
+
+export function validatingConfiguration(name: string, ...webhooks: readonly Webhook[]): KubeObject {
+  const kind = 'ValidatingWebhookConfiguration';
+  return { apiVersion: 'admissionregistration.k8s.io/v1', kind, metadata: { name }, webhooks };
 }
 
 export interface WebhookScene {
-  readonly registry: FakeRegistry;
+  readonly registry: TestRegistry;
   readonly transport: FakeTransport;
   readonly observations: WebhookObservation[];
   readonly options: WebhookOptions;
 }
 
 /** A registry with namespaces `ns` (labels team=a) and `other`, and webhooks that are functions. */
-export function webhookScene(): WebhookScene {
-  const registry = new FakeRegistry();
-  registry.put('namespaces', {
+export async function webhookScene(): Promise<WebhookScene> {
+  const registry = await TestRegistry.open();
+  await registry.put({
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name: 'ns', labels: { team: 'a' } },
   });
-  registry.put('namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
+  await registry.put({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
   const transport = new FakeTransport();
   const observations: WebhookObservation[] = [];
   const options: WebhookOptions = {

@@ -3,8 +3,9 @@ import type { KubeObject } from '../../../api/meta.ts';
 import { realEnv } from '../../../env/real.ts';
 import { silentLogger } from '../../../env/test.ts';
 import { AdmissionChain } from '../chain.ts';
-import { attributesOf, configMaps, FakeRegistry, pods } from '../fake-registry.fixture.ts';
-import { configuration, webhook } from './fake-transport.fixture.ts';
+import { attributesOf, configMaps, pods } from '../attributes.fixture.ts';
+import { TestRegistry } from '../../registry/registry.fixture.ts';
+import { mutatingConfiguration, validatingConfiguration, webhook } from './fake-transport.fixture.ts';
 import { HttpsWebhookTransport } from './https-transport.ts';
 import { MutatingWebhooks } from './mutating.ts';
 import { ValidatingWebhooks } from './validating.ts';
@@ -24,11 +25,11 @@ afterEach(async () => {
 async function scene(respond: Respond, more: { failurePolicy?: string; timeoutSeconds?: number } = {}) {
   const server = await startWebhookServer(respond);
   servers.push(server);
-  const registry = new FakeRegistry();
+  const registry = await TestRegistry.open();
   const metadata = { name: 'hook', namespace: 'ns' };
   const ports = [{ port: server.port }];
-  registry.put('services', { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 443 }] } });
-  registry.put('endpoints', {
+  await registry.put({ apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 443 }] } });
+  await registry.put({
     apiVersion: 'v1',
     kind: 'Endpoints',
     metadata,
@@ -37,9 +38,8 @@ async function scene(respond: Respond, more: { failurePolicy?: string; timeoutSe
   const caBundle = Buffer.from(server.caPem).toString('base64');
   const hook = (path: string) =>
     webhook(path, { clientConfig: { service: { ...metadata, path: `/${path}` }, caBundle }, ...more });
-  const group = 'admissionregistration.k8s.io';
-  registry.put(`mutatingwebhookconfigurations.${group}`, configuration('m', hook('mutate')));
-  registry.put(`validatingwebhookconfigurations.${group}`, configuration('v', hook('validate')));
+  await registry.put(mutatingConfiguration('m', hook('mutate')));
+  await registry.put(validatingConfiguration('v', hook('validate')));
   const options = { registry, env, transport };
   const chain = new AdmissionChain([
     new MutatingWebhooks({ ...options, afterMutation: () => undefined }),

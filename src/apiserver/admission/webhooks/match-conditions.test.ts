@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../api/meta.ts';
-import { attributesOf, configMaps, pods } from '../fake-registry.fixture.ts';
-import { configuration, webhook, webhookScene } from './fake-transport.fixture.ts';
+import { attributesOf, configMaps, pods } from '../attributes.fixture.ts';
+import { validatingConfiguration, webhook, webhookScene } from './fake-transport.fixture.ts';
 import { ValidatingWebhooks } from './validating.ts';
 
 const object: KubeObject = {
@@ -17,12 +17,9 @@ async function outcome(
   failurePolicy = 'Fail',
   attributes = attributesOf(configMaps, object),
 ): Promise<string> {
-  const { registry, transport, options } = webhookScene();
+  const { registry, transport, options } = await webhookScene();
   const matchConditions = expressions.map((expression, index) => ({ name: `c${index}`, expression }));
-  registry.put(
-    'validatingwebhookconfigurations.admissionregistration.k8s.io',
-    configuration('main', webhook('a', { matchConditions, failurePolicy })),
-  );
+  await registry.put(validatingConfiguration('main', webhook('a', { matchConditions, failurePolicy })));
   transport.on('/a', () => ({ allowed: true }));
   try {
     await new ValidatingWebhooks(options).validate(attributes);

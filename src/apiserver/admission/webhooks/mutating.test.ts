@@ -4,13 +4,12 @@ import type { ResourceDefinition } from '../../../api/resource.ts';
 import { ApiError } from '../../../api/status.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../../registry/contract.ts';
 import { AdmissionChain } from '../chain.ts';
-import { attributesOf, configMaps, fakeDefinition, pods, userContext } from '../fake-registry.fixture.ts';
+import { attributesOf, configMaps, pods } from '../attributes.fixture.ts';
+import { anyDefinition, userContext } from '../../registry/registry.fixture.ts';
 import type { Webhook } from './configuration.ts';
-import { configuration, webhook, type WebhookScene, webhookScene } from './fake-transport.fixture.ts';
+import { mutatingConfiguration, webhook, type WebhookScene, webhookScene } from './fake-transport.fixture.ts';
 import { type AfterMutation, MutatingWebhooks } from './mutating.ts';
 import { patchFields, type Review } from './webhook-server.fixture.ts';
-
-const BUCKET = 'mutatingwebhookconfigurations.admissionregistration.k8s.io';
 
 function object(data: Record<string, string> = {}): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'ns' }, data };
@@ -26,10 +25,14 @@ type Scene = WebhookScene & {
   admit(attributes: AdmissionAttributes): Promise<ApiError | undefined>;
 };
 
-function scene(webhooks: Webhook[], before: AdmissionPlugin[] = [], afterMutation?: AfterMutation): Scene {
-  const base = webhookScene();
+async function scene(
+  webhooks: Webhook[],
+  before: AdmissionPlugin[] = [],
+  afterMutation?: AfterMutation,
+): Promise<Scene> {
+  const base = await webhookScene();
   const shaped: string[] = [];
-  base.registry.put(BUCKET, configuration('main', ...webhooks));
+  await base.registry.put(mutatingConfiguration('main', ...webhooks));
   const plugin = new MutatingWebhooks({
     ...base.options,
     afterMutation: (definition, subject) => {
@@ -54,7 +57,7 @@ function scene(webhooks: Webhook[], before: AdmissionPlugin[] = [], afterMutatio
 
 describe('MutatingWebhooks: patches', () => {
   it('applies patches one after the other, in place, each reshaped', async () => {
-    const made = scene([webhook('a'), webhook('b')]);
+    const made = await scene([webhook('a'), webhook('b')]);
     made.transport.on('/a', () => set('a', '1'));
     made.transport.on('/b', (review) => set('b', String(Object.keys(shown(review)).length)));
     const attributes = attributesOf(configMaps, object());
@@ -70,7 +73,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('keeps what afterMutation makes of the object', async () => {
-    const made = scene([webhook('a')], [], (_, subject) => {
+    const made = await scene([webhook('a')], [], (_, subject) => {
       delete dataOf(subject)['unknown'];
       dataOf(subject)['default'] = 'd';
     });
@@ -81,7 +84,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('removes what a patch removes, top-level fields included', async () => {
-    const made = scene([webhook('a')]);
+    const made = await scene([webhook('a')]);
     made.transport.on('/a', () => patchFields([{ op: 'remove', path: '/data' }]));
     const attributes = attributesOf(configMaps, object({ a: '1' }));
     await made.admit(attributes);
@@ -89,7 +92,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('leaves the object alone on no patch, an empty one, and one that changes nothing', async () => {
-    const made = scene([webhook('a'), webhook('b'), webhook('c')]);
+    const made = await scene([webhook('a'), webhook('b'), webhook('c')]);
     made.transport.on('/a', () => ({ allowed: true }));
     made.transport.on('/b', () => patchFields([]));
     made.transport.on('/c', () => set('x', '1'));
@@ -113,7 +116,7 @@ describe('MutatingWebhooks: patches', () => {
       'Internal error occurred: a webhook may not change the kind of an object',
     ],
   ])('answers 500 on %s, whatever the policy', async (_, fields, message) => {
-    const made = scene([webhook('a', { failurePolicy: 'Ignore' })]);
+    const made = await scene([webhook('a', { failurePolicy: 'Ignore' })]);
     made.transport.on('/a', () => fields);
     const attributes = attributesOf(configMaps, object({ a: '1' }));
     const error = await made.admit(attributes);
@@ -126,7 +129,7 @@ describe('MutatingWebhooks: patches', () => {
     ['Fail', 500],
     ['Ignore', undefined],
   ])('treats an undecodable patch as a failed call, policy %s', async (failurePolicy, code) => {
-    const made = scene([webhook('a', { failurePolicy })]);
+    const made = await scene([webhook('a', { failurePolicy })]);
     const patch = Buffer.from('[{').toString('base64');
     made.transport.on('/a', () => ({ allowed: true, patchType: 'JSONPatch', patch }));
     const error = await made.admit(attributesOf(configMaps, object()));
@@ -135,7 +138,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('goes on after a webhook that fails open, and stops at a denial', async () => {
-    const made = scene([webhook('a', { failurePolicy: 'Ignore' }), webhook('b'), webhook('c')]);
+    const made = await scene([webhook('a', { failurePolicy: 'Ignore' }), webhook('b'), webhook('c')]);
     made.transport.on('/a', () => new Error('down'));
     made.transport.on('/b', () => ({ allowed: false, status: { code: 403, reason: 'Forbidden', message: 'no' } }));
     const error = await made.admit(attributesOf(configMaps, object()));
@@ -144,7 +147,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('cannot patch a deletion', async () => {
-    const made = scene([webhook('a')]);
+    const made = await scene([webhook('a')]);
     made.transport.on('/a', () => set('a', '1'));
     const error = await made.admit(attributesOf(configMaps, undefined, { operation: 'DELETE', oldObject: object() }));
     expect(error?.message).toBe(
@@ -153,7 +156,7 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('patches an Eviction without shaping it as a pod', async () => {
-    const made = scene([webhook('a')]);
+    const made = await scene([webhook('a')]);
     made.transport.on('/a', () =>
       patchFields([{ op: 'add', path: '/deleteOptions', value: { gracePeriodSeconds: 5 } }]),
     );
@@ -165,10 +168,10 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('patches in the version that the webhook speaks and brings the result back', async () => {
-    const v1 = fakeDefinition('example.com', 'v1', 'things', 'Thing');
-    const v2 = fakeDefinition('example.com', 'v2', 'things', 'Thing');
+    const v1 = anyDefinition('example.com', 'v1', 'things', 'Thing');
+    const v2 = anyDefinition('example.com', 'v2', 'things', 'Thing');
     const rules = [{ apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['things'], operations: ['*'] }];
-    const made = scene([webhook('a', { rules })]);
+    const made = await scene([webhook('a', { rules })]);
     made.registry.define(v1);
     made.registry.define(v2);
     made.transport.on('/a', () => set('a', '1'));
@@ -183,14 +186,14 @@ describe('MutatingWebhooks: patches', () => {
   });
 
   it('asks nobody who has side effects on a dry run', async () => {
-    const made = scene([webhook('a', { sideEffects: 'Some' })]);
+    const made = await scene([webhook('a', { sideEffects: 'Some' })]);
     const error = await made.admit(attributesOf(configMaps, object(), { context: userContext({ dryRun: true }) }));
     expect([error?.code, error?.message]).toEqual([400, 'admission webhook "a.example.com" does not support dry run']);
     expect(made.transport.calls).toEqual([]);
   });
 
   it('judges by selectors what earlier webhooks made of the object', async () => {
-    const made = scene([webhook('a'), webhook('b', { objectSelector: { matchLabels: { app: 'x' } } })]);
+    const made = await scene([webhook('a'), webhook('b', { objectSelector: { matchLabels: { app: 'x' } } })]);
     made.transport.on('/a', () => patchFields([{ op: 'add', path: '/metadata/labels', value: { app: 'x' } }]));
     made.transport.on('/b', () => ({ allowed: true }));
     await made.admit(attributesOf(configMaps, object()));
@@ -202,7 +205,7 @@ describe('MutatingWebhooks: reinvocation', () => {
   const ifNeeded = { reinvocationPolicy: 'IfNeeded' };
 
   it('asks again, once, who was asked before another changed the object', async () => {
-    const made = scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
+    const made = await scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
     made.transport.on('/a', () => ({ allowed: true }));
     made.transport.on('/b', (review) => (shown(review)['b'] ? { allowed: true } : set('b', '1')));
     await made.admit(attributesOf(configMaps, object()));
@@ -210,7 +213,7 @@ describe('MutatingWebhooks: reinvocation', () => {
   });
 
   it('never asks a third time, even if everyone keeps changing it', async () => {
-    const made = scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
+    const made = await scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
     let count = 0;
     made.transport.on('/a', () => set('a', String(count++)));
     made.transport.on('/b', () => set('b', String(count++)));
@@ -219,12 +222,12 @@ describe('MutatingWebhooks: reinvocation', () => {
   });
 
   it('does not ask again with policy Never, or when nothing changed', async () => {
-    const never = scene([webhook('a'), webhook('b')]);
+    const never = await scene([webhook('a'), webhook('b')]);
     never.transport.on('/a', () => ({ allowed: true }));
     never.transport.on('/b', () => set('b', '1'));
     await never.admit(attributesOf(configMaps, object()));
     expect(never.transport.paths).toEqual(['/a', '/b']);
-    const unchanged = scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
+    const unchanged = await scene([webhook('a', ifNeeded), webhook('b', ifNeeded)]);
     unchanged.transport.on('/a', () => ({ allowed: true }));
     unchanged.transport.on('/b', () => ({ allowed: true }));
     await unchanged.admit(attributesOf(configMaps, object()));
@@ -240,21 +243,21 @@ describe('MutatingWebhooks: reinvocation', () => {
         if (++rounds === 2) dataOf(subject)['builtIn'] = '1';
       },
     };
-    const made = scene([webhook('a', ifNeeded)], [builtIn]);
+    const made = await scene([webhook('a', ifNeeded)], [builtIn]);
     made.transport.on('/a', (review) => (shown(review)['a'] ? { allowed: true } : set('a', '1')));
     const attributes = attributesOf(configMaps, object());
     await made.admit(attributes);
     expect(rounds).toBe(2);
     expect(made.transport.paths).toEqual(['/a', '/a']);
     expect(dataOf(attributes.object)).toEqual({ a: '1', builtIn: '1' });
-    const alone = scene([webhook('a', ifNeeded)]);
+    const alone = await scene([webhook('a', ifNeeded)]);
     alone.transport.on('/a', () => set('a', '1'));
     await alone.admit(attributesOf(configMaps, object()));
     expect(alone.transport.paths).toEqual(['/a']);
   });
 
   it('asks nobody for the first time in the second round', async () => {
-    const made = scene([
+    const made = await scene([
       webhook('a', { ...ifNeeded, objectSelector: { matchLabels: { app: 'x' } } }),
       webhook('b', ifNeeded),
     ]);

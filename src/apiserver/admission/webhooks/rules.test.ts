@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { deployments, nodes, pods } from '../fake-registry.fixture.ts';
+import { deployments, nodes, pods } from '../attributes.fixture.ts';
 import type { WebhookRule } from './configuration.ts';
 import { type RuleSubject, ruleMatches } from './rules.ts';
 

@@ -2,21 +2,18 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../../api/meta.ts';
 import type { ResourceDefinition } from '../../../api/resource.ts';
 import { ApiError } from '../../../api/status.ts';
-import {
-  attributesOf,
-  configMaps,
-  fakeDefinition,
-  namespaces,
-  nodes,
-  pods,
-  userContext,
-} from '../fake-registry.fixture.ts';
+import { attributesOf, configMaps, namespaces, nodes, pods } from '../attributes.fixture.ts';
+import { anyDefinition, userContext } from '../../registry/registry.fixture.ts';
 import type { Webhook } from './configuration.ts';
-import { configuration, jsonAnswer, webhook, type WebhookScene, webhookScene } from './fake-transport.fixture.ts';
+import {
+  validatingConfiguration,
+  jsonAnswer,
+  webhook,
+  type WebhookScene,
+  webhookScene,
+} from './fake-transport.fixture.ts';
 import { DEADLINE_EXCEEDED, TransportError } from './transport.ts';
 import { ValidatingWebhooks } from './validating.ts';
-
-const BUCKET = 'validatingwebhookconfigurations.admissionregistration.k8s.io';
 
 function object(name: string, labels?: Record<string, string>, namespace = 'ns'): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace, ...(labels ? { labels } : {}) } };
@@ -24,9 +21,9 @@ function object(name: string, labels?: Record<string, string>, namespace = 'ns')
 
 type Scene = WebhookScene & { readonly plugin: ValidatingWebhooks };
 
-function scene(...webhooks: Webhook[]): Scene {
-  const base = webhookScene();
-  base.registry.put(BUCKET, configuration('main', ...webhooks));
+async function scene(...webhooks: Webhook[]): Promise<Scene> {
+  const base = await webhookScene();
+  await base.registry.put(validatingConfiguration('main', ...webhooks));
   return { ...base, plugin: new ValidatingWebhooks(base.options) };
 }
 
@@ -47,7 +44,7 @@ async function verdict({ plugin }: Scene, ...request: Request | []): Promise<Api
 
 describe('ValidatingWebhooks: the review', () => {
   it('asks about an eviction as kube-apiserver does', async () => {
-    const made = scene(webhook('a'));
+    const made = await scene(webhook('a'));
     made.transport.on('/a', () => ({ allowed: true }));
     const eviction: KubeObject = {
       apiVersion: 'policy/v1',
@@ -84,7 +81,7 @@ describe('ValidatingWebhooks: the review', () => {
   });
 
   it('shows the old object of a deletion, and a namespace as its own', async () => {
-    const made = scene(webhook('a'));
+    const made = await scene(webhook('a'));
     made.transport.on('/a', () => ({ allowed: true }));
     const oldObject: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ns' } };
     await verdict(made, namespaces, undefined, { operation: 'DELETE', oldObject });
@@ -100,7 +97,7 @@ describe('ValidatingWebhooks: the review', () => {
 
   it('sends where and how the configuration says', async () => {
     const caBundle = Buffer.from('PEM').toString('base64');
-    const made = scene(webhook('a', { timeoutSeconds: 3, clientConfig: { url: 'https://h:1/a', caBundle } }));
+    const made = await scene(webhook('a', { timeoutSeconds: 3, clientConfig: { url: 'https://h:1/a', caBundle } }));
     made.transport.on('/a', () => ({ allowed: true }));
     await verdict(made);
     expect(made.transport.requests[0]).toMatchObject({
@@ -117,10 +114,10 @@ describe('ValidatingWebhooks: the review', () => {
       toStorage: (each: KubeObject) => void (each['stored'] = true),
       fromStorage: (each: KubeObject) => void delete each['stored'],
     };
-    const stored = fakeDefinition('', 'v1', 'things', 'Thing');
-    const face = fakeDefinition('example.com', 'v2', 'things', 'Thing', { storage });
+    const stored = anyDefinition('', 'v1', 'things', 'Thing');
+    const face = anyDefinition('example.com', 'v2', 'things', 'Thing', { storage });
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['things'], operations: ['*'] }];
-    const made = scene(webhook('a', { rules }));
+    const made = await scene(webhook('a', { rules }));
     made.registry.define(stored);
     made.registry.define(face);
     made.transport.on('/a', () => ({ allowed: true }));
@@ -137,11 +134,11 @@ describe('ValidatingWebhooks: the review', () => {
   });
 
   it('speaks v1beta1 to webhooks that speak nothing newer, and nothing to those that speak neither', async () => {
-    const made = scene(webhook('a', { admissionReviewVersions: ['v7', 'v1beta1'] }));
+    const made = await scene(webhook('a', { admissionReviewVersions: ['v7', 'v1beta1'] }));
     made.transport.on('/a', () => ({ allowed: true }));
     expect(await verdict(made)).toBeUndefined();
     expect(made.transport.calls[0]?.review.apiVersion).toBe('admission.k8s.io/v1beta1');
-    const neither = scene(webhook('a', { admissionReviewVersions: ['v7'] }));
+    const neither = await scene(webhook('a', { admissionReviewVersions: ['v7'] }));
     expect((await verdict(neither))?.message).toBe(
       'Internal error occurred: failed calling webhook "a.example.com": could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)',
     );
@@ -150,7 +147,7 @@ describe('ValidatingWebhooks: the review', () => {
 
 describe('ValidatingWebhooks: the answer', () => {
   it('passes a denial on, its code and details included', async () => {
-    const made = scene(webhook('a'));
+    const made = await scene(webhook('a'));
     made.transport.on('/a', () => ({
       allowed: false,
       status: { code: 429, reason: 'TooManyRequests', message: 'Eviction triggered evacuation of VMI "default/vm"' },
@@ -204,13 +201,13 @@ describe('ValidatingWebhooks: the answer', () => {
     ['a wrong uid', { uid: 'x', allowed: true }, 'received invalid webhook response: expected response.uid='],
     ['an empty answer', jsonAnswer({}), 'received invalid webhook response: webhook response was absent'],
   ])('%s: fails closed with 500, or open', async (_, answer, reason) => {
-    const closed = scene(webhook('a', { failurePolicy: 'Fail' }));
+    const closed = await scene(webhook('a', { failurePolicy: 'Fail' }));
     closed.transport.on('/a', () => answer as Error);
     const error = await verdict(closed);
     expect([error?.code, error?.reason]).toEqual([500, 'InternalError']);
     expect(error?.message).toContain(`Internal error occurred: failed calling webhook "a.example.com": ${reason}`);
     expect(closed.observations.map((each) => each.outcome)).toEqual(['failed-closed']);
-    const open = scene(webhook('a', { failurePolicy: 'Ignore' }));
+    const open = await scene(webhook('a', { failurePolicy: 'Ignore' }));
     open.transport.on('/a', () => answer as Error);
     expect(await verdict(open)).toBeUndefined();
     expect(open.observations.map((each) => each.outcome)).toEqual(['failed-open']);
@@ -218,16 +215,16 @@ describe('ValidatingWebhooks: the answer', () => {
 
   it('names a service by its name where it cannot be reached', async () => {
     const clientConfig = { service: { name: 'hook', namespace: 'ns', path: '/x' } };
-    expect((await verdict(scene(webhook('a', { clientConfig }))))?.message).toBe(
+    expect((await verdict(await scene(webhook('a', { clientConfig }))))?.message).toBe(
       'Internal error occurred: failed calling webhook "a.example.com": failed to call webhook: Post "https://hook.ns.svc:443/x?timeout=10s": service "hook" not found',
     );
-    expect((await verdict(scene(webhook('a', { clientConfig: {} }))))?.message).toBe(
+    expect((await verdict(await scene(webhook('a', { clientConfig: {} }))))?.message).toBe(
       'Internal error occurred: failed calling webhook "a.example.com": could not get REST client: webhook configuration must have either service or URL',
     );
   });
 
   it('asks all at once and answers with the first refusal in order', async () => {
-    const made = scene(webhook('a'), webhook('b'), webhook('c'));
+    const made = await scene(webhook('a'), webhook('b'), webhook('c'));
     let open = (): void => undefined;
     const all = new Promise<void>((resolve) => {
       open = resolve;
@@ -245,7 +242,7 @@ describe('ValidatingWebhooks: the answer', () => {
   });
 
   it('collects warnings, each once and not without end', async () => {
-    const made = scene(webhook('a'), webhook('b'));
+    const made = await scene(webhook('a'), webhook('b'));
     const long = Array.from({ length: 40 }, (_, index) => `${index}${'x'.repeat(300)}`);
     made.transport.on('/a', () => ({ allowed: true, warnings: ['one', 'one', '', 'two'] }));
     made.transport.on('/b', () => ({ allowed: false, warnings: long }));
@@ -258,7 +255,7 @@ describe('ValidatingWebhooks: the answer', () => {
 
   it('says 504 when the client is gone', async () => {
     const abort = new AbortController();
-    const made = scene(webhook('a', { failurePolicy: 'Ignore' }));
+    const made = await scene(webhook('a', { failurePolicy: 'Ignore' }));
     made.transport.on('/a', () => {
       abort.abort();
       return new TransportError('context canceled');
@@ -276,7 +273,7 @@ describe('ValidatingWebhooks: dry run', () => {
     ['Unknown', 'admission webhook "a.example.com" does not support dry run'],
   ])('side effects %s', async (sideEffects, message) => {
     // The policy is no excuse: nothing failed, the request is impossible.
-    const made = scene(webhook('a', { sideEffects, failurePolicy: 'Ignore' }));
+    const made = await scene(webhook('a', { sideEffects, failurePolicy: 'Ignore' }));
     made.transport.on('/a', () => ({ allowed: true }));
     const error = await verdict(made, configMaps, object('c'), { context: userContext({ dryRun: true }) });
     expect(error?.message).toBe(message);
@@ -287,7 +284,7 @@ describe('ValidatingWebhooks: dry run', () => {
 
 describe('ValidatingWebhooks: selectors', () => {
   const asked = async (fields: Partial<Webhook>, ...request: Request): Promise<boolean> => {
-    const made = scene(webhook('a', fields));
+    const made = await scene(webhook('a', fields));
     made.transport.on('/a', () => ({ allowed: true }));
     const error = await verdict(made, ...request);
     if (error) throw error;
