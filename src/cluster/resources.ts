@@ -1,6 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../migration/fit/objects.ts';
+import type { Namespace } from './namespaces/conditions.ts';
 import type { PodDisruptionBudget } from './scheduler/budgets.ts';
 
 /** The resources that the loops watch and write. */
@@ -11,7 +12,7 @@ function resource<T extends KubeObject>(plural: string, kind: string, group: str
 
 export const pods = resource<Pod>('pods', 'Pod', '', true);
 export const nodes = resource<Node>('nodes', 'Node', '', false);
-export const namespaces = resource('namespaces', 'Namespace', '', false);
+export const namespaces = resource<Namespace>('namespaces', 'Namespace', '', false);
 export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
   'persistentvolumeclaims',
   'PersistentVolumeClaim',

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { type Env, sleep } from '../env/ports.ts';
 import { errorText } from './error-text.ts';
 import type { PriorityOf } from './key-schedule.ts';
@@ -103,6 +104,8 @@ export class Controller implements Service {
     const stop = (): void => {
       for (const reconcile of this.#underWay) reconcile.abort(signal.reason);
     };
+    // Each worker that waits for a key listens.
+    setMaxListeners(0, signal);
     signal.addEventListener('abort', stop, { once: true });
     try {
       await Promise.all(Array.from({ length: this.#workers }, () => this.#work(signal)));

@@ -110,6 +110,7 @@ export interface PodSpec {
   readonly tolerations?: readonly Toleration[];
   readonly topologySpreadConstraints?: readonly TopologySpreadConstraint[];
   readonly volumes?: readonly Volume[];
+  readonly terminationGracePeriodSeconds?: number;
 }
 
 export interface PodCondition {

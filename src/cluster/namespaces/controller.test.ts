@@ -1,0 +1,151 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../api/meta.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { LoopScene } from '../loops.fixture.ts';
+import { namespaces, nodes, pods } from '../resources.ts';
+import { namespaceLoop } from './loop.ts';
+
+const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
+const secrets: Resource = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
+
+let scene: LoopScene;
+
+beforeEach(async () => {
+  scene = new LoopScene(namespaceLoop);
+  await scene.start();
+  await scene.namespace('room');
+});
+
+afterEach(() => scene.stop());
+
+const end = (): Promise<unknown> => scene.client.delete(namespaces, '', 'room', scene.signal);
+const isThere = async (resource: Resource, namespace: string, name: string): Promise<boolean> =>
+  scene.get(resource, namespace, name).then(
+    () => true,
+    () => false,
+  );
+const gone = (): Promise<void> => scene.until(async () => expect(await isThere(namespaces, '', 'room')).toBe(false));
+const told = async (): Promise<Record<string, string>> => {
+  const { status } = await scene.get(namespaces, '', 'room');
+  return Object.fromEntries(
+    (status?.conditions ?? []).map(({ type, status: is, reason }) => [type, `${is} ${reason}`]),
+  );
+};
+
+/** A pod that runs, so that it is given its time. */
+async function runningPod(seconds: number): Promise<void> {
+  const metadata = { name: 'patient', namespace: 'room' };
+  await scene.create(nodes, { metadata: { name: 'node' } });
+  await scene.create(pods, {
+    metadata,
+    spec: {
+      nodeName: 'node',
+      terminationGracePeriodSeconds: seconds,
+      containers: [{ name: 'main', image: 'none' }],
+    },
+  });
+}
+
+const leave = (name: string): Promise<unknown> =>
+  scene.client.delete(pods, 'room', name, scene.signal, { gracePeriodSeconds: 0 });
+
+describe('a namespace that is deleted', () => {
+  it('is emptied, and goes', async () => {
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+    await scene.create(secrets, { metadata: { name: 'b', namespace: 'room' } });
+    await end();
+    await gone();
+    expect(await isThere(configMaps, 'room', 'a')).toBe(false);
+    expect(await isThere(secrets, 'room', 'b')).toBe(false);
+    expect(scene.writes.filter((each) => each.startsWith('PUT'))).toEqual([
+      'PUT /api/v1/namespaces/room/status',
+      'PUT /api/v1/namespaces/room/finalize',
+    ]);
+  });
+
+  it('takes nothing along that is not in it', async () => {
+    await scene.namespace('other');
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'other' } });
+    await end();
+    await gone();
+    expect(await isThere(configMaps, 'other', 'a')).toBe(true);
+    expect(await isThere(namespaces, '', 'other')).toBe(true);
+  });
+
+  it('loses its pods first, then the rest at once, however long they might have taken', async () => {
+    await runningPod(600);
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+    await end();
+    await scene.until(async () =>
+      expect(await told()).toMatchObject({
+        NamespaceDeletionContentFailure: 'False ContentDeleted',
+        NamespaceContentRemaining: 'True SomeResourcesRemain',
+      }),
+    );
+    await scene.pass(20_000);
+    expect(await isThere(configMaps, 'room', 'a')).toBe(true);
+    await leave('patient');
+    await gone();
+    expect(await isThere(configMaps, 'room', 'a')).toBe(false);
+  });
+
+  it('complains of pods that do not end in time, and goes on trying', async () => {
+    await runningPod(30);
+    await end();
+    await scene.pass(20_000);
+    expect(await told()).toMatchObject({ NamespaceDeletionContentFailure: 'False ContentDeleted' });
+    await scene.pass(30_000);
+    expect(await told()).toMatchObject({ NamespaceDeletionContentFailure: 'True ContentDeletionFailed' });
+    await leave('patient');
+    await gone();
+  });
+
+  it('waits for finalizers, looks again now and then, and writes nothing while nothing changes', async () => {
+    const held: KubeObject = await scene.create(configMaps, {
+      metadata: { name: 'held', namespace: 'room', finalizers: ['example.com/hold'] },
+    });
+    await end();
+    await scene.until(async () =>
+      expect(await told()).toEqual({
+        NamespaceDeletionDiscoveryFailure: 'False ResourcesDiscovered',
+        NamespaceDeletionGroupVersionParsingFailure: 'False ParsedGroupVersions',
+        NamespaceDeletionContentFailure: 'False ContentDeleted',
+        NamespaceContentRemaining: 'True SomeResourcesRemain',
+        NamespaceFinalizersRemaining: 'True SomeFinalizersRemain',
+      }),
+    );
+    scene.writes.length = 0;
+    await scene.pass(60_000);
+    expect(scene.writes.filter((each) => each.startsWith('PUT'))).toEqual([]);
+    expect(scene.writes.length).toBeGreaterThan(0);
+    const patch = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    await scene.client.patch(configMaps, 'room', held.metadata.name ?? '', patch, scene.signal);
+    await scene.pass(8000);
+    await gone();
+  });
+
+  it('is ended by whoever comes after a crash', async () => {
+    await scene.stopLoops();
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+    await end();
+    expect(await isThere(configMaps, 'room', 'a')).toBe(true);
+    await scene.startLoops();
+    await gone();
+  });
+
+  it('stays for finalizers of its own, emptied', async () => {
+    const patch = { type: 'merge', body: { metadata: { finalizers: ['example.com/hold'] } } } as const;
+    await scene.client.patch(namespaces, '', 'room', patch, scene.signal);
+    await end();
+    await scene.until(async () => expect((await scene.get(namespaces, '', 'room')).spec?.finalizers ?? []).toEqual([]));
+    scene.writes.length = 0;
+    await scene.pass(60_000);
+    expect(scene.writes).toEqual([]);
+  });
+});
+
+it('leaves namespaces alone that are not deleted', async () => {
+  await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+  await scene.pass(10_000);
+  expect([...scene.writes, ...scene.reads.filter((each) => each.includes('/namespaces/room'))]).toEqual([]);
+});
