@@ -5,12 +5,13 @@ import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../ku
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
+import { disruptionLoop } from './disruption-budgets/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
 
 /** All that Kubernetes' own controllers do here. */
-export const clusterLoops: readonly ClusterLoop[] = [schedulerLoop, namespaceLoop];
+export const clusterLoops: readonly ClusterLoop[] = [schedulerLoop, disruptionLoop, namespaceLoop];
 
 /** Whom the shared informers read as: who may read everything, and write next to nothing. */
 const READER: LocalIdentity = { user: 'system:kube-controller-manager', groups: [] };

@@ -1,8 +1,8 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../migration/fit/objects.ts';
+import type { PodDisruptionBudget, Workload } from './disruption-budgets/objects.ts';
 import type { Namespace } from './namespaces/conditions.ts';
-import type { PodDisruptionBudget } from './scheduler/budgets.ts';
 
 /** The resources that the loops watch and write. */
 
@@ -27,3 +27,7 @@ export const podDisruptionBudgets = resource<PodDisruptionBudget>(
   'policy',
   true,
 );
+export const replicationControllers = resource<Workload>('replicationcontrollers', 'ReplicationController', '', true);
+export const replicaSets = resource<Workload>('replicasets', 'ReplicaSet', 'apps', true);
+export const deployments = resource<Workload>('deployments', 'Deployment', 'apps', true);
+export const statefulSets = resource<Workload>('statefulsets', 'StatefulSet', 'apps', true);

@@ -1,14 +1,8 @@
-import type { KubeObject } from '../../api/meta.ts';
-import type { LabelSelectorObject, Selector } from '../../machinery/selectors.ts';
+import type { Selector } from '../../machinery/selectors.ts';
 import { soundSelector } from '../../migration/fit/affinity-term.ts';
 import type { PodInfo } from '../../migration/fit/pod-info.ts';
 import { SelectorIndex } from '../../migration/fit/selector-index.ts';
-
-/** The parts of a PodDisruptionBudget that preemption looks at. */
-export interface PodDisruptionBudget extends KubeObject {
-  spec?: { readonly selector?: LabelSelectorObject };
-  status?: { readonly disruptionsAllowed?: number; readonly disruptedPods?: { readonly [pod: string]: string } };
-}
+import type { PodDisruptionBudget } from '../disruption-budgets/objects.ts';
 
 interface Budget {
   readonly namespace: string;

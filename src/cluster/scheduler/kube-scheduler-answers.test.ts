@@ -6,7 +6,8 @@ import { Demand } from '../../migration/fit/fit.ts';
 import type { Node, Pod } from '../../migration/fit/objects.ts';
 import { podInfoOf } from '../../migration/fit/pod-info.ts';
 import { score } from '../../migration/fit/score.ts';
-import { Budgets, type PodDisruptionBudget } from './budgets.ts';
+import type { PodDisruptionBudget } from '../disruption-budgets/objects.ts';
+import { Budgets } from './budgets.ts';
 import { decide } from './decide.ts';
 import { Nominations } from './nominations.ts';
 

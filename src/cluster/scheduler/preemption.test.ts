@@ -5,7 +5,8 @@ import { asking, type Contents, makeCluster, makeNode, makePod } from '../../mig
 import { Demand } from '../../migration/fit/fit.ts';
 import type { Pod, PodSpec } from '../../migration/fit/objects.ts';
 import { podInfoOf } from '../../migration/fit/pod-info.ts';
-import { Budgets, type PodDisruptionBudget } from './budgets.ts';
+import type { PodDisruptionBudget } from '../disruption-budgets/objects.ts';
+import { Budgets } from './budgets.ts';
 import { type Decision, decide } from './decide.ts';
 import { Nominations } from './nominations.ts';
 import { selectVictims } from './preemption.ts';
