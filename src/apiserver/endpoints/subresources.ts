@@ -1,6 +1,5 @@
 import { apiVersionOf, type Json, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition, SubresourceDefinition } from '../../api/resource.ts';
-import type { Schema } from '../../api/schema.ts';
 import { invalid } from '../../api/field-error.ts';
 import { invalidObject, methodNotAllowed, notFound } from '../../api/status.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
@@ -19,17 +18,12 @@ import { writeOptionsOf } from './write-options.ts';
 
 /** Subresources that are no mere part of their object: actions (eviction, binding, token) and views (scale). */
 
-/** Something that a POST to a subresource does. */
-export interface Action {
-  /** Of its body. */
-  readonly schema: Schema;
-  /** Gets the admitted body, answers the object or Status to send. */
-  readonly perform: (action: {
-    readonly call: Call;
-    readonly context: WriteContext;
-    readonly body: KubeObject;
-  }) => Promise<object>;
-}
+/** Something that a POST to a subresource does: gets the admitted body, answers the object or Status to send. */
+export type Action = (request: {
+  readonly call: Call;
+  readonly context: WriteContext;
+  readonly body: KubeObject;
+}) => Promise<object>;
 
 /** Reads a POSTed body, admits it as what it is, and hands it to the action. */
 export async function serveAction(
@@ -40,7 +34,7 @@ export async function serveAction(
 ): Promise<ApiResponse> {
   if (call.info.verb !== 'create') throw methodNotAllowed();
   const context = writeContext(call);
-  const body = await readAction(call, definition, action.schema);
+  const body = await readAction(call, definition);
   await registry.admit({
     operation: 'CREATE',
     target: call.target,
@@ -49,16 +43,16 @@ export async function serveAction(
     options: undefined,
     context,
   });
-  const answer = await action.perform({ call, context, body });
+  const answer = await action({ call, context, body });
   return respond(call.representation, 201, JSON.stringify(answer), context.warnings);
 }
 
 async function readAction(
   call: Call,
-  { kind, group = '', version = '' }: SubresourceDefinition,
-  schema: Schema,
+  { kind, group = '', version = '', schema: ownSchema }: SubresourceDefinition,
 ): Promise<KubeObject> {
   const { definition, name, namespace } = call.target;
+  const schema = ownSchema ?? definition.schema;
   const wantedKind = kind ?? definition.kind;
   const decoded = await readBody(call.request, (_apiVersion, each) => (each === wantedKind ? schema : undefined));
   const value = decoded?.value ?? {};

@@ -1,7 +1,7 @@
 import { ageColumn, column, countColumn, nameColumn } from '../../api/kinds/columns.ts';
 import { numberAt } from '../../api/kinds/core/fields.ts';
 import { builtin } from '../../api/kinds/meta.ts';
-import { bindingSchema, evictionSchema, scaleSchema, tokenRequestSchema } from '../../api/kinds/meta-options.ts';
+import { scaleSchema } from '../../api/kinds/meta-options.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import type { Env } from '../../env/ports.ts';
 import type { ServiceAccountTokens } from '../auth/tokens.ts';
@@ -37,49 +37,40 @@ export function actions(options: {
   return new Map<string, Action>([
     [
       'pods/eviction',
-      {
-        schema: evictionSchema,
-        perform: ({ call: { target }, context, body }) =>
-          evictPod({
-            registry,
-            context,
-            namespace: target.namespace,
-            name: target.name,
-            eviction: body,
-            nowMs: env.clock.now(),
-          }),
-      },
+      ({ call: { target }, context, body }) =>
+        evictPod({
+          registry,
+          context,
+          namespace: target.namespace,
+          name: target.name,
+          eviction: body,
+          nowMs: env.clock.now(),
+        }),
     ],
     [
       'pods/binding',
-      {
-        schema: bindingSchema,
-        perform: ({ call: { target }, context, body }) =>
-          bindPod({
-            registry,
-            context,
-            namespace: target.namespace,
-            name: target.name,
-            binding: body,
-            nowMs: env.clock.now(),
-          }),
-      },
+      ({ call: { target }, context, body }) =>
+        bindPod({
+          registry,
+          context,
+          namespace: target.namespace,
+          name: target.name,
+          binding: body,
+          nowMs: env.clock.now(),
+        }),
     ],
     [
       'serviceaccounts/token',
-      {
-        schema: tokenRequestSchema,
-        perform: ({ call: { target }, context, body }) =>
-          requestToken({
-            registry,
-            tokens,
-            context,
-            namespace: target.namespace,
-            name: target.name,
-            request: body,
-            nowMs: env.clock.now(),
-          }),
-      },
+      ({ call: { target }, context, body }) =>
+        requestToken({
+          registry,
+          tokens,
+          context,
+          namespace: target.namespace,
+          name: target.name,
+          request: body,
+          nowMs: env.clock.now(),
+        }),
     ],
   ]);
 }
