@@ -15,6 +15,7 @@ export function controllerRoles(): ControllerRole[] {
     garbageCollector(),
     namespaceController(),
     disruptionController(),
+    nodeController(),
     podGarbageCollector(),
     resourceQuotaController(),
     serviceAccountController(),
@@ -49,6 +50,18 @@ function disruptionController(): ControllerRole {
       resources(['update'], 'policy', 'poddisruptionbudgets/status'),
       resources(['patch', 'update'], '', 'pods/status'),
       resources(['get'], '*', '*/scale'),
+      ...eventRules(),
+    ],
+  };
+}
+
+function nodeController(): ControllerRole {
+  return {
+    account: 'node-controller',
+    rules: [
+      resources([...READ, 'update', 'delete', 'patch'], '', 'nodes'),
+      resources(['patch', 'update'], '', 'nodes/status', 'pods/status'),
+      resources([...READ, 'delete'], '', 'pods'),
       ...eventRules(),
     ],
   };
