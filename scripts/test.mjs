@@ -40,7 +40,17 @@ const result = spawnSync(
     `--outputFile.json=${report}`,
     ...paths,
   ],
-  { cwd: root, stdio: 'inherit', env: { ...process.env, GODWIT_TEST_SEED: seed, GODWIT_TEST_FULL: isFull ? '1' : '' } },
+  {
+    cwd: root,
+    stdio: 'inherit',
+    env: {
+      ...process.env,
+      GODWIT_TEST_SEED: seed,
+      GODWIT_TEST_FULL: isFull ? '1' : '',
+      // Tests that are cut short clean nothing up themselves.
+      TMPDIR: scratch,
+    },
+  },
 );
 let failed = 1;
 try {
