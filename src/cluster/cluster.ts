@@ -9,10 +9,19 @@ import { disruptionLoop } from './disruption-budgets/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
+import { rootCertificateLoop, serviceAccountLoop, tokensLoop } from './service-accounts/loop.ts';
 import { taintEvictionLoop } from './taint-eviction/loop.ts';
 
 /** All that Kubernetes' own controllers do here. */
-export const clusterLoops: readonly ClusterLoop[] = [schedulerLoop, disruptionLoop, namespaceLoop, taintEvictionLoop];
+export const clusterLoops: readonly ClusterLoop[] = [
+  schedulerLoop,
+  disruptionLoop,
+  namespaceLoop,
+  taintEvictionLoop,
+  serviceAccountLoop,
+  rootCertificateLoop,
+  tokensLoop,
+];
 
 /** Whom the shared informers read as: who may read everything, and write next to nothing. */
 const READER: LocalIdentity = { user: 'system:kube-controller-manager', groups: [] };

@@ -3,6 +3,7 @@ import type { Resource } from '../kube/resource.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../migration/fit/objects.ts';
 import type { PodDisruptionBudget, Workload } from './disruption-budgets/objects.ts';
 import type { Namespace } from './namespaces/conditions.ts';
+import type { ConfigMap, Secret, ServiceAccount } from './service-accounts/objects.ts';
 
 /** The resources that the loops watch and write. */
 
@@ -31,3 +32,13 @@ export const replicationControllers = resource<Workload>('replicationcontrollers
 export const replicaSets = resource<Workload>('replicasets', 'ReplicaSet', 'apps', true);
 export const deployments = resource<Workload>('deployments', 'Deployment', 'apps', true);
 export const statefulSets = resource<Workload>('statefulsets', 'StatefulSet', 'apps', true);
+export const configMaps = resource<ConfigMap>('configmaps', 'ConfigMap', '', true);
+export const secrets = resource<Secret>('secrets', 'Secret', '', true);
+export const serviceAccounts = resource<ServiceAccount>('serviceaccounts', 'ServiceAccount', '', true);
+export const customResourceDefinitions = resource(
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+  'apiextensions.k8s.io',
+  false,
+);
+export const apiServices = resource('apiservices', 'APIService', 'apiregistration.k8s.io', false);

@@ -3,6 +3,7 @@ import type { Env } from '../env/ports.ts';
 import type { Client } from './client.ts';
 import { Informer } from './informer.ts';
 import { type Indexes, withoutManagedFields } from './object-cache.ts';
+import type { ReflectorScope } from './reflector.ts';
 import type { Resource } from './resource.ts';
 
 /**
@@ -20,24 +21,35 @@ export class SharedInformers {
   }
 
   /**
-   * The informer of a resource in all namespaces, with these indexes among others. Whoever runs the informers has to be
-   * asked for `all` after everybody has asked for theirs.
+   * The informer of a resource, in all namespaces unless the scope says otherwise, with these indexes among others.
+   * Whoever runs the informers has to be asked for `all` after everybody has asked for theirs.
    */
-  of<T extends KubeObject>(resource: Resource<T>, indexes: Indexes<T> = {}): Informer<T> {
+  of<T extends KubeObject>(resource: Resource<T>, indexes: Indexes<T> = {}, scope: ReflectorScope = {}): Informer<T> {
     const { group, version, plural } = resource;
-    const id = `${plural}.${version}.${group}`;
+    const { namespace = '', labelSelector = '', fieldSelector = '' } = scope;
+    const id = JSON.stringify([group, version, plural, namespace, labelSelector, fieldSelector]);
     // The map knows not which resource has which shape; who asks for the same resource means the same shape.
     let informer = this.#informers.get(id) as Informer<T> | undefined;
     if (!informer) {
-      informer = new Informer<T>({ client: this.#client, env: this.#env, resource, transform: withoutManagedFields });
+      const common = { client: this.#client, env: this.#env, transform: withoutManagedFields };
+      informer = new Informer<T>({ ...common, resource, ...scope });
       this.#informers.set(id, informer as unknown as Informer<KubeObject>);
     }
     informer.addIndexes(indexes);
     return informer;
   }
 
+  /** The informer of a resource, if anybody has asked for it. */
+  find(resource: Resource): Informer<KubeObject> | undefined {
+    return this.#informers.get(idOf(resource));
+  }
+
   /** All that were asked for so far. */
   all(): readonly Informer<KubeObject>[] {
     return [...this.#informers.values()];
   }
+}
+
+function idOf({ group, version, plural }: Resource): string {
+  return `${plural}.${version}.${group}`;
 }
