@@ -1,15 +1,8 @@
 import { invalid } from '../../api/field-error.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import {
-  ApiError,
-  badRequest,
-  conflict,
-  invalidObject,
-  notFound,
-  pathNotFound,
-  type Status,
-} from '../../api/status.ts';
+import { ApiError, badRequest, invalidObject, notFound, pathNotFound, type Status } from '../../api/status.ts';
 import type { DeleteOptions, Registry, Target, WriteContext } from '../registry/contract.ts';
+import { checkDeletePreconditions } from '../registry/deletion.ts';
 import { chargeBudget, DisruptionBudgetAccounts, stillProcessed } from './disruption-charge.ts';
 import { isPodReady, type Pod, setPodCondition } from './pod-conditions.ts';
 import type { PodDisruptionBudget } from './disruption-budgets.ts';
@@ -194,7 +187,7 @@ async function markAndDelete(pending: Pending, options: DeleteOptions): Promise<
   let effective = options;
   if (!context.dryRun) {
     const marked = await registry.update(context, { ...target, subresource: 'status' }, (current: Pod) => {
-      checkPreconditions(current, options);
+      checkDeletePreconditions(target, current, options);
       const condition = {
         type: 'DisruptionTarget',
         status: 'True',
@@ -208,24 +201,4 @@ async function markAndDelete(pending: Pending, options: DeleteOptions): Promise<
     if (options.preconditions?.resourceVersion !== undefined) effective = pinned(options, marked);
   }
   await registry.delete(context, target, effective);
-}
-
-function checkPreconditions(pod: Pod, { preconditions }: DeleteOptions): void {
-  const { uid, resourceVersion } = preconditions ?? {};
-  const name = pod.metadata.name ?? '';
-  const resource = { group: '', plural: 'Pod' };
-  if (uid && uid !== pod.metadata.uid) {
-    throw conflict(
-      resource,
-      name,
-      `the UID in the precondition (${uid}) does not match the UID in record (${pod.metadata.uid}). The object might have been deleted and then recreated`,
-    );
-  }
-  if (resourceVersion && resourceVersion !== pod.metadata.resourceVersion) {
-    throw conflict(
-      resource,
-      name,
-      `the ResourceVersion in the precondition (${resourceVersion}) does not match the ResourceVersion in record (${pod.metadata.resourceVersion}). The object might have been modified`,
-    );
-  }
 }

@@ -1,3 +1,4 @@
+import { apiVersionOf } from '../../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 
 /** What is served: the built-in resources and those that CRDs bring. */
@@ -54,7 +55,7 @@ export class Catalog {
       const path = `${group}/${version}/${plural}`;
       if (this.#byPath.has(path)) continue;
       this.#byPath.set(path, definition);
-      this.#byKind.set(`${group === '' ? version : `${group}/${version}`}/${kind}`, definition);
+      this.#byKind.set(`${apiVersionOf(group, version)}/${kind}`, definition);
       const bucket = bucketOf(definition);
       // Served versions come with the stored one first.
       if (!definition.storage && !this.#byBucket.has(bucket)) this.#byBucket.set(bucket, definition);

@@ -1,8 +1,9 @@
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import type { DeleteOptions } from './contract.ts';
+import { ApiError } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import type { DeleteOptions, Target } from './contract.ts';
 
 /** What a DELETE does to an object: pure, so that every combination of grace, finalizers and policy can be tabled. */
 
@@ -96,4 +97,19 @@ function finalizersFor(object: KubeObject, options: DeleteOptions): string[] {
     default:
       return unreachable(options.propagationPolicy);
   }
+}
+
+/** Throws 409 where the object is not the one, or not in the state, that a deletion was meant for. */
+export function checkDeletePreconditions(target: Target, current: KubeObject, options: DeleteOptions): void {
+  const { kind } = target.definition;
+  const refuse = (what: string, wanted: string, actual: string | undefined, guess: string): never => {
+    const detail = `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${actual}). The object might have been ${guess}`;
+    const message = `Operation cannot be fulfilled on ${kind} "${target.name}": ${detail}`;
+    throw new ApiError(409, 'Conflict', message, { name: target.name, kind });
+  };
+  const { uid, resourceVersion } = options.preconditions ?? {};
+  if (uid !== undefined && uid !== current.metadata.uid)
+    refuse('UID', uid, current.metadata.uid, 'deleted and then recreated');
+  if (resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion)
+    refuse('ResourceVersion', resourceVersion, current.metadata.resourceVersion, 'modified');
 }

@@ -1,23 +1,11 @@
-import type { FieldError } from '../../api/field-error.ts';
 import { formatTime, type KubeObject, type ManagedFieldsEntry } from '../../api/meta.ts';
-import { dnsLabelErrors, dnsSubdomainErrors, pathSegmentErrors } from '../../api/names.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import {
-  ApiError,
-  alreadyExists,
-  entityTooLarge,
-  invalidObject,
-  noFreeName,
-  notFound,
-  staleObject,
-} from '../../api/status.ts';
-import { validateObjectMeta, validateObjectMetaUpdate } from '../../api/validate-meta.ts';
+import { alreadyExists, entityTooLarge, noFreeName, notFound, staleObject } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
 import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
-import { ERRORS_MAX, unique } from '../../machinery/schema/validation-context.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { StorageError } from '../storage/port.ts';
@@ -25,7 +13,7 @@ import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
 import type { Catalog } from './catalog.ts';
 import { decodeStored, encodeStored, keyOf, textFor } from './codec.ts';
 import type { AdmissionAttributes, DeleteOptions, Registry, Target, View, WriteContext } from './contract.ts';
-import { decideDeletion, isReadyToGo } from './deletion.ts';
+import { checkDeletePreconditions, decideDeletion, isReadyToGo } from './deletion.ts';
 import {
   alignIdentity,
   checkPreconditions,
@@ -34,6 +22,7 @@ import {
   prepareUpdate,
   resetFieldsOf,
 } from './preparation.ts';
+import { creationErrors, refuseInvalid, updateErrors } from './validation.ts';
 import { BucketView } from './view.ts';
 
 /** How often a write is tried again when another came between; more means that something spins. */
@@ -152,7 +141,7 @@ export class ResourceRegistry implements Registry {
     // What the server decides comes after admission, which cannot overrule it and may be what it depends on.
     prepareCreate(definition, object, nowMs, this.#env.random);
     setManagedFields(object, managedFields);
-    this.#refuseInvalid(definition, object, () => this.#errorsOf(definition, object));
+    refuseInvalid(definition, object, () => creationErrors(definition, object));
     warn(context, definition.strategy?.warnings?.(object, undefined));
     if (!context.isAdmitted) await this.#admission.validate(attributes);
     const bucket = bucketOf(definition);
@@ -205,7 +194,7 @@ export class ResourceRegistry implements Registry {
     if (mutating) await mutating;
     prepareUpdate(target, updated, current);
     setManagedFields(updated, managedFields);
-    this.#refuseInvalid(definition, updated, () => this.#updateErrors(definition, updated, current, subresource));
+    refuseInvalid(definition, updated, () => updateErrors(target, updated, current));
     warn(context, definition.strategy?.warnings?.(updated, current));
     const validating = context.isAdmitted ? undefined : this.#admission.validate(attributes);
     if (validating) await validating;
@@ -350,48 +339,6 @@ export class ResourceRegistry implements Registry {
     setManagedFields(object, managedFields);
   }
 
-  #errorsOf(definition: ResourceDefinition, object: KubeObject, old?: KubeObject): FieldError[] {
-    const nameErrors =
-      definition.nameRule === 'path-segment'
-        ? pathSegmentErrors
-        : definition.nameRule === 'dns-label'
-          ? dnsLabelErrors
-          : dnsSubdomainErrors;
-    return [
-      ...validateObjectMeta(object.metadata, definition.namespaced, nameErrors),
-      ...compileSchema(definition.schema, { builtin: !definition.custom }).validate(object as never, old as never),
-      ...(definition.strategy?.validate?.(object) ?? []),
-    ];
-  }
-
-  #updateErrors(
-    definition: ResourceDefinition,
-    updated: KubeObject,
-    current: KubeObject,
-    subresource: string | undefined,
-  ) {
-    const { strategy } = definition;
-    const own =
-      subresource === 'status'
-        ? strategy?.validateStatusUpdate?.(updated, current)
-        : subresource === undefined
-          ? strategy?.validateUpdate?.(updated, current)
-          : strategy?.validateSubresourceUpdate?.(subresource, updated, current);
-    const errors = this.#errorsOf(definition, updated, current);
-    return [
-      ...validateObjectMetaUpdate(updated.metadata, current.metadata),
-      ...(definition.custom && subresource === 'status' ? errors.map(withinStatus) : errors),
-      ...(own ?? []),
-    ];
-  }
-
-  #refuseInvalid(definition: ResourceDefinition, object: KubeObject, find: () => readonly FieldError[]): void {
-    const errors = findErrors(find);
-    if (errors.length === 0) return;
-    const worst = unique(errors).slice(0, ERRORS_MAX);
-    throw invalidObject(definition.group, definition.kind, object.metadata.name ?? '', worst);
-  }
-
   #encoder(definition: ResourceDefinition, object: KubeObject): (revision: number) => string {
     const storage = this.#catalog.ofBucket(bucketOf(definition)) ?? definition;
     return (revision) => encodeStored(storage, definition, object, revision);
@@ -403,26 +350,9 @@ export class ResourceRegistry implements Registry {
   }
 }
 
-/** A status of a custom resource is validated by itself: its fields are named from there. */
-function withinStatus(error: FieldError): FieldError {
-  return { ...error, message: error.message.replace(': status.', ': ') };
-}
-
 function setManagedFields(object: KubeObject, managedFields: ManagedFieldsEntry[] | undefined): void {
   if (managedFields !== undefined && managedFields.length > 0) object.metadata.managedFields = managedFields;
   else delete object.metadata.managedFields;
-}
-
-/** What validation finds; where that is more than a call can carry as its arguments, then just that. */
-function findErrors(find: () => readonly FieldError[]): readonly FieldError[] {
-  try {
-    return find();
-  } catch (error) {
-    if (!(error instanceof RangeError)) throw error;
-    return [
-      { type: 'FieldValueInvalid', field: '', message: 'Invalid value: it is wrong in too many places to name them' },
-    ];
-  }
 }
 
 /** Warnings that one write gives: more do not fit into an answer's headers. */
@@ -446,18 +376,4 @@ function optionsOf(kind: string, context: WriteContext): KubeObject {
   if (context.dryRun) options['dryRun'] = ['All'];
   if (kind !== 'DeleteOptions' && context.fieldManager !== '') options['fieldManager'] = context.fieldManager;
   return options as KubeObject;
-}
-
-function checkDeletePreconditions(target: Target, current: KubeObject, options: DeleteOptions): void {
-  const { kind } = target.definition;
-  const refuse = (what: string, wanted: string, actual: string | undefined, guess: string): never => {
-    const detail = `the ${what} in the precondition (${wanted}) does not match the ${what} in record (${actual}). The object might have been ${guess}`;
-    const message = `Operation cannot be fulfilled on ${kind} "${target.name}": ${detail}`;
-    throw new ApiError(409, 'Conflict', message, { name: target.name, kind });
-  };
-  const { uid, resourceVersion } = options.preconditions ?? {};
-  if (uid !== undefined && uid !== current.metadata.uid)
-    refuse('UID', uid, current.metadata.uid, 'deleted and then recreated');
-  if (resourceVersion !== undefined && resourceVersion !== current.metadata.resourceVersion)
-    refuse('ResourceVersion', resourceVersion, current.metadata.resourceVersion, 'modified');
 }
