@@ -6,7 +6,6 @@ import { readObject } from './endpoints/body.ts';
 import { type Call, writeContext } from './endpoints/context.ts';
 import { negotiate, respond, warningHeaders } from './endpoints/negotiate.ts';
 import type { ResourceEndpoints } from './endpoints/resources.ts';
-import { writeOptionsOf } from './endpoints/write-options.ts';
 import { type Action, serveAction, serveScale } from './endpoints/subresources.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import type { Target } from './registry/contract.ts';
@@ -93,12 +92,7 @@ export class Router {
     const { definition } = call.target;
     if (call.info.verb !== 'create') throw methodNotAllowed();
     const context = writeContext(call);
-    const object = await readObject(
-      call.request,
-      definition,
-      writeOptionsOf(call.request).fieldValidation,
-      context.warnings,
-    );
+    const object = await readObject(call, context.warnings);
     if (definition.namespaced) object.metadata.namespace ??= call.target.namespace;
     return respond(call.representation, 201, JSON.stringify(await question(call.user, object)), context.warnings);
   }

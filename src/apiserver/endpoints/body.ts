@@ -7,7 +7,8 @@ import { decodeProtobuf } from '../../machinery/protobuf/decode.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
 import { findMismatch } from '../../machinery/schema/shape.ts';
 import type { ApiRequest } from '../http/message.ts';
-import type { FieldValidation } from './write-options.ts';
+import type { Call } from './context.ts';
+import { type FieldValidation, writeOptionsOf } from './write-options.ts';
 
 /** Request bodies into objects: content types, and how strictly unknown and duplicate fields are taken. */
 
@@ -106,7 +107,8 @@ export function complaintOf(problems: ShapeProblems, level: FieldValidation, war
   if (problems.strict.length === 0 || level === 'Ignore') return undefined;
   if (level === 'Strict') return `strict decoding error: ${joined(problems.strict)}`;
   // A patch that is tried again says the same again.
-  warnings.push(...problems.strict.filter((problem) => !warnings.includes(problem)));
+  const said = new Set(warnings);
+  for (const problem of problems.strict) if (!said.has(problem)) warnings.push(problem);
   return undefined;
 }
 
@@ -134,19 +136,18 @@ export function refuseMistyped(
   if (mismatch) throw undecodable(definition, mismatch.sentence);
 }
 
-/** Reads the body as an object of this definition. */
-export async function readObject(
-  request: ApiRequest,
-  definition: ResourceDefinition,
-  level: FieldValidation,
-  warnings: string[],
-): Promise<KubeObject> {
+/** Reads the body of a call as an object of the kind that it is for; what its client is to be warned of is added. */
+export async function readObject({ request, target: { definition } }: Call, warnings: string[]): Promise<KubeObject> {
   const apiVersion = apiVersionOf(definition.group, definition.version);
   const decoded = await readBody(request, (version, kind) =>
     version === apiVersion && kind === definition.kind ? definition.schema : undefined,
   );
   const object = expectKind(decoded?.value, apiVersion, definition.kind);
-  const complaint = complaintOf(pruneObject(definition, object, decoded), level, warnings);
+  const complaint = complaintOf(
+    pruneObject(definition, object, decoded),
+    writeOptionsOf(request).fieldValidation,
+    warnings,
+  );
   if (complaint !== undefined) throw undecodable(definition, complaint);
   return object;
 }

@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../api/meta.ts';
+import { apiVersionOf, type KubeObject } from '../../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 import { ApiError, conflict, methodNotAllowed, notFound, type Status, withoutEmpty } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
@@ -132,23 +132,13 @@ export class ResourceEndpoints {
 
   async #create(call: Call): Promise<ApiResponse> {
     const context = writeContext(call);
-    const object = await readObject(
-      call.request,
-      call.target.definition,
-      writeOptionsOf(call.request).fieldValidation,
-      context.warnings,
-    );
+    const object = await readObject(call, context.warnings);
     return this.#respondWritten(call, 201, await this.#registry.createText(context, call.target, object), context);
   }
 
   async #update(call: Call): Promise<ApiResponse> {
     const context = writeContext(call);
-    const object = await readObject(
-      call.request,
-      call.target.definition,
-      writeOptionsOf(call.request).fieldValidation,
-      context.warnings,
-    );
+    const object = await readObject(call, context.warnings);
     // Before anything else is looked at: the wrong name is the client's mistake, whatever is stored.
     alignIdentity(call.target, object);
     const create = (): KubeObject => {
@@ -173,20 +163,17 @@ export class ResourceEndpoints {
 
   async #patch(call: Call): Promise<ApiResponse> {
     const { request, target } = call;
-    const level = writeOptionsOf(request).fieldValidation;
-    const rehearsal = writeContext(call);
-    const isForced = isTrue(request.query.get('force'));
+    const context = writeContext(call);
     const patch = await readPatch(request, {
       target,
       fieldManager: request.query.get('fieldManager') ?? '',
-      force: isForced,
+      force: isTrue(request.query.get('force')),
       nowMs: this.#env.clock.now(),
-      level,
-      warnings: rehearsal.warnings,
+      level: writeOptionsOf(request).fieldValidation,
+      warnings: context.warnings,
     });
-    const context: WriteContext = { ...rehearsal, isApply: patch.isApply };
     // Applying what is not there creates it.
-    return this.#updateOrCreate(call, context, patch.apply, patch.create);
+    return this.#updateOrCreate(call, { ...context, isApply: patch.isApply }, patch.apply, patch.create);
   }
 
   /** Updates; where there is nothing to update, creates, if that is possible at all and the user may. */
@@ -266,7 +253,7 @@ export class ResourceEndpoints {
     const { group, version, listKind } = target.definition;
     const list = {
       kind: listKind,
-      apiVersion: group === '' ? version : `${group}/${version}`,
+      apiVersion: apiVersionOf(group, version),
       metadata: page.metadata,
       items,
     };

@@ -98,7 +98,7 @@ export async function serveScale(
       if (errors.length > 0) throw invalidObject('autoscaling', 'Scale', target.name, errors);
       return withScale(definition, current, wanted);
     };
-    return answer(await registry.update({ ...context, isAdmitted: false }, target, change));
+    return answer(await registry.update(context, target, change));
   };
   switch (call.info.verb) {
     case 'get': {
