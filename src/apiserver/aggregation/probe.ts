@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import type { Env } from '../../env/ports.ts';
 import type { RemoteGroupVersion } from '../discovery/groups.ts';
 import type { ApiService, Availability } from './api-service.ts';
@@ -53,7 +54,7 @@ export async function probe(
     };
   } catch (error) {
     const { host, port } = backend.addresses[0] ?? {};
-    const cause = error instanceof Error ? error.message : String(error);
+    const cause = errorMessage(error);
     const message = `failing or missing response from https://${host}:${port}/apis/${group}/${version}: ${cause}`;
     return { availability: { status: 'False', reason: 'FailedDiscoveryCheck', message } };
   }

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { ApiError } from '../../api/status.ts';
@@ -203,7 +204,7 @@ export class CustomResources {
       this.#failures.delete(name);
     } catch (error) {
       const count = (this.#failures.get(name)?.count ?? 0) + 1;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = errorMessage(error);
       this.#failures.set(name, { count, message });
       this.#env.log.warn('custom resource definition not reconciled', { name, failures: count, error: message });
       this.#enqueueAfter(name, Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(count, 10)));

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import {
   child,
   duplicate,
@@ -266,7 +267,7 @@ function pathErrors(path: string, field: string): FieldError[] {
     compileJsonPath(path);
     return [];
   } catch (error) {
-    return [invalid(field, path, `is an invalid path: ${error instanceof Error ? error.message : String(error)}`)];
+    return [invalid(field, path, `is an invalid path: ${errorMessage(error)}`)];
   }
 }
 

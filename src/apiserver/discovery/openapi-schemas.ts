@@ -1,19 +1,16 @@
 import { listMeta, objectMeta } from '../../api/kinds/meta.ts';
 import { deleteOptionsSchema } from '../../api/kinds/meta-options.ts';
 import type { ResourceDefinition, SubresourceDefinition } from '../../api/resource.ts';
-import { int32, list, message, type Schema, str } from '../../api/schema.ts';
+import type { Schema } from '../../api/schema.ts';
 import { setOwn } from '../../machinery/clone.ts';
 import { type GroupVersionKind, kindOfSubresource } from './groups.ts';
+import { type Dialect, META, type Published, statusSchema, WELL_KNOWN } from './openapi-well-known.ts';
 
 /**
  * Our schemas as OpenAPI publishes them: every named one once, everything else in place. A name is entered before its
  * schema is walked, so schemas that contain themselves come out as references.
  */
 
-export type Dialect = 'v2' | 'v3';
-export type Published = { [key: string]: unknown };
-
-const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 const REFERENCE_PREFIX: { readonly [dialect in Dialect]: string } = {
   v2: '#/definitions/',
   v3: '#/components/schemas/',
@@ -54,76 +51,6 @@ const PLAIN = [
 
 /** Keywords that belong to a field rather than to the named schema it refers to. */
 const AT_SITE = ['default', 'x-kubernetes-patch-strategy', 'x-kubernetes-patch-merge-key'] as const;
-
-const statusDetails = message(`${META}.StatusDetails`, 'More about a status.', {
-  name: [0, str(), 'The object that it speaks of.'],
-  group: [0, str(), 'The group of the object.'],
-  kind: [0, str(), 'The kind or resource of the object.'],
-  uid: [0, str(), 'The UID of the object.'],
-  causes: [
-    0,
-    list(
-      message(`${META}.StatusCause`, 'One cause of a failure.', {
-        reason: [0, str(), 'The cause in one word.'],
-        message: [0, str(), 'The cause in words.'],
-        field: [0, str(), 'The field that caused it.'],
-      }),
-    ),
-    'What caused the failure.',
-  ],
-  retryAfterSeconds: [0, int32(), 'When to try again.'],
-});
-
-const status = message(`${META}.Status`, 'The outcome of a request that answers no object.', {
-  apiVersion: [0, str(), 'Version of the schema of this object.'],
-  kind: [0, str(), 'What this object is.'],
-  metadata: [0, listMeta, 'Standard list metadata.'],
-  status: [0, str(), 'Success or Failure.'],
-  message: [0, str(), 'The outcome in words.'],
-  reason: [0, str(), 'The outcome in one word.'],
-  details: [0, statusDetails, 'More about it.'],
-  code: [0, int32(), 'The HTTP status code.'],
-});
-
-/** The `format` under which our builders file the wire types that Kubernetes publishes by name. */
-const WELL_KNOWN: {
-  readonly [format: string]: { readonly name: string; readonly v2: Published; readonly v3: Published };
-} = {
-  quantity: {
-    name: 'io.k8s.apimachinery.pkg.api.resource.Quantity',
-    v2: { type: 'string', description: 'A number with a unit, such as 500m or 2Gi.' },
-    v3: { oneOf: [{ type: 'string' }, { type: 'number' }], description: 'A number with a unit, such as 500m or 2Gi.' },
-  },
-  'int-or-string': {
-    name: 'io.k8s.apimachinery.pkg.util.intstr.IntOrString',
-    v2: { type: 'string', format: 'int-or-string', description: 'A number, or a string such as a name or 50%.' },
-    v3: {
-      oneOf: [{ type: 'integer' }, { type: 'string' }],
-      format: 'int-or-string',
-      description: 'A number, or a string such as a name or 50%.',
-    },
-  },
-  'date-time': {
-    name: `${META}.Time`,
-    v2: { type: 'string', format: 'date-time', description: 'A moment, in whole seconds.' },
-    v3: { type: 'string', format: 'date-time', description: 'A moment, in whole seconds.' },
-  },
-  'micro-time': {
-    name: `${META}.MicroTime`,
-    v2: { type: 'string', format: 'date-time', description: 'A moment, in microseconds.' },
-    v3: { type: 'string', format: 'date-time', description: 'A moment, in microseconds.' },
-  },
-  duration: {
-    name: `${META}.Duration`,
-    v2: { type: 'string', description: 'A time span, such as 5m0s.' },
-    v3: { type: 'string', description: 'A time span, such as 5m0s.' },
-  },
-  raw: {
-    name: 'io.k8s.apimachinery.pkg.runtime.RawExtension',
-    v2: { type: 'object', description: 'Any object.' },
-    v3: { type: 'object', description: 'Any object.' },
-  },
-};
 
 /** The named schemas of one document. */
 export class Components {
@@ -172,7 +99,7 @@ export class Components {
 
   /** metav1.Status. */
   addStatus(): string {
-    const name = this.#add(status.name ?? '', status);
+    const name = this.#add(statusSchema.name ?? '', statusSchema);
     this.#tag(name, { group: '', version: 'v1', kind: 'Status' });
     return name;
   }

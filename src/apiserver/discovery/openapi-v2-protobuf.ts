@@ -1,5 +1,5 @@
 import { BinaryWriter, WireType } from '@bufbuild/protobuf/wire';
-import type { Published } from './openapi-schemas.ts';
+import type { Published } from './openapi-well-known.ts';
 
 /**
  * OpenAPI v2 in the protobuf form that client-go reads (message `openapi.v2.Document` of gnostic). Only what our own

@@ -4,7 +4,8 @@ import type { ApiRequest, ApiResponse } from '../http/message.ts';
 import { covers, parseAccept } from '../http/accept.ts';
 import { render, type RenderedDocument, respond } from './document.ts';
 import { type Operation, operationsOf, type Parameter } from './openapi-operations.ts';
-import { Components, type Published } from './openapi-schemas.ts';
+import { Components } from './openapi-schemas.ts';
+import type { Published } from './openapi-well-known.ts';
 import { encodeOpenApiV2 } from './openapi-v2-protobuf.ts';
 import type { OpenApiSource } from './openapi-v3.ts';
 

@@ -6,7 +6,8 @@ import { covers, parseAccept } from '../http/accept.ts';
 import { render, type RenderedDocument, respond } from './document.ts';
 import { byGroupVersion, type RemoteGroupVersion } from './groups.ts';
 import { type Operation, operationsOf, type Parameter } from './openapi-operations.ts';
-import { Components, type Published } from './openapi-schemas.ts';
+import { Components } from './openapi-schemas.ts';
+import type { Published } from './openapi-well-known.ts';
 
 /** What the OpenAPI documents are made from. */
 export interface OpenApiSource {

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import { numberAt, objectAt, objectsAt, textAt, textsAt } from '../../api/kinds/core/fields.ts';
 import { formatTime, type Json, type KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
@@ -108,7 +109,7 @@ export class CertificateSigner {
       request = await parseCertificateRequest(requestPemOf(object));
     } catch (error) {
       // Admission lets no such request in; one that got in another way must not be tried for ever.
-      return { kind: 'fail', message: error instanceof Error ? error.message : String(error) };
+      return { kind: 'fail', message: errorMessage(error) };
     }
     if (!hasCondition(object, 'Approved')) {
       const message = automaticApproval(this.#authorizer, object, request);

@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import { forbidden, invalid } from '../../api/field-error.ts';
 import { approvalErrors } from '../../api/kinds/certificates/certificate-signing-request.ts';
 import { objectAt, objectsAt, textAt } from '../../api/kinds/core/fields.ts';
@@ -123,7 +124,7 @@ async function validateRequest(attributes: AdmissionAttributes, object: KubeObje
   try {
     request = await parseCertificateRequest(requestPemOf(object));
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error);
+    const detail = errorMessage(error);
     return refuseIf(attributes, [invalid('spec.request', '<certificate request>', detail)]);
   }
   // A certificate cannot be taken back, and no role could limit its holder.

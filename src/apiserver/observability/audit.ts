@@ -1,3 +1,4 @@
+import { errorMessage } from '../../api/error-message.ts';
 import { formatMicroTime } from '../../api/meta.ts';
 import type { Status } from '../../api/status.ts';
 import type { Env, Timer } from '../../env/ports.ts';
@@ -107,7 +108,7 @@ export class AuditLog {
       try {
         await this.#sink.write(text);
       } catch (error) {
-        this.#drop(lines.length, error instanceof Error ? error.message : String(error));
+        this.#drop(lines.length, errorMessage(error));
       }
       this.#pendingBytes -= text.length;
     }

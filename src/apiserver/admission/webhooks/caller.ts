@@ -1,3 +1,4 @@
+import { errorMessage } from '../../../api/error-message.ts';
 import type { KubeObject } from '../../../api/meta.ts';
 import { ApiError, badRequest, internalError } from '../../../api/status.ts';
 import type { Env } from '../../../env/ports.ts';
@@ -158,7 +159,7 @@ class Denied extends Error {
 
 function callError(name: string, shownUrl: string, error: unknown): CallError {
   if (error instanceof CallError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorMessage(error);
   if (error instanceof EndpointError && error.shownUrl === '') {
     return new CallError(name, `could not get REST client: ${message}`, error);
   }
