@@ -69,6 +69,35 @@ function completed(definition: ResourceDefinition): ResourceDefinition {
   return definition;
 }
 
+/** The registry and those whom it asks: admission, which in turn asks who may do what, which the registry knows. */
+function makeRegistry(
+  { env, store, webhookTransport }: CoreOptions,
+  catalog: Catalog,
+  metrics: ApiServerMetrics,
+): { readonly registry: ResourceRegistry; readonly authorizer: RbacAuthorizer } {
+  let authorizer: RbacAuthorizer | undefined;
+  const registry = new ResourceRegistry({
+    env,
+    store,
+    catalog,
+    admission: (unguarded) => {
+      authorizer = new RbacAuthorizer(unguarded);
+      return new AdmissionChain(
+        admissionPlugins({
+          env,
+          registry: unguarded,
+          authorizer,
+          transport: webhookTransport,
+          observer: (observation) => metrics.webhookCalled(observation),
+          afterMutation: (definition, object) => registry.reshape(definition, object),
+        }),
+      );
+    },
+  });
+  if (!authorizer) throw new Error('the registry makes its admission chain at once');
+  return { registry, authorizer };
+}
+
 export class ApiServerCore {
   readonly registry: ResourceRegistry;
   readonly #options: CoreOptions;
@@ -86,32 +115,13 @@ export class ApiServerCore {
 
   constructor(options: CoreOptions) {
     this.#options = options;
-    const { env, store, pki, issuer, webhookTransport, backendTransport, audit } = options;
+    const { env, store, pki, issuer, backendTransport, audit } = options;
     const metrics = new ApiServerMetrics(env.clock, () =>
       store.buckets().map((bucket) => ({ bucket, count: store.count(bucket) })),
     );
     const catalog = new Catalog(builtinDefinitions.map(completed));
-    let authorizer: RbacAuthorizer | undefined;
-    this.registry = new ResourceRegistry({
-      env,
-      store,
-      catalog,
-      admission: (registry) => {
-        authorizer = new RbacAuthorizer(registry);
-        return new AdmissionChain(
-          admissionPlugins({
-            env,
-            registry,
-            authorizer,
-            transport: webhookTransport,
-            observer: (observation) => metrics.webhookCalled(observation),
-            afterMutation: (definition, object) => this.registry.reshape(definition, object),
-          }),
-        );
-      },
-    });
-    if (!authorizer) throw new Error('the registry makes its admission chain at once');
-    const { registry } = this;
+    const { registry, authorizer } = makeRegistry(options, catalog, metrics);
+    this.registry = registry;
     this.#writes = new ServerWrites(registry, this.#stopping.signal);
     const customResources = this.#customResources(catalog);
     this.#aggregator = this.#makeAggregator(backendTransport);
