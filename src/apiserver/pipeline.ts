@@ -5,6 +5,7 @@ import { forbiddenError } from './auth/forbidden.ts';
 import { impersonate } from './auth/impersonation.ts';
 import type { Authorizer, Decision } from './auth/rbac.ts';
 import { ANONYMOUS } from './auth/users.ts';
+import { HEALTH_PATHS } from './health.ts';
 import { REQUESTS_IN_FLIGHT_MAX, WATCHES_MAX } from './http/limits.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import { parseRequestInfo } from './http/request-info.ts';
@@ -117,7 +118,8 @@ export class Pipeline {
     const isWatch = passage.info.verb === 'watch';
     this.#requests++;
     try {
-      if (this.#requests > REQUESTS_IN_FLIGHT_MAX)
+      // A server that is busy is not dead: whoever restarts it for its silence makes it all worse.
+      if (this.#requests > REQUESTS_IN_FLIGHT_MAX && !HEALTH_PATHS.includes(passage.info.path))
         throw tooManyRequests('too many requests, please try again later', 1);
       await this.#pass(passage);
       if (isWatch && this.#watches >= WATCHES_MAX) throw tooManyRequests('too many watches, please try again later', 5);

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { HEALTH_PATHS } from '../health.ts';
 import { editRules, kubeControllerManagerRules, kubeSchedulerRules, nodeRules, viewRules } from './bootstrap-rules.ts';
 import { controllerRoles } from './controller-roles.ts';
 import { READ, READ_WRITE, resources, urls } from './rule-builders.ts';
@@ -16,7 +17,6 @@ import { AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from './users.ts';
 export const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
 const AGGREGATE = 'rbac.authorization.k8s.io/aggregate-to';
 const CERTIFICATES = 'certificates.k8s.io';
-const HEALTH = ['/healthz', '/livez', '/readyz'];
 const VERSION = ['/version', '/version/'];
 const OPENID = ['/.well-known/openid-configuration', '/openid/v1/jwks'].flatMap((path) => [path, `${path}/`]);
 
@@ -59,11 +59,11 @@ function systemRoles(): KubeObject[] {
       resources(['create'], 'authentication.k8s.io', 'selfsubjectreviews'),
     ]),
     clusterRole('system:discovery', [
-      urls(['get'], ...HEALTH, ...VERSION, '/openapi', '/openapi/*', '/api', '/api/*', '/apis', '/apis/*'),
+      urls(['get'], ...HEALTH_PATHS, ...VERSION, '/openapi', '/openapi/*', '/api', '/api/*', '/apis', '/apis/*'),
     ]),
-    clusterRole('system:public-info-viewer', [urls(['get'], ...HEALTH)]),
+    clusterRole('system:public-info-viewer', [urls(['get'], ...HEALTH_PATHS)]),
     clusterRole('system:monitoring', [
-      urls(['get'], '/metrics', '/metrics/slis', ...HEALTH, ...HEALTH.map((path) => `${path}/*`)),
+      urls(['get'], '/metrics', '/metrics/slis', ...HEALTH_PATHS, ...HEALTH_PATHS.map((path) => `${path}/*`)),
       resources(['get'], '', 'nodes/metrics'),
     ]),
     clusterRole('system:auth-delegator', [

@@ -103,3 +103,32 @@ describe('a list', () => {
     expect(await pausesOf('labelSelector=third')).toBe(2 * writing);
   });
 });
+
+describe('a list without an end', () => {
+  const itemsMax = 100;
+  const json: Representation = { format: 'json', as: 'Object', contentType: 'application/json' };
+  const read = async (query: string): Promise<{ items: unknown[]; metadata: Record<string, unknown> }> => {
+    const parameters = new URLSearchParams(query);
+    const request = { clock: new ManualClock(), store, definition, namespace: '', query: parameters, itemsMax };
+    const { text } = await textOf(await answerList({ ...request, representation: json }));
+    return JSON.parse(text) as { items: unknown[]; metadata: Record<string, unknown> };
+  };
+
+  it.each(['', 'labelSelector=third%3D1'])('is refused to who does not page: %j', async (query) => {
+    await expect(read(query)).rejects.toMatchObject({ code: 413, reason: 'RequestEntityTooLarge' });
+  });
+
+  it.each(['', 'labelSelector=third%3D1'])(
+    'is given in pages that are no larger, whatever is asked: %j',
+    async (query) => {
+      const { items, metadata } = await read(`${query}&limit=5000`);
+      expect(items).toHaveLength(itemsMax);
+      expect(metadata['continue']).toBeTruthy();
+    },
+  );
+
+  it('is none where it just fits', async () => {
+    const { items } = await read('labelSelector=third%3D1&fieldSelector=metadata.namespace%3Deven');
+    expect(items).toHaveLength(itemsMax);
+  });
+});

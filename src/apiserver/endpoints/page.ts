@@ -16,6 +16,8 @@ export interface PageRequest {
   readonly definition: ResourceDefinition;
   readonly namespace: string;
   readonly query: URLSearchParams;
+  /** How many objects one answer may hold; tests grant less. */
+  readonly itemsMax?: number;
 }
 
 /** What a client is told whose next page is no longer known. */
@@ -54,21 +56,18 @@ export function prefixOf(definition: ResourceDefinition, namespace: string, filt
 }
 
 async function collect(
-  { clock, store, definition, namespace }: PageRequest,
+  { clock, store, definition, namespace, itemsMax = LIST_ITEMS_MAX }: PageRequest,
   filter: Filter,
   page: { limit?: number | undefined; at?: number | undefined; after?: string | undefined },
 ): Promise<Page> {
+  // Who pages may be given less than he asks for.
+  const limit = page.limit === undefined ? undefined : Math.min(page.limit, itemsMax);
   const bucket = bucketOf(definition);
   const { matches } = filter;
   const prefix = prefixOf(definition, namespace, filter);
   if (!matches) {
-    const { items, revision, more, remaining } = store.list(bucket, { prefix, ...page });
-    if (items.length > LIST_ITEMS_MAX)
-      throw new ApiError(
-        413,
-        'RequestEntityTooLarge',
-        `the list has more than ${LIST_ITEMS_MAX} items; page it with limit and continue`,
-      );
+    const { items, revision, more, remaining } = store.list(bucket, { prefix, ...page, limit: limit ?? itemsMax });
+    if (more && limit === undefined) throw tooLong(itemsMax);
     const last = items.at(-1);
     if (!more || !last) return { items, metadata: { resourceVersion: String(revision) } };
     return {
@@ -87,7 +86,8 @@ async function collect(
     if (turns.isOver()) await turns.next();
     if (!matches(stored)) continue;
     // One more than the page holds: only then is there a next one. How many remain is not known without reading on.
-    if (page.limit !== undefined && selected.length === page.limit) {
+    if (limit === undefined && selected.length === itemsMax) throw tooLong(itemsMax);
+    if (limit !== undefined && selected.length === limit) {
       const last = selected.at(-1);
       return {
         items: selected,
@@ -97,4 +97,12 @@ async function collect(
     selected.push(stored);
   }
   return { items: selected, metadata: { resourceVersion: String(revision) } };
+}
+
+function tooLong(itemsMax: number): ApiError {
+  return new ApiError(
+    413,
+    'RequestEntityTooLarge',
+    `the list has more than ${itemsMax} items; page it with limit and continue`,
+  );
 }

@@ -46,11 +46,14 @@ export async function send(exchange: Exchange, response: ApiResponse): Promise<v
   return whole(exchange, status, headers, bytes);
 }
 
+/** `gzip`, unless it is what the client will not have: `gzip;q=0`. */
+const GZIP_ACCEPTED = /(?:^|,)\s*gzip\s*(?:;\s*q\s*=\s*(?!0(?:\.0*)?\s*(?:,|$))[^,]*)?(?:,|$)/i;
+
 /** Compressing for a peer on this very machine only burns its processor. */
 function wantsGzip({ headers, peer }: Exchange, length: number): boolean {
   if (length < GZIP_BYTES_MIN || peer.isLocal) return false;
   const accepted: unknown = headers['accept-encoding'];
-  return typeof accepted === 'string' && /\bgzip\b/.test(accepted);
+  return typeof accepted === 'string' && GZIP_ACCEPTED.test(accepted);
 }
 
 async function whole(exchange: Exchange, status: number, headers: Headers, bytes: Uint8Array): Promise<void> {
