@@ -25,9 +25,7 @@ export class SharedInformers {
    * Whoever runs the informers has to be asked for `all` after everybody has asked for theirs.
    */
   of<T extends KubeObject>(resource: Resource<T>, indexes: Indexes<T> = {}, scope: ReflectorScope = {}): Informer<T> {
-    const { group, version, plural } = resource;
-    const { namespace = '', labelSelector = '', fieldSelector = '' } = scope;
-    const id = JSON.stringify([group, version, plural, namespace, labelSelector, fieldSelector]);
+    const id = idOf(resource, scope);
     // The map knows not which resource has which shape; who asks for the same resource means the same shape.
     let informer = this.#informers.get(id) as Informer<T> | undefined;
     if (!informer) {
@@ -39,7 +37,7 @@ export class SharedInformers {
     return informer;
   }
 
-  /** The informer of a resource, if anybody has asked for it. */
+  /** The informer of a whole resource, if anybody has asked for it. */
   find(resource: Resource): Informer<KubeObject> | undefined {
     return this.#informers.get(idOf(resource));
   }
@@ -50,6 +48,7 @@ export class SharedInformers {
   }
 }
 
-function idOf({ group, version, plural }: Resource): string {
-  return `${plural}.${version}.${group}`;
+function idOf({ group, version, plural }: Resource, scope: ReflectorScope = {}): string {
+  const { namespace = '', labelSelector = '', fieldSelector = '' } = scope;
+  return JSON.stringify([group, version, plural, namespace, labelSelector, fieldSelector]);
 }
