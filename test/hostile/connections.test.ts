@@ -1,11 +1,9 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import * as fc from 'fast-check';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
-import { HttpClient } from '../support/http-client.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 
 /** What can be done to a real server through its port alone. Whatever it is, others do not notice. */
@@ -345,125 +343,4 @@ describe('bytes by chance', () => {
       ),
     300_000,
   );
-});
-
-describe('many, and those who leave', () => {
-  it('100 connections at once are all served', async () => {
-    const connections = await Promise.all(Array.from({ length: 100 }, raw));
-    await Promise.all(connections.map((each) => each.write(`GET ${ROOT}/small HTTP/1.1\r\nHost: x\r\n\r\n`)));
-    for (const each of connections) expect(await each.receive('"key":"value"')).toMatch(/^HTTP\/1\.1 200 /);
-    for (const each of connections) each.destroy();
-  });
-
-  it('a client that leaves in the middle of a body has asked for nothing', async () => {
-    for (let time = 0; time < 20; time++) {
-      const connection = await raw();
-      const body = JSON.stringify({ metadata: { name: `half-${time}` } });
-      await connection.write(
-        `POST ${ROOT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length + 1}\r\n\r\n${body}`,
-      );
-      connection.destroy();
-    }
-    const client = await session();
-    for (let time = 0; time < 20; time++) {
-      const stream = client.request(
-        { ':method': 'POST', ':path': ROOT, 'content-type': 'application/json' },
-        { endStream: false },
-      );
-      stream.on('error', () => undefined);
-      stream.write(JSON.stringify({ metadata: { name: `half-${time}` } }));
-      stream.close(constants.NGHTTP2_CANCEL);
-    }
-    client.destroy();
-    const { items } = await cluster.get(ROOT);
-    expect(items.map((each: { metadata: { name: string } }) => each.metadata.name)).toEqual(
-      ['kube-root-ca.crt', 'small'].filter((name) =>
-        items.some((each: { metadata: { name: string } }) => each.metadata.name === name),
-      ),
-    );
-  });
-
-  it('clients that leave in the middle of lists and watches leave nothing behind', async () => {
-    const metrics = async (): Promise<string> => (await cluster.api.request('GET', '/metrics')).expect(200).text;
-    // The server's own loops watch, too.
-    const watchesBefore = sum(await metrics(), 'apiserver_longrunning_requests');
-    await cluster.create('/api/v1/namespaces', { metadata: { name: 'large' } });
-    const data = { key: 'x'.repeat(500_000) };
-    for (let index = 0; index < 20; index++)
-      await cluster.create('/api/v1/namespaces/large/configmaps', { metadata: { name: `large-${index}` }, data });
-    for (let time = 0; time < 20; time++) {
-      const connection = await raw();
-      const query = time % 2 === 0 ? '' : '?watch=1';
-      await connection.write(`GET /api/v1/namespaces/large/configmaps${query} HTTP/1.1\r\nHost: x\r\n\r\n`);
-      await connection.receive('large-0');
-      connection.destroy();
-    }
-    await eventually(async () => {
-      const now = await metrics();
-      expect(sum(now, 'apiserver_longrunning_requests')).toBeLessThanOrEqual(watchesBefore);
-      // The request that asks is one itself.
-      expect(sum(now, 'apiserver_current_inflight_requests')).toBeLessThanOrEqual(1);
-    });
-  });
-});
-
-/** The sum of a metric over all its labels. */
-function sum(metrics: string, name: string): number {
-  const lines = metrics.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
-  return lines.reduce((total, line) => total + Number(line.slice(line.lastIndexOf(' '))), 0);
-}
-
-describe('watchers that never read', () => {
-  const rssBytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
-  const STALLED = 30;
-  const CHANGES = 60;
-  const CHANGE_BYTES = 700_000;
-
-  it('are cut off, while others go on receiving', async () => {
-    await cluster.create('/api/v1/namespaces', { metadata: { name: 'busy' } });
-    const busy = '/api/v1/namespaces/busy/configmaps';
-    const { metadata } = await cluster.create(busy, { metadata: { name: 'busy' }, data: { key: '' } });
-    const watch = `${busy}?watch=1&resourceVersion=${metadata.resourceVersion}`;
-    const beforeBytes = rssBytes();
-    const stalled = await Promise.all(
-      Array.from({ length: STALLED }, async (_, index) => {
-        if (index % 2 === 0) {
-          const connection = await raw();
-          await connection.write(`GET ${watch} HTTP/1.1\r\nHost: x\r\n\r\n`);
-          await connection.receive('200 OK');
-          connection.socket.pause();
-          return {
-            gone: () => connection.ended(),
-            resume: () => connection.socket.resume(),
-            end: () => connection.destroy(),
-          };
-        }
-        const client = await session();
-        const stream = client.request({ ':path': watch });
-        stream.on('error', () => undefined);
-        await once(stream, 'response');
-        return {
-          gone: () => new Promise((resolve) => stream.on('close', resolve)),
-          resume: () => stream.resume(),
-          end: () => client.destroy(),
-        };
-      }),
-    );
-    const reader = new HttpClient(cluster.godwit.access());
-    const events = await reader.watch(watch);
-    for (let change = 0; change < CHANGES; change++)
-      await cluster.merge(`${busy}/busy`, { data: { key: `${change}-${'x'.repeat(CHANGE_BYTES)}` } });
-    const received = await events.take(CHANGES);
-    expect(received.map(({ object }) => Number.parseInt(object.data.key, 10))).toEqual(
-      Array.from({ length: CHANGES }, (_, index) => index),
-    );
-    // Fed from memory without bound, they would hold all changes each.
-    expect(rssBytes() - beforeBytes).toBeLessThan((STALLED * CHANGES * CHANGE_BYTES) / 2);
-    const gone = Promise.all(stalled.map((each) => each.gone()));
-    for (const each of stalled) each.resume();
-    await gone;
-    events.close();
-    reader.close();
-    for (const each of stalled) each.end();
-  });
 });
