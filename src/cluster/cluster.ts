@@ -8,6 +8,7 @@ import { SharedInformers } from '../kube/shared-informers.ts';
 import { disruptionLoop } from './disruption-budgets/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
+import { quotaLoop } from './quota/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
 import { rootCertificateLoop, serviceAccountLoop, tokensLoop } from './service-accounts/loop.ts';
 import { taintEvictionLoop } from './taint-eviction/loop.ts';
@@ -21,6 +22,7 @@ export const clusterLoops: readonly ClusterLoop[] = [
   serviceAccountLoop,
   rootCertificateLoop,
   tokensLoop,
+  quotaLoop,
 ];
 
 /** Whom the shared informers read as: who may read everything, and write next to nothing. */

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { Resource } from '../kube/resource.ts';
+import type { ResourceQuota } from '../machinery/quota.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../migration/fit/objects.ts';
 import type { PodDisruptionBudget, Workload } from './disruption-budgets/objects.ts';
 import type { Namespace } from './namespaces/conditions.ts';
@@ -42,3 +43,4 @@ export const customResourceDefinitions = resource(
   false,
 );
 export const apiServices = resource('apiservices', 'APIService', 'apiregistration.k8s.io', false);
+export const resourceQuotas = resource<ResourceQuota>('resourcequotas', 'ResourceQuota', '', true);
