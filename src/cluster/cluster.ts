@@ -6,6 +6,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import { disruptionLoop } from './disruption-budgets/loop.ts';
+import { garbageCollectionLoop } from './garbage-collection/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
 import { quotaLoop } from './quota/loop.ts';
@@ -18,6 +19,7 @@ export const clusterLoops: readonly ClusterLoop[] = [
   schedulerLoop,
   disruptionLoop,
   namespaceLoop,
+  garbageCollectionLoop,
   taintEvictionLoop,
   serviceAccountLoop,
   rootCertificateLoop,

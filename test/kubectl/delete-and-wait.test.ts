@@ -8,10 +8,7 @@ import { itSince, type Kubectl, kubectlHas } from '../support/kubectl.ts';
 import { TestKubelet } from '../support/kubelet.ts';
 import { configMap, deployment, simpleCrd } from './manifests.ts';
 
-/**
- * `kubectl delete` in all its ways, and `kubectl wait`. The garbage collector, the namespace controller and kubelets
- * come in later work: the test plays their parts through the API.
- */
+/** `kubectl delete` in all its ways, and `kubectl wait`. Kubelets come in later work: the test plays their part. */
 
 let cluster: Cluster;
 let kubectl: Kubectl;
@@ -27,6 +24,8 @@ const path = (resource: string, name: string): string =>
   resource === 'deployments'
     ? `/apis/apps/v1/namespaces/${namespace}/deployments/${name}`
     : `/api/v1/namespaces/${namespace}/${resource}/${name}`;
+
+const UNHELD = '{"metadata":{"finalizers":null}}';
 
 describe('delete', () => {
   itSince(28, 'deletes by name, by kind and name, by file and by label', async () => {
@@ -129,8 +128,11 @@ describe('delete', () => {
     expect(await kubectl.fails('get configmap stuck')).toContain('NotFound');
   });
 
-  itSince(28, 'leaves a namespace to its controller', async () => {
+  itSince(28, 'ends a namespace with all that is in it', async () => {
     await kubectl.ok('create namespace leaving');
+    const held = configMap('held', {});
+    held.metadata.finalizers = ['example.com/hold'];
+    await kubectl.inNamespace('leaving').apply(held);
     expect(await kubectl.ok('delete namespace leaving --wait=false')).toBe('namespace "leaving" deleted\n');
     expect((await kubectl.ok('get namespace leaving --no-headers')).split(/\s+/).slice(0, 2)).toEqual([
       'leaving',
@@ -139,9 +141,10 @@ describe('delete', () => {
     expect(await kubectl.fails('create configmap late -n leaving')).toBe(
       'error: failed to create configmap: configmaps "late" is forbidden: unable to create new content in namespace leaving because it is being terminated\n',
     );
-    const object = await kubectl.json('get namespace leaving');
-    object.spec.finalizers = [];
-    (await cluster.api.request('PUT', '/api/v1/namespaces/leaving/finalize', { body: object })).expect(200);
+    await kubectl.ok('wait namespace leaving --for=condition=NamespaceFinalizersRemaining --timeout=20s');
+    const deletion = kubectl.start(['delete', 'namespace', 'leaving']);
+    await kubectl.ok(['patch', 'configmap', 'held', '-n', 'leaving', '--type=merge', '-p', UNHELD]);
+    expect(await deletion.ended).toBe(0);
     expect(await kubectl.fails('get namespace leaving')).toContain('NotFound');
     expect(await cluster.kubectl.fails('delete namespace default')).toBe(
       'Error from server (Forbidden): namespaces "default" is forbidden: this namespace may not be deleted\n',
@@ -176,52 +179,51 @@ describe('cascades', () => {
     },
   });
 
-  async function family(name: string): Promise<void> {
+  /** A deployment and what it owns, which somebody may hold. */
+  async function family(name: string, ...finalizers: string[]): Promise<void> {
     await kubectl.apply(deployment(name));
-    await kubectl.apply(owned(await kubectl.json(`get deployment ${name}`)));
+    const child = owned(await kubectl.json(`get deployment ${name}`));
+    child.metadata.finalizers = finalizers;
+    await kubectl.apply(child);
   }
 
-  it('in the background: the owner goes at once, the rest is the garbage collector\u2019s', async () => {
+  it('in the background: the owner goes at once, its dependents soon after', async () => {
     await family('background');
     expect(await kubectl.ok('delete deployment background --cascade=background')).toBe(
       'deployment.apps "background" deleted\n',
     );
     expect(await kubectl.fails('get deployment background')).toContain('NotFound');
-    expect(await kubectl.ok('get configmap background-child -o name')).toBe('configmap/background-child\n');
+    await kubectl.ok('wait configmap background-child --for=delete --timeout=20s');
   });
 
   it('in the foreground: the owner stays until its dependents are gone', async () => {
-    await family('foreground');
+    await family('foreground', 'example.com/hold');
     const deletion = kubectl.start(['delete', 'deployment', 'foreground', '--cascade=foreground']);
     await expect.poll(deletion.output, { timeout: 20_000 }).toBe('deployment.apps "foreground" deleted\n');
     const { metadata } = await kubectl.json('get deployment foreground');
     expect(metadata.finalizers).toEqual(['foregroundDeletion']);
     expect(metadata.deletionTimestamp).toBeDefined();
-    // What the garbage collector does: the dependents, then the finalizer.
-    (await cluster.api.request('DELETE', path('configmaps', 'foreground-child'))).expect(200);
-    await cluster.merge(path('deployments', 'foreground'), { metadata: { finalizers: null } });
+    await kubectl.ok(['patch', 'configmap', 'foreground-child', '--type=merge', '-p', UNHELD]);
     expect(await deletion.ended).toBe(0);
+    expect(await kubectl.fails('get configmap foreground-child')).toContain('NotFound');
     expect(await kubectl.fails('get deployment foreground')).toContain('NotFound');
   });
 
   it('as orphans: the dependents are let go first, and stay', async () => {
     await family('orphaning');
-    const deletion = kubectl.start(['delete', 'deployment', 'orphaning', '--cascade=orphan']);
-    await expect.poll(deletion.output, { timeout: 20_000 }).toBe('deployment.apps "orphaning" deleted\n');
-    expect((await kubectl.json('get deployment orphaning')).metadata.finalizers).toEqual(['orphan']);
-    await cluster.merge(path('configmaps', 'orphaning-child'), { metadata: { ownerReferences: null } });
-    await cluster.merge(path('deployments', 'orphaning'), { metadata: { finalizers: null } });
-    expect(await deletion.ended).toBe(0);
-    expect(await kubectl.ok('get configmap orphaning-child -o name')).toBe('configmap/orphaning-child\n');
+    expect(await kubectl.ok('delete deployment orphaning --cascade=orphan')).toBe(
+      'deployment.apps "orphaning" deleted\n',
+    );
+    expect((await kubectl.json('get configmap orphaning-child')).metadata.ownerReferences).toBeUndefined();
   });
 
   it('changes its mind about a deletion under way', async () => {
-    await family('wavering');
+    await family('wavering', 'example.com/hold');
     await kubectl.ok('delete deployment wavering --cascade=foreground --wait=false');
-    await kubectl.ok('delete deployment wavering --cascade=orphan --wait=false');
-    expect((await kubectl.json('get deployment wavering')).metadata.finalizers).toEqual(['orphan']);
+    expect((await kubectl.json('get deployment wavering')).metadata.finalizers).toEqual(['foregroundDeletion']);
     await kubectl.ok('delete deployment wavering --cascade=background --wait=false');
     expect(await kubectl.fails('get deployment wavering')).toContain('NotFound');
+    await kubectl.ok(['patch', 'configmap', 'wavering-child', '--type=merge', '-p', UNHELD]);
   });
 });
 

@@ -178,16 +178,6 @@ function others(): Anything[] {
       },
     },
     {
-      apiVersion: 'apps/v1',
-      kind: 'ControllerRevision',
-      metadata: {
-        name: 'revision',
-        ownerReferences: [{ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: '1', controller: true }],
-      },
-      revision: 3,
-      data: { a: 'b' },
-    },
-    {
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: { name: 'once' },
@@ -351,6 +341,14 @@ export function event(name: string, involvedObject: object, fields: object): Any
   };
 }
 
+const revisionOf = (owner: Anything): Anything => ({
+  apiVersion: 'apps/v1',
+  kind: 'ControllerRevision',
+  metadata: { name: 'revision', ownerReferences: [{ ...owner, controller: true }] },
+  revision: 3,
+  data: { a: 'b' },
+});
+
 /** Fills a namespace; cluster-wide kinds are named `zoo-...`. */
 export async function fillZoo(cluster: Cluster, namespace: string): Promise<void> {
   await cluster.create('/api/v1/nodes', node);
@@ -362,6 +360,8 @@ export async function fillZoo(cluster: Cluster, namespace: string): Promise<void
       stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
     });
   await create(others());
+  const { metadata } = await cluster.get(`/apis/apps/v1/namespaces/${namespace}/daemonsets/agent`);
+  await create([revisionOf({ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: metadata.uid })]);
   const path = `/api/v1/namespaces/${namespace}/pods`;
   const uids: Record<string, string> = {};
   for (const [name, { pod, status }] of Object.entries(pods)) {

@@ -35,13 +35,14 @@ const told = async (): Promise<Record<string, string>> => {
 /** A pod that runs, so that it is given its time. */
 async function runningPod(seconds: number): Promise<void> {
   const metadata = { name: 'patient', namespace: 'room' };
+  const container = { name: 'main', image: 'none' };
   await scene.create(nodes, { metadata: { name: 'node' } });
   await scene.create(pods, {
     metadata,
     spec: {
       nodeName: 'node',
       terminationGracePeriodSeconds: seconds,
-      containers: [{ name: 'main', image: 'none' }],
+      containers: [container],
     },
   });
 }
@@ -134,8 +135,8 @@ describe('a namespace that is deleted', () => {
   });
 
   it('stays for finalizers of its own, emptied', async () => {
-    const patch = { type: 'merge', body: { metadata: { finalizers: ['example.com/hold'] } } } as const;
-    await scene.client.patch(namespaces, '', 'room', patch, scene.signal);
+    const body = { metadata: { finalizers: ['example.com/hold'] } };
+    await scene.client.patch(namespaces, '', 'room', { type: 'merge', body }, scene.signal);
     await end();
     await scene.until(async () => expect((await scene.get(namespaces, '', 'room')).spec?.finalizers ?? []).toEqual([]));
     scene.writes.length = 0;
