@@ -9,6 +9,7 @@ import { disruptionLoop } from './disruption-budgets/loop.ts';
 import { garbageCollectionLoop } from './garbage-collection/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
+import { nodeLifecycleLoop } from './node-lifecycle/loop.ts';
 import { quotaLoop } from './quota/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
 import { rootCertificateLoop, serviceAccountLoop, tokensLoop } from './service-accounts/loop.ts';
@@ -25,6 +26,7 @@ export const clusterLoops: readonly ClusterLoop[] = [
   rootCertificateLoop,
   tokensLoop,
   quotaLoop,
+  nodeLifecycleLoop,
 ];
 
 /** Whom the shared informers read as: who may read everything, and write next to nothing. */

@@ -89,7 +89,7 @@ export class Informer<T extends KubeObject> implements Service {
    */
   async listNotOlderThan(
     resourceVersion: string,
-    scope: Pick<ReflectorScope, 'namespace' | 'labelSelector'>,
+    scope: Pick<ReflectorScope, 'namespace' | 'labelSelector' | 'fieldSelector'>,
     signal: AbortSignal,
   ): Promise<readonly T[]> {
     const { client, resource, transform = (object: T) => object } = this.#options;

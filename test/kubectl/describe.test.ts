@@ -66,7 +66,7 @@ describe('describe', () => {
     const text = await described('node', 'zoo-node');
     for (const part of [
       'Name: zoo-node\nRoles: worker\nLabels: kubernetes.io/hostname=zoo-node\nnode-role.kubernetes.io/worker=\n',
-      'Taints: dedicated=zoo:NoSchedule\nUnschedulable: true\nLease: Failed to get lease: leases.coordination.k8s.io "zoo-node" not found\n',
+      'Taints: dedicated=zoo:NoSchedule\nnode.kubernetes.io/unschedulable:NoSchedule\nUnschedulable: true\nLease:\nHolderIdentity: zoo-node\nAcquireTime: <unset>\nRenewTime: ',
       'Ready True Mon, 01 Jan 2024 00:00:00 +0000 Mon, 01 Jan 2024 00:00:00 +0000 KubeletReady kubelet is posting ready status\n',
       'Addresses:\nInternalIP: 192.168.0.5\nHostname: zoo-node\nCapacity:\ncpu: 4\nmemory: 8Gi\npods: 110\nAllocatable:\ncpu: 4\nmemory: 7Gi\npods: 110\n',
       'Kernel Version: 6.1.0\nOS Image: Debian 12\nOperating System: linux\nArchitecture: amd64\nContainer Runtime Version: containerd://1.7\nKubelet Version: v1.34.0\n',
@@ -75,6 +75,9 @@ describe('describe', () => {
       'Allocated resources:\n(Total limits may be over 100 percent, i.e., overcommitted.)\nResource Requests Limits\n-------- -------- ------\ncpu 100m (2%) 0 (0%)\nmemory 64Mi (0%) 128Mi (1%)\n',
     ])
       expect(text).toContain(part);
+    expect(text).toMatch(
+      /Normal RegisteredNode \S+ node-controller Node zoo-node event: Registered Node zoo-node in Controller\n/,
+    );
   });
 
   it('namespace: with its quotas', async () => {

@@ -1,3 +1,4 @@
+import { formatMicroTime } from '../../src/api/meta.ts';
 import type { Anything } from '../support/api.ts';
 import type { Cluster } from '../support/cluster.ts';
 import { pods } from './zoo-pods.ts';
@@ -353,8 +354,7 @@ const revisionOf = (owner: Anything): Anything => ({
 export async function fillZoo(cluster: Cluster, namespace: string): Promise<void> {
   await cluster.create('/api/v1/nodes', node);
   await cluster.merge('/api/v1/nodes/zoo-node/status', { status: nodeStatus });
-  // What admission adds to new nodes goes when they are ready, which is the node controller's to see.
-  await cluster.merge('/api/v1/nodes/zoo-node', { spec: { taints: node.spec.taints } });
+  await keepAlive(cluster);
   const create = (items: Anything[]): Promise<string> =>
     cluster.kubectl.ok(['create', '-n', namespace, '-f', '-'], {
       stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
@@ -377,4 +377,22 @@ export async function fillZoo(cluster: Cluster, namespace: string): Promise<void
     if (status) await cluster.merge(`${path}/${name}/status`, { status });
   }
   await create(events(uids).map((each) => ({ ...each, involvedObject: { ...each.involvedObject, namespace } })));
+}
+
+/** How often a kubelet says that it is there. */
+const HEARTBEAT_INTERVAL_MS = 10_000;
+
+/** Plays the kubelet that goes on to renew its lease: without it the node would be taken for lost after a while. */
+async function keepAlive(cluster: Cluster): Promise<void> {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases';
+  const renewal = (): Anything => ({
+    spec: { holderIdentity: 'zoo-node', leaseDurationSeconds: 40, renewTime: formatMicroTime(Date.now()) },
+  });
+  const metadata = { name: 'zoo-node' };
+  await cluster.create(path, { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, ...renewal() });
+  const timer = setInterval(() => {
+    // The cluster goes when the suite is over.
+    cluster.merge(`${path}/zoo-node`, renewal()).catch(() => clearInterval(timer));
+  }, HEARTBEAT_INTERVAL_MS);
+  timer.unref();
 }
