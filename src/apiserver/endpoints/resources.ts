@@ -10,6 +10,7 @@ import { isTrue } from '../http/request-info.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import type { DeleteOptions, Target, WriteContext } from '../registry/contract.ts';
+import { deletionWarnings } from '../registry/deletion.ts';
 import { alignIdentity } from '../registry/preparation.ts';
 import type { ResourceRegistry, Written } from '../registry/registry.ts';
 import type { Store, Stored } from '../storage/store.ts';
@@ -208,6 +209,7 @@ export class ResourceEndpoints {
   async #delete(call: Call): Promise<ApiResponse> {
     const { options, dryRun } = await readDeleteOptions(call.request);
     const context = writeContext(call, { dryRun });
+    context.warnings.push(...deletionWarnings(call.target.definition, options));
     const { object, gone } = await this.#registry.delete(context, call.target, options);
     if (gone && !RETURNED_WHEN_DELETED.has(bucketOf(call.target.definition)))
       return respond(call.representation, 200, JSON.stringify(deletedStatus(call.target, object)), context.warnings);
@@ -240,6 +242,7 @@ export class ResourceEndpoints {
     const { target, request } = call;
     const { options, dryRun } = await readDeleteOptions(request);
     const context = writeContext(call, { dryRun });
+    context.warnings.push(...deletionWarnings(target.definition, options));
     const page = await readPage(this.#pageRequest(call));
     const items: KubeObject[] = [];
     for (let start = 0; start < page.items.length; start += DELETIONS_AT_ONCE) {

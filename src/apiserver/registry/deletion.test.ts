@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import type { ResourceDefinition } from '../../api/resource.ts';
-import { decideDeletion, isReadyToGo } from './deletion.ts';
+import { decideDeletion, deletionWarnings, isReadyToGo } from './deletion.ts';
 
 const definition = (kind: string): ResourceDefinition => ({
   group: '',
@@ -70,6 +70,57 @@ describe('deletion', () => {
       kind: 'marked',
       object: { metadata: { deletionTimestamp: '2026-01-01T12:00:10Z', deletionGracePeriodSeconds: 10 } },
     });
+  });
+
+  it('keeps what was promised when nothing else is asked, and its finalizers with it', () => {
+    expect(decideDeletion(pods, terminating, {}, nowMs)).toEqual({ kind: 'unchanged' });
+    const finished = { ...terminating, status: { phase: 'Succeeded' } };
+    expect(decideDeletion(pods, finished, {}, nowMs)).toEqual({ kind: 'unchanged' });
+    expect(decideDeletion(pods, terminating, { propagationPolicy: 'Foreground' }, nowMs)).toEqual({
+      kind: 'unchanged',
+    });
+    expect(decideDeletion(pods, finished, { gracePeriodSeconds: 0 }, nowMs)).toEqual({ kind: 'removed' });
+  });
+
+  it('ends nothing in the past', () => {
+    const lateMs = nowMs + 50_000;
+    const ends = (gracePeriodSeconds: number, atMs = lateMs, object = terminating) =>
+      decideDeletion(pods, object, { gracePeriodSeconds }, atMs);
+    const shortest = { deletionTimestamp: '2026-01-01T12:00:50Z', deletionGracePeriodSeconds: 1 };
+    expect(ends(10)).toMatchObject({ kind: 'marked', object: { metadata: shortest } });
+    expect(ends(-1)).toMatchObject({ kind: 'marked', object: { metadata: shortest } });
+    expect(ends(0)).toEqual({ kind: 'removed' });
+    const held = { ...terminating, metadata: { ...terminating.metadata, finalizers: ['a/b'] } };
+    const over = { deletionTimestamp: '2026-01-01T12:01:00Z', deletionGracePeriodSeconds: 0 };
+    expect(ends(0, nowMs + 60_000, held)).toMatchObject({ kind: 'marked', object: { metadata: over } });
+  });
+
+  it.each<[string, string, string[] | undefined]>([
+    ['', 'ReplicationController', ['orphan']],
+    ['batch', 'Job', ['orphan']],
+    ['apps', 'ReplicaSet', undefined],
+  ])('lets go of dependents where nobody says anything, as %s %s always did', (group, kind, finalizers) => {
+    const owners = { ...definition(kind), group };
+    const object: KubeObject = { apiVersion: `${group}/v1`, kind, metadata: {} };
+    const decision = decideDeletion(owners, object, {}, nowMs);
+    expect(decision).toMatchObject(
+      finalizers ? { kind: 'marked', object: { metadata: { finalizers } } } : { kind: 'removed' },
+    );
+    expect(decideDeletion(owners, object, { propagationPolicy: 'Background' }, nowMs).kind).toBe('removed');
+    const foreground = { ...object, metadata: { finalizers: ['foregroundDeletion'] } };
+    expect(decideDeletion(owners, foreground, {}, nowMs)).toMatchObject({
+      object: { metadata: { finalizers: ['foregroundDeletion'] } },
+    });
+    const isWarned = (options = {}): boolean => deletionWarnings(owners, options).length > 0;
+    expect([isWarned(), isWarned({ propagationPolicy: 'Orphan' })]).toEqual([kind === 'Job', false]);
+  });
+
+  it('lets nothing hold an event for the sake of dependents', () => {
+    const event: KubeObject = { apiVersion: 'v1', kind: 'Event', metadata: { finalizers: ['orphan'] } };
+    for (const propagationPolicy of ['Orphan', 'Foreground', undefined] as const) {
+      const options = propagationPolicy ? { propagationPolicy } : {};
+      expect(decideDeletion(definition('Event'), event, options, nowMs)).toEqual({ kind: 'removed' });
+    }
   });
 
   it('waits for finalizers, those of the propagation policy too', () => {
