@@ -10,6 +10,7 @@ import { garbageCollectionLoop } from './garbage-collection/loop.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaceLoop } from './namespaces/loop.ts';
 import { nodeLifecycleLoop } from './node-lifecycle/loop.ts';
+import { podGarbageLoop } from './pod-garbage/loop.ts';
 import { quotaLoop } from './quota/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
 import { rootCertificateLoop, serviceAccountLoop, tokensLoop } from './service-accounts/loop.ts';
@@ -26,6 +27,7 @@ export const clusterLoops: readonly ClusterLoop[] = [
   rootCertificateLoop,
   tokensLoop,
   quotaLoop,
+  podGarbageLoop,
   nodeLifecycleLoop,
 ];
 

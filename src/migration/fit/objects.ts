@@ -125,6 +125,7 @@ export interface Pod extends KubeObject {
   spec?: PodSpec;
   status?: {
     readonly phase?: string;
+    readonly reason?: string;
     readonly startTime?: string;
     readonly nominatedNodeName?: string;
     readonly conditions?: readonly PodCondition[];
