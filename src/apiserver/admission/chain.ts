@@ -18,10 +18,12 @@ function needsReinvocation(plugin: AdmissionPlugin, attributes: AdmissionAttribu
 export class AdmissionChain {
   readonly #mutating: readonly AdmissionPlugin[];
   readonly #validating: readonly AdmissionPlugin[];
+  readonly #confirming: readonly AdmissionPlugin[];
 
   constructor(plugins: readonly AdmissionPlugin[]) {
     this.#mutating = plugins.filter((plugin) => plugin.mutate !== undefined);
     this.#validating = plugins.filter((plugin) => plugin.validate !== undefined);
+    this.#confirming = plugins.filter((plugin) => plugin.confirm !== undefined);
   }
 
   /** Lets every plug-in change the object; runs them a second time, never a third, when a webhook has changed it. */
@@ -37,6 +39,11 @@ export class AdmissionChain {
   /** Lets every plug-in refuse the object as it will be stored. */
   validate(attributes: AdmissionAttributes): Promise<void> | void {
     return run(this.#validating, 'validate', attributes);
+  }
+
+  /** Lets every plug-in refuse a creation at the last moment. */
+  confirm(attributes: AdmissionAttributes): void {
+    for (const plugin of this.#confirming) if (plugin.handles(attributes)) plugin.confirm?.(attributes);
   }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { attributesOf, configMaps, namespaces, nodes } from './attributes.fixture.ts';
-import { TestRegistry, anyDefinition } from '../registry/registry.fixture.ts';
+import { TestRegistry, anyDefinition, userContext } from '../registry/registry.fixture.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { object, refused } from './plugins.fixture.ts';
 
@@ -94,5 +94,26 @@ describe('NamespaceLifecycle', () => {
     nameless.metadata = { generateName: 'gen-', namespace: 'going' };
     const error = await refused(plugin, attributesOf(configMaps, nameless));
     expect(error?.message).toMatch(/^configmaps "gen-" is forbidden/);
+  });
+
+  it('lets nothing slip in at the last moment, not even before the end of its namespace is on the disk', async () => {
+    const namespace = object('Namespace', 'ns', { spec: { finalizers: ['kubernetes'] } }, '');
+    let whileAsked: () => Promise<unknown> = async () => undefined;
+    const webhook = { name: 'webhook', handles: () => true, validate: () => whileAsked().then(() => undefined) };
+    const registry = await TestRegistry.withPlugins((each) => [new NamespaceLifecycle(each), webhook], namespace);
+    const create = () =>
+      registry.create(userContext(), { definition: configMaps, namespace: 'ns', name: 'c' }, configMap('ns'));
+    const end = () =>
+      registry.delete(userContext({ isAdmitted: true }), { definition: namespaces, namespace: '', name: 'ns' }, {});
+    whileAsked = async () => void end();
+    await expect(create()).rejects.toThrow('because it is being terminated');
+    whileAsked = async () => undefined;
+    await expect(create()).rejects.toThrow('because it is being terminated');
+    whileAsked = () => registry.drop(namespace);
+    await registry.put(namespace);
+    await expect(create()).rejects.toThrow('namespaces "ns" not found');
+    await registry.put(namespace);
+    whileAsked = async () => undefined;
+    await create();
   });
 });

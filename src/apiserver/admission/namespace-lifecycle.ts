@@ -15,9 +15,9 @@ interface Namespace extends KubeObject {
 /** Keeps objects inside namespaces that exist and stay, and the system's own namespaces alive. */
 export class NamespaceLifecycle implements AdmissionPlugin {
   readonly name = 'NamespaceLifecycle';
-  readonly #registry: Pick<Registry, 'view'>;
+  readonly #registry: Pick<Registry, 'view' | 'pending'>;
 
-  constructor(registry: Pick<Registry, 'view'>) {
+  constructor(registry: Pick<Registry, 'view' | 'pending'>) {
     this.#registry = registry;
   }
 
@@ -34,6 +34,18 @@ export class NamespaceLifecycle implements AdmissionPlugin {
     const namespace = this.#registry.view<Namespace>('namespaces').get('', target.namespace);
     if (!namespace) throw notFound(NAMESPACES, target.namespace);
     if (operation === 'CREATE' && isTerminating(namespace)) throw terminating(attributes);
+  }
+
+  /**
+   * Asks again: a webhook may have taken its time meanwhile. Whoever empties a namespace looks for what is in it when
+   * its end is durable; what came after that would never be found.
+   */
+  confirm(attributes: AdmissionAttributes): void {
+    const { namespace } = attributes.target;
+    this.mutate(attributes);
+    if (namespace === '' || attributes.operation !== 'CREATE') return;
+    const pending = this.#registry.pending('namespaces', '', namespace) as Namespace | undefined;
+    if (pending && isTerminating(pending)) throw terminating(attributes);
   }
 }
 

@@ -57,6 +57,11 @@ export interface AdmissionPlugin {
   mutate?(attributes: AdmissionAttributes): Promise<void> | void;
   /** Throws an ApiError to refuse. Likewise. */
   validate?(attributes: AdmissionAttributes): Promise<void> | void;
+  /**
+   * The last word on a creation, in the very turn in which it is staged: what it rests on cannot change any more
+   * before the object is there. Throws an ApiError to refuse.
+   */
+  confirm?(attributes: AdmissionAttributes): void;
 }
 
 /** Parsed objects of one bucket, in step with every commit: what an acknowledged write says is visible here. */
@@ -79,6 +84,8 @@ export interface Registry {
   view<T extends KubeObject = KubeObject>(bucket: string): View<T>;
   /** The newest durable state, as a copy that the caller may change. */
   read(target: Target): KubeObject | undefined;
+  /** A newer state than the durable one that is on its way to the disk; undefined where there is none, or the end. */
+  pending(bucket: string, namespace: string, name: string): KubeObject | undefined;
   /** Defaults, admission, validation, storage. Throws ApiErrors. Answers what was stored. */
   create(context: WriteContext, target: Target, object: KubeObject): Promise<KubeObject>;
   /**

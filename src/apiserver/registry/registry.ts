@@ -87,6 +87,13 @@ export class ResourceRegistry implements Registry {
     return stored && decodeStored(target.definition, stored);
   }
 
+  pending(bucket: string, namespace: string, name: string): KubeObject | undefined {
+    const key = namespace === '' ? name : `${namespace}/${name}`;
+    const latest = this.#store.latest(bucket, key);
+    if (!latest || latest.revision === this.#store.get(bucket, key)?.revision) return undefined;
+    return JSON.parse(latest.text) as KubeObject;
+  }
+
   /** The newest durable state as stored. */
   stored(target: Target): Stored | undefined {
     return this.#store.get(bucketOf(target.definition), keyOf(target.definition, target.namespace, target.name));
@@ -143,7 +150,10 @@ export class ResourceRegistry implements Registry {
     setManagedFields(object, managedFields);
     refuseInvalid(definition, object, () => creationErrors(definition, object));
     warn(context, definition.strategy?.warnings?.(object, undefined));
-    if (!context.isAdmitted) await this.#admission.validate(attributes);
+    if (!context.isAdmitted) {
+      await this.#admission.validate(attributes);
+      this.#admission.confirm(attributes);
+    }
     const bucket = bucketOf(definition);
     const key = keyOf(definition, object.metadata.namespace ?? '', object.metadata.name ?? '');
     if (context.dryRun) {
