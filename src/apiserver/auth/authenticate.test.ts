@@ -252,6 +252,11 @@ describe('impersonation', () => {
     expect(await act(headers)).toEqual(user);
   });
 
+  it('of nobody is none', async () => {
+    const headers = { 'impersonate-user': '', 'impersonate-group': '', 'impersonate-uid': '' };
+    expect((await act(headers)).username).toBe('ann');
+  });
+
   const refused: [headers: ApiRequest['headers'], message: string][] = [
     [
       { 'impersonate-user': 'carl' },
