@@ -94,7 +94,7 @@ export class LoopScene {
 
   /** From now on the loops hear nothing of changes to this resource. */
   hold(plural: string): void {
-    this.#held.set(plural, new Gate());
+    if (!this.#held.has(plural)) this.#held.set(plural, new Gate());
   }
 
   /** Lets them hear of all that was held up. */
