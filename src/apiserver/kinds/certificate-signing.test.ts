@@ -246,6 +246,7 @@ describe('the signer', () => {
     ['someone without leave', node, NODE_CLIENT, CLIENT_USAGES, { username: 'bob', groups: [] }],
     ['a serving certificate', { ...node, dnsNames: ['a'] }, NODE_SERVING, SERVING_USAGES, bootstrapper],
     ['another client', { commonName: 'x' }, CLIENT, CLIENT_USAGES, bootstrapper],
+    ['a node that asks the signer of other clients', node, CLIENT, CLIENT_USAGES, bootstrapper],
     ['a node that wants more names', { ...node, dnsNames: ['a'] }, NODE_CLIENT, CLIENT_USAGES, bootstrapper],
     [
       'a node that wants more groups',
