@@ -30,6 +30,13 @@ export interface FaultyTransportOptions {
   readonly plan?: Partial<FaultPlan>;
   /** Told when the client crashes; that has to abort all its requests, none of which is answered any more. */
   readonly onCrash?: () => void;
+  /** Told of each fault that befalls a request, or its answer. */
+  readonly onFault?: (name: FaultName, request: TransportRequest) => void;
+  /**
+   * Keeps Kubernetes' promise that who asks for no version, or for a certain one, gets it: a lagging server then shows
+   * the past only to watches, and to reads that ask for any version (0).
+   */
+  readonly readsAreConsistent?: boolean;
 }
 
 const CONFLICT =
@@ -39,7 +46,7 @@ export class FaultyTransport implements Transport {
   readonly #inner: Transport;
   readonly #clock: Clock;
   readonly #random: Random;
-  readonly #onCrash: (() => void) | undefined;
+  readonly #options: FaultyTransportOptions;
   readonly #counts = new Map<FaultName, number>(FAULT_NAMES.map((name) => [name, 0]));
   readonly #network = new Gate();
   readonly #caughtUp = new Gate();
@@ -52,7 +59,7 @@ export class FaultyTransport implements Transport {
     this.#inner = inner;
     this.#clock = options.clock;
     this.#random = options.random;
-    this.#onCrash = options.onCrash;
+    this.#options = options;
     this.#plan = { ...NO_FAULTS, ...options.plan };
   }
 
@@ -109,19 +116,19 @@ export class FaultyTransport implements Transport {
     const { signal } = request;
     if (signal.aborted) throw cancelled(signal);
     const fate = drawRequestFate(this.#plan, this.#random, request.method);
-    if (fate.slowBeforeMs + fate.slowAfterMs > 0) this.#count('slow');
+    if (fate.slowBeforeMs + fate.slowAfterMs > 0) this.#count('slow', request);
     await this.#pass(fate.slowBeforeMs, signal);
     const refusal = this.#refusal(fate, request);
     if (refusal) return refusal;
-    if (fate.fate === 'requestLost') return this.#lose('requestLost', fate.lostMs, signal);
-    if (fate.fate === 'crashBefore' && this.#onCrash) return this.#crash(signal);
+    if (fate.fate === 'requestLost') return this.#lose('requestLost', fate.lostMs, request);
+    if (fate.fate === 'crashBefore' && this.#options.onCrash) return this.#crash(request);
     if (fate.staleMs > 0) await this.#beginToLag(request, fate);
     const response = await this.#forward(request);
-    if (fate.fate === 'crashAfter' && this.#onCrash) return this.#crash(signal, response);
-    if (fate.fate === 'answerLost') return this.#lose('answerLost', fate.lostMs, signal, response);
+    if (fate.fate === 'crashAfter' && this.#options.onCrash) return this.#crash(request, response);
+    if (fate.fate === 'answerLost') return this.#lose('answerLost', fate.lostMs, request, response);
     await this.#pass(fate.slowAfterMs, signal);
     return isWatch(request) && response.status === 200
-      ? { ...response, body: this.#faultyEvents(response.body, signal) }
+      ? { ...response, body: this.#faultyEvents(response.body, request) }
       : response;
   }
 
@@ -130,8 +137,9 @@ export class FaultyTransport implements Transport {
     this.#inner.close();
   }
 
-  #count(name: FaultName): void {
+  #count(name: FaultName, request?: TransportRequest): void {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
+    if (request) this.#options.onFault?.(name, request);
   }
 
   /** Goes over the network: takes its time, and waits for a partition to heal, though not forever. */
@@ -145,11 +153,11 @@ export class FaultyTransport implements Transport {
   /** An answer that the server would have given for reasons of its own, without doing anything. */
   #refusal({ fate, isWatchExpired }: RequestFate, request: TransportRequest): TransportResponse | undefined {
     if (fate === 'conflict') {
-      this.#count('conflict');
+      this.#count('conflict', request);
       return answer(new ApiError(409, 'Conflict', CONFLICT));
     }
     if (fate === 'tooMany' || fate === 'notReady') {
-      this.#count('unavailable');
+      this.#count('unavailable', request);
       return answer(
         fate === 'tooMany'
           ? tooManyRequests('too many requests (injected)', 1)
@@ -157,21 +165,28 @@ export class FaultyTransport implements Transport {
       );
     }
     if (!isWatchExpired || !isWatch(request) || !/[?&]resourceVersion=/.test(request.path)) return undefined;
-    this.#count('watchExpired');
+    this.#count('watchExpired', request);
     return answer(EXPIRED);
   }
 
-  async #lose(name: FaultName, lostMs: number, signal: AbortSignal, response?: TransportResponse): Promise<never> {
-    this.#count(name);
+  async #lose(
+    name: FaultName,
+    lostMs: number,
+    request: TransportRequest,
+    response?: TransportResponse,
+  ): Promise<never> {
+    const { signal } = request;
+    this.#count(name, request);
     if (response) abandon(response);
     await sleep(this.#clock, lostMs, signal);
     throw signal.aborted ? cancelled(signal) : new TransportError(`no answer came (${name})`);
   }
 
-  async #crash(signal: AbortSignal, response?: TransportResponse): Promise<never> {
-    this.#count('crash');
+  async #crash(request: TransportRequest, response?: TransportResponse): Promise<never> {
+    const { signal } = request;
+    this.#count('crash', request);
     if (response) abandon(response);
-    this.#onCrash?.();
+    this.#options.onCrash?.();
     if (!signal.aborted) await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
     throw cancelled(signal);
   }
@@ -181,32 +196,35 @@ export class FaultyTransport implements Transport {
     const current = await currentVersion(this.#inner, request);
     if (current === undefined || this.#frozenAt !== undefined) return;
     this.freeze(String(Math.max(1, current - staleRevisions)));
+    this.#options.onFault?.('stale', request);
     this.#thawTimer = this.#clock.setTimer(() => this.thaw(), staleMs);
   }
 
   async #forward(request: TransportRequest): Promise<TransportResponse> {
     if (this.#frozenAt === undefined || request.method !== 'GET') return this.#inner.send(request);
-    const past = pastRequest(request, this.#frozenAt);
+    const isPromised = this.#options.readsAreConsistent && !/[?&]resourceVersion=0(&|$)/.test(request.path);
+    const past = isPromised ? undefined : pastRequest(request, this.#frozenAt);
     return past === undefined ? this.#inner.send(request) : readPast(this.#inner, request, past);
   }
 
-  async *#faultyEvents(body: AsyncIterable<string>, signal: AbortSignal): AsyncGenerator<string> {
+  async *#faultyEvents(body: AsyncIterable<string>, request: TransportRequest): AsyncGenerator<string> {
+    const { signal } = request;
     const recent: string[] = [];
     for await (const line of readLines(body)) {
       const fate = drawEventFate(this.#plan, this.#random);
       if (fate.delayMs > 0) {
-        this.#count('watchDelay');
+        this.#count('watchDelay', request);
         await sleep(this.#clock, fate.delayMs, signal);
       }
       await this.#arrive(line, signal);
       if (signal.aborted) return;
       if (fate.cut !== undefined) {
-        this.#count('watchCut');
+        this.#count('watchCut', request);
         if (fate.cut === 'broken') throw new TransportError('the connection broke (injected)');
         return;
       }
       if (fate.isExpired) {
-        this.#count('watchExpired');
+        this.#count('watchExpired', request);
         yield `${JSON.stringify({ type: 'ERROR', object: EXPIRED.toStatus() })}\n`;
         return;
       }
@@ -215,7 +233,7 @@ export class FaultyTransport implements Transport {
       if (recent.length > EVENTS_REMEMBERED) recent.pop();
       const again = fate.again === undefined ? undefined : recent[fate.again];
       if (again === undefined) continue;
-      this.#count('watchDuplicate');
+      this.#count('watchDuplicate', request);
       yield `${again}\n`;
     }
   }

@@ -52,6 +52,12 @@ export class Informer<T extends KubeObject> implements Service {
     this.#reflector = new Reflector({ client, resource, env, scope, sink: this.#sink() });
   }
 
+  /** Whether it follows all objects of its resource, or only what its scope lets through. */
+  get isWhole(): boolean {
+    const { namespace = '', labelSelector = '', fieldSelector = '' } = this.#options;
+    return namespace === '' && labelSelector === '' && fieldSelector === '';
+  }
+
   get hasSynced(): boolean {
     return this.#hasSynced;
   }

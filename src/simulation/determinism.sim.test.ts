@@ -1,0 +1,26 @@
+import { describe, expect, it } from 'vitest';
+import { planOf } from './plan.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { simulate } from './simulation.ts';
+
+/** Long enough for everything to happen, and short enough to happen four times. */
+const HORIZON_MS = 4 * 60_000;
+
+describe('a run', () => {
+  it.each(SCENARIOS.map((scenario) => [scenario.name, scenario] as const))(
+    'of %s gives the same trace to the byte, twice',
+    async (_, scenario) => {
+      const traceOf = async (seed: number): Promise<string> => {
+        const lines: string[] = [];
+        await simulate({ ...planOf(seed, scenario), horizonMs: HORIZON_MS }, scenario, {
+          onLine: (line) => lines.push(line),
+        });
+        return lines.join('\n');
+      };
+      const [first, other] = [await traceOf(7), await traceOf(8)];
+      expect(await traceOf(7)).toBe(first);
+      expect(first).not.toBe(other);
+      expect(first.length).toBeGreaterThan(10_000);
+    },
+  );
+});

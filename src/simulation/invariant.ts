@@ -1,0 +1,47 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { Observation, State } from './observer.ts';
+
+/**
+ * Something that must hold, whatever fails. Each lives in a file of its own under `invariants/`, and each has a planted
+ * bug (`planted-bugs.ts`) that shows that it can fail.
+ */
+export interface Invariant {
+  readonly name: string;
+  /** Judges a durable change; says what is wrong with it. The state already has it. */
+  observe?(observation: Observation, state: State): string | undefined;
+  /** Judges what a server has loaded from its disk. */
+  reloaded?(load: Load): string | undefined;
+  /** What is not yet where it has to be when nothing fails any more. */
+  unsettled?(scene: Scene): readonly Unsettled[];
+}
+
+/** What a server came back with. */
+export interface Load {
+  readonly revision: number;
+  /** The newest that had been durable before. */
+  readonly knownRevision: number;
+}
+
+/** Something that has not settled. */
+export interface Unsettled {
+  /** By which the lines of the trace about it are found: a key, as paths and commits have it. */
+  readonly key: string;
+  readonly what: string;
+}
+
+/** A cache of some process, to be compared with what is durable. */
+export interface ObservedCache {
+  readonly owner: string;
+  readonly bucket: string;
+  /** Whether it should have all objects of the bucket. */
+  readonly isWhole: boolean;
+  get(key: string): KubeObject | undefined;
+  list(): Iterable<KubeObject>;
+}
+
+/** All that an invariant may look at when everything should have settled. */
+export interface Scene {
+  readonly state: State;
+  readonly buckets: readonly string[];
+  readonly caches: readonly ObservedCache[];
+}

@@ -1,0 +1,86 @@
+import type { Random } from '../env/ports.ts';
+import { FAULT_CLASSES, type FaultClass } from './fault-mix.ts';
+import type { Scenario } from './scenario.ts';
+import { between, Streams } from './streams.ts';
+
+/**
+ * All that a run does from outside, drawn from its seed before it begins: which faults there are, what strikes when, and
+ * what the user does. Whatever is taken out of a plan leaves the rest of the run alike, which is how failures are
+ * shrunk.
+ */
+export interface Plan {
+  readonly seed: number;
+  readonly scenario: string;
+  /** How long anything may fail, before everything has to settle. */
+  readonly horizonMs: number;
+  readonly faults: readonly FaultClass[];
+  readonly strikes: readonly Strike[];
+  readonly actions: readonly PlannedAction[];
+}
+
+export const STRIKES = ['crash-server', 'kill', 'partition', 'step-clock', 'node-down'] as const;
+
+/** A fault that happens at a certain time, to a certain victim. */
+export interface Strike {
+  readonly atMs: number;
+  readonly what: (typeof STRIKES)[number];
+  /** Which of those that it can happen to, as a share of their number. */
+  readonly victim: number;
+  readonly durationMs: number;
+}
+
+/** Something that the user does; what exactly, the action itself draws from a stream of its own. */
+export interface PlannedAction {
+  readonly atMs: number;
+  readonly what: string;
+  readonly stream: string;
+}
+
+/** In a run of an hour. Each class of strikes may be missing altogether. */
+const STRIKES_PER_HOUR_MAX = 60;
+const STRIKE_MS_MAX = 120_000;
+
+/** The plan of a seed. */
+export function planOf(seed: number, scenario: Scenario): Plan {
+  const streams = new Streams(seed);
+  const horizonMs = between(streams.of('horizon'), scenario.horizonMs / 4, scenario.horizonMs);
+  const isOn = streams.of('faults');
+  return {
+    seed,
+    scenario: scenario.name,
+    horizonMs,
+    faults: FAULT_CLASSES.filter(() => isOn.number() < 0.5),
+    strikes: STRIKES.flatMap((what) => strikesOf(what, horizonMs, streams.of(`strikes/${what}`))).sort(byTime),
+    actions: actionsOf(scenario, horizonMs, streams.of('actions')),
+  };
+}
+
+function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Strike[] {
+  const isOn = random.number() < 0.5;
+  const perHour = random.number() ** 2 * STRIKES_PER_HOUR_MAX;
+  if (!isOn) return [];
+  return Array.from({ length: Math.ceil((perHour * horizonMs) / 3_600_000) }, () => ({
+    atMs: random.number() * horizonMs,
+    what,
+    victim: random.number(),
+    durationMs: random.number() ** 2 * STRIKE_MS_MAX,
+  }));
+}
+
+function actionsOf(scenario: Scenario, horizonMs: number, random: Random): PlannedAction[] {
+  // Each run has likes of its own: one that does a thing all the time finds what one that does everything does not.
+  const likes = Object.entries(scenario.actions).map(
+    ([name, weight]) => [name, weight * random.number() ** 2] as const,
+  );
+  const total = likes.reduce((sum, [, weight]) => sum + weight, 0);
+  const count = Math.ceil(between(random, 0.2, 1) * scenario.actionsMax);
+  return Array.from({ length: count }, (_, index) => {
+    let draw = random.number() * total;
+    const [what = ''] = likes.find(([, weight]) => (draw -= weight) < 0) ?? likes[0] ?? [];
+    return { atMs: random.number() * horizonMs, what, stream: `action/${index}` };
+  }).sort(byTime);
+}
+
+function byTime(a: { readonly atMs: number }, b: { readonly atMs: number }): number {
+  return a.atMs - b.atMs;
+}

@@ -1,0 +1,27 @@
+import type { MemoryEngine } from '../apiserver/storage/memory-engine.ts';
+import type { Random } from '../env/ports.ts';
+import type { Transport } from '../kube/transport.ts';
+import type { Plan } from './plan.ts';
+import type { CrashableEngine } from './server.ts';
+
+/**
+ * A bug that a run is given on purpose, so that an invariant has something to find. It sits between the parts that are
+ * tested, never in them.
+ */
+export interface PlantedBug {
+  readonly name: string;
+  /** What is wrong, in one sentence. */
+  readonly description: string;
+  /** The scenario in which it shows. */
+  readonly scenario: string;
+  /** The invariant that has to find it. */
+  readonly invariant: string;
+  /** Within how many seeds. */
+  readonly seedsMax: number;
+  readonly spoilTransport?: (component: string, transport: Transport, random: Random) => Transport;
+  readonly spoilDisk?: (engine: MemoryEngine) => CrashableEngine;
+  /** Faults without which it cannot show. */
+  readonly provoke?: (plan: Plan) => Plan;
+  /** Replicas that know nothing of each other. */
+  readonly hasNoElection?: boolean;
+}

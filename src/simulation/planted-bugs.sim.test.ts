@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest';
+import { planOf } from './plan.ts';
+import { PLANTED_BUGS } from './planted-bugs.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { simulate } from './simulation.ts';
+
+/** Seeds take as long as they take: what counts is how many there are. */
+const BUG_MS_MAX = 600_000;
+
+/** A check that cannot fail is none: each invariant has to find the bug that was planted for it. */
+describe('planted bugs', () => {
+  it.each(PLANTED_BUGS.map((bug) => [bug.name, bug.invariant, bug] as const))(
+    '%s is found by %s',
+    async (_, invariant, bug) => {
+      const scenario = SCENARIOS.find(({ name }) => name === bug.scenario);
+      if (!scenario) throw new Error(`there is no scenario ${bug.scenario}`);
+      for (let seed = 1; seed <= bug.seedsMax; seed++) {
+        const plan = planOf(seed, scenario);
+        const { failure } = await simulate(bug.provoke?.(plan) ?? plan, scenario, { bug });
+        if (failure) return expect(failure.invariant).toBe(invariant);
+      }
+      return expect.unreachable(`${bug.seedsMax} seeds did not find it`);
+    },
+    BUG_MS_MAX,
+  );
+
+  it('there is one for each invariant', () => {
+    const names = SCENARIOS.flatMap(({ invariants }) => invariants.map((make) => make().name));
+    expect(new Set(PLANTED_BUGS.map(({ invariant }) => invariant))).toEqual(new Set(names));
+  });
+});

@@ -1,0 +1,90 @@
+import { LyingDisk } from './lying-disk.ts';
+import type { Plan, Strike } from './plan.ts';
+import type { PlantedBug } from './planted-bug.ts';
+import { forgetful, swallowing } from './spoilt-transports.ts';
+
+const CRASH_EVERY_MS = 2 * 60_000;
+
+/** The server crashes all the time. */
+function withServerCrashes(plan: Plan): Plan {
+  const count = Math.ceil(plan.horizonMs / CRASH_EVERY_MS);
+  const crashes = Array.from({ length: count }, (_, index): Strike => {
+    return { atMs: (index + 1) * CRASH_EVERY_MS, what: 'crash-server', victim: 0, durationMs: 0 };
+  });
+  return { ...plan, strikes: [...plan.strikes, ...crashes] };
+}
+
+/** One bug at least for each invariant: a check that cannot fail is none. */
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'lying-disk',
+    description: 'the disk acknowledges what it has not written',
+    scenario: 'pods',
+    invariant: 'durability',
+    seedsMax: 10,
+    spoilDisk: (engine) => new LyingDisk(engine),
+    provoke: withServerCrashes,
+  },
+  {
+    name: 'forgotten-bindings',
+    description: 'the disk loses bindings that were acknowledged, so that pods are bound again',
+    scenario: 'pods',
+    invariant: 'bound-once',
+    seedsMax: 30,
+    spoilDisk: (engine) => new LyingDisk(engine),
+    provoke: withServerCrashes,
+  },
+  {
+    name: 'two-schedulers',
+    description: 'two replicas of each loop work at once, since nobody elects a leader',
+    scenario: 'pods',
+    invariant: 'no-overcommit',
+    seedsMax: 20,
+    hasNoElection: true,
+  },
+  {
+    name: 'uncounted-evictions',
+    description: 'the disruption controller does not hear of pods that are being deleted',
+    scenario: 'budgets',
+    invariant: 'evictions-keep-budgets',
+    seedsMax: 30,
+    spoilTransport: (component, transport, random) =>
+      component.startsWith('disruption')
+        ? forgetful(transport, random, { chance: 1, isForgotten: (_, line) => line.includes('"deletionTimestamp"') })
+        : transport,
+  },
+  {
+    name: 'swallowed-deletions',
+    description: 'deletions are taken for done that were never sent',
+    scenario: 'pods',
+    invariant: 'deletions-end',
+    seedsMax: 5,
+    spoilTransport: (_, transport, random) =>
+      swallowing(transport, random, { chance: 0.2, isSwallowed: ({ method }) => method === 'DELETE' }),
+  },
+  {
+    name: 'unheard-pods',
+    description: 'the scheduler is not told of some new pods',
+    scenario: 'pods',
+    invariant: 'pods-settle',
+    seedsMax: 5,
+    spoilTransport: (component, transport, random) =>
+      component.startsWith('scheduler')
+        ? forgetful(transport, random, {
+            chance: 0.5,
+            isForgotten: ({ path }, line) => path.includes('/pods') && line.startsWith('{"type":"ADDED"'),
+          })
+        : transport,
+  },
+  {
+    name: 'lost-events',
+    description: 'a watch loses events without breaking off',
+    scenario: 'pods',
+    invariant: 'caches-catch-up',
+    seedsMax: 5,
+    spoilTransport: (component, transport, random) =>
+      component.startsWith('node-')
+        ? transport
+        : forgetful(transport, random, { chance: 0.05, isForgotten: (_, line) => !line.includes('"BOOKMARK"') }),
+  },
+];

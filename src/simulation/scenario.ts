@@ -1,0 +1,18 @@
+import type { Invariant } from './invariant.ts';
+import type { ActionName } from './user.ts';
+
+/** What a cluster is like, what is done to it, and what must hold. */
+export interface Scenario {
+  readonly name: string;
+  /** One sentence for whoever chooses. */
+  readonly description: string;
+  readonly nodes: number;
+  /** How long anything may fail, at most. */
+  readonly horizonMs: number;
+  /** How much the user does, at most. */
+  readonly actionsMax: number;
+  /** What the user does, and how much of each. */
+  readonly actions: { readonly [name in ActionName]?: number };
+  /** Made anew for each run: they remember what they have seen. */
+  readonly invariants: readonly (() => Invariant)[];
+}

@@ -1,0 +1,6 @@
+import type { Scenario } from './scenario.ts';
+import { budgetsScenario } from './scenarios/budgets.ts';
+import { podsScenario } from './scenarios/pods.ts';
+
+/** All scenarios; a swarm takes them in turn. */
+export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario];

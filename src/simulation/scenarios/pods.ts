@@ -1,0 +1,19 @@
+import { boundOnce } from '../invariants/bound-once.ts';
+import { cachesCatchUp } from '../invariants/caches-catch-up.ts';
+import { deletionsEnd } from '../invariants/deletions-end.ts';
+import { durability } from '../invariants/durability.ts';
+import { evictionsKeepBudgets } from '../invariants/evictions-keep-budgets.ts';
+import { noOvercommit } from '../invariants/no-overcommit.ts';
+import { podsSettle } from '../invariants/pods-settle.ts';
+import type { Scenario } from '../scenario.ts';
+
+/** Pods of several priorities on too few nodes, which are cordoned, tainted, drained and lost. */
+export const podsScenario: Scenario = {
+  name: 'pods',
+  description: 'pods, nodes, taints, budgets and preemption',
+  nodes: 4,
+  horizonMs: 30 * 60_000,
+  actionsMax: 60,
+  actions: { createPods: 6, deletePod: 3, evictPod: 3, cordon: 1, taint: 1, setBudget: 1, deleteBudget: 0.3 },
+  invariants: [durability, boundOnce, noOvercommit, evictionsKeepBudgets, deletionsEnd, podsSettle, cachesCatchUp],
+};

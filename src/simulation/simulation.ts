@@ -1,0 +1,349 @@
+import { clusterLoops } from '../cluster/cluster.ts';
+import { schedulerLoop } from '../cluster/scheduler/loop.ts';
+import type { Logger } from '../env/ports.ts';
+import { turn } from '../env/turn.ts';
+import { errorText } from '../kube/error-text.ts';
+import { LeadershipLostError } from '../kube/leader-election.ts';
+import { Component } from './component.ts';
+import { calmed, drawCommitFault, drawSyncMs, type FaultMix, mixOf } from './fault-mix.ts';
+import type { Invariant, ObservedCache, Unsettled } from './invariant.ts';
+import { kubelet, type Machine } from './kubelet.ts';
+import { loopProgram } from './loops.ts';
+import { isObserved, type Observation, Observer, type State } from './observer.ts';
+import type { Plan, PlannedAction, Strike } from './plan.ts';
+import type { PlantedBug } from './planted-bug.ts';
+import { RequestsUnderWay } from './requests-under-way.ts';
+import type { Scenario } from './scenario.ts';
+import { SimulatedServer } from './server.ts';
+import { oneOf, Streams } from './streams.ts';
+import { Trace } from './trace.ts';
+import { tracingLogger } from './tracing-logger.ts';
+import { ACTIONS, type ActionName, prepare } from './user.ts';
+import { VirtualClock } from './virtual-clock.ts';
+import { ADMIN, unending, World } from './world.ts';
+
+/**
+ * One run: a whole cluster in one thread, in virtual time, from one plan. First anything may fail, and no invariant may
+ * break at any commit (safety); then nothing fails any more, and everything must come to rest where it belongs within
+ * a bounded time (liveness).
+ */
+
+/** Longer than anything waits for anything: five minutes of tolerating a lost node, and of not trying a pod again. */
+const SETTLE_MS_MAX = 30 * 60_000;
+const SETTLE_LOOK_MS = 20_000;
+const SERVER_DOWN_MS_MAX = 20_000;
+const CLOCK_STEP_MS_MAX = 30_000;
+
+export interface Failure {
+  readonly invariant: string;
+  readonly message: string;
+  readonly atMs: number;
+}
+
+export interface Outcome {
+  readonly failure: Failure | undefined;
+  readonly digest: string;
+  readonly lines: readonly string[];
+  /** How much time passed in it. */
+  readonly elapsedMs: number;
+}
+
+export interface SimulationOptions {
+  readonly bug?: PlantedBug | undefined;
+  /** Told every line of the trace. */
+  readonly onLine?: ((line: string) => void) | undefined;
+}
+
+/** Runs a plan to its end, or to the first invariant that breaks. */
+export function simulate(plan: Plan, scenario: Scenario, options: SimulationOptions = {}): Promise<Outcome> {
+  return new Simulation(plan, scenario, options).run();
+}
+
+class Simulation {
+  readonly #plan: Plan;
+  readonly #bug: PlantedBug | undefined;
+  readonly #clock = new VirtualClock();
+  readonly #streams: Streams;
+  readonly #trace: Trace;
+  readonly #observer: Observer;
+  readonly #underWay = new RequestsUnderWay();
+  readonly #server: SimulatedServer;
+  readonly #world: World;
+  readonly #invariants: readonly Invariant[];
+  readonly #machines: readonly Machine[];
+  readonly #components: Component[] = [];
+  readonly #kubelets: readonly Component[];
+  readonly #caches = new Map<string, readonly ObservedCache[]>();
+  #mix: FaultMix;
+  #failure: Failure | undefined;
+
+  constructor(plan: Plan, scenario: Scenario, { bug, onLine }: SimulationOptions) {
+    this.#plan = plan;
+    this.#bug = bug;
+    this.#streams = new Streams(plan.seed);
+    this.#mix = mixOf(plan.faults, this.#streams);
+    this.#trace = new Trace({ elapsedMs: () => this.#clock.elapsedMs, onLine });
+    // With a planted bug only its own invariant counts: others may see it, too, and sooner.
+    const invariants = scenario.invariants.map((make) => make());
+    this.#invariants = invariants.filter(({ name }) => !bug || bug.invariant === name);
+    this.#observer = new Observer({
+      trace: this.#trace,
+      onObservation: (observation, state) => this.#judge(observation, state),
+      elapsedMs: () => this.#clock.elapsedMs,
+      isEvicted: (key) => this.#underWay.isEvicted(key),
+      onLoad: (load) => {
+        for (const invariant of this.#invariants) this.#failIf(invariant, invariant.reloaded?.(load));
+      },
+    });
+    this.#server = this.#newServer();
+    this.#world = new World({
+      clock: this.#clock,
+      streams: this.#streams,
+      trace: this.#trace,
+      mix: this.#mix,
+      log: (component) => this.#log(component),
+      server: this.#server,
+      spoilTransport: bug?.spoilTransport,
+    });
+    this.#machines = machinesOf(scenario);
+    this.#kubelets = this.#machines.map((machine) => this.#newKubelet(machine));
+    this.#components.push(...this.#newLoops(), ...this.#kubelets);
+  }
+
+  async run(): Promise<Outcome> {
+    const { horizonMs } = this.#plan;
+    await this.#begin();
+    await this.#runUntil(horizonMs);
+    if (!this.#failure) await this.#settle();
+    for (const component of this.#components) component.stop();
+    this.#server.stop();
+    if (this.#failure) this.#trace.add('failure', `${this.#failure.invariant}: ${this.#failure.message}`);
+    return {
+      failure: this.#failure,
+      digest: this.#trace.digest(),
+      lines: this.#trace.last(),
+      elapsedMs: this.#clock.elapsedMs,
+    };
+  }
+
+  /** Lets time pass until then, or until something is wrong. */
+  async #runUntil(endMs: number): Promise<void> {
+    await turn();
+    while (!this.#failure && this.#clock.fireNext(endMs)) await turn();
+  }
+
+  async #begin(): Promise<void> {
+    const ready = new AbortController();
+    this.#setUp().then(
+      () => ready.abort(),
+      (error: unknown) => this.#fail('setup', errorText(error)),
+    );
+    await turn();
+    while (!ready.signal.aborted && !this.#failure && this.#clock.fireNext(Number.POSITIVE_INFINITY)) await turn();
+    for (const component of this.#components) component.start();
+    const fromMs = this.#clock.elapsedMs;
+    for (const strike of this.#plan.strikes)
+      this.#clock.setTimer(() => this.#strike(strike), Math.max(0, strike.atMs - fromMs));
+    const user = this.#world.newProcess({ name: 'user', life: 1, canCrash: false, onCrash: () => undefined });
+    const client = this.#world.clientOf(user, ADMIN);
+    const signal = unending();
+    for (const action of this.#plan.actions)
+      this.#clock.setTimer(() => void this.#act(action, client, signal), Math.max(0, action.atMs - fromMs));
+  }
+
+  /** Before anything fails, there is a server, and what all scenarios take for granted. */
+  async #setUp(): Promise<void> {
+    await this.#server.start();
+    const process = this.#world.newProcess({ name: 'setup', life: 1, canCrash: false, onCrash: () => undefined });
+    process.calm();
+    const client = this.#world.clientOf(process, ADMIN);
+    process.calm();
+    await prepare(client, unending());
+    process.kill();
+  }
+
+  async #act(action: PlannedAction, client: Parameters<typeof prepare>[0], signal: AbortSignal): Promise<void> {
+    const run = ACTIONS[action.what as ActionName];
+    this.#trace.add('user', `does ${action.what}`);
+    try {
+      await run({ client, state: this.#observer, random: this.#streams.of(action.stream), signal });
+    } catch (error) {
+      this.#trace.add('user', `${action.what} failed: ${errorText(error)}`);
+    }
+  }
+
+  #strike({ what, victim, durationMs }: Strike): void {
+    const pick = <T>(items: readonly T[]): T | undefined => items[Math.floor(victim * items.length)];
+    const back = (callback: () => void): void => void this.#clock.setTimer(callback, durationMs);
+    switch (what) {
+      case 'crash-server':
+        return this.#server.crash('struck');
+      case 'kill':
+        return pick(this.#components)?.kill('by a strike');
+      case 'partition': {
+        const process = pick(this.#world.processes);
+        if (!process) return;
+        this.#trace.add(process.name, `is cut off for ${Math.round(durationMs)} ms`);
+        process.partition();
+        return back(() => process.heal());
+      }
+      case 'step-clock': {
+        const process = pick(this.#world.processes);
+        if (process) process.clock.offsetMs = (durationMs % CLOCK_STEP_MS_MAX) - CLOCK_STEP_MS_MAX / 2;
+        return;
+      }
+      case 'node-down': {
+        const node = pick(this.#kubelets);
+        node?.stop();
+        return back(() => node?.start());
+      }
+    }
+  }
+
+  /** Nothing fails any more. Everything has to come to rest. */
+  async #settle(): Promise<void> {
+    this.#trace.add('simulation', 'nothing fails any more');
+    this.#mix = calmed(this.#mix);
+    this.#world.calm();
+    const endMs = this.#clock.elapsedMs + SETTLE_MS_MAX;
+    let unsettled: readonly Unsettled[] = [];
+    for (let calmLooks = 0; calmLooks < 2; ) {
+      await this.#runUntil(this.#clock.elapsedMs + SETTLE_LOOK_MS);
+      if (this.#failure) return;
+      const found = this.#unsettled();
+      calmLooks = found ? 0 : calmLooks + 1;
+      unsettled = found?.unsettled ?? [];
+      if (!found || this.#clock.elapsedMs < endMs) continue;
+      return this.#fail(found.invariant, describe(unsettled, this.#trace.last()));
+    }
+  }
+
+  /** The first invariant by which something is not where it belongs, and what. */
+  #unsettled(): { readonly invariant: string; readonly unsettled: readonly Unsettled[] } | undefined {
+    const missing = this.#components.filter(({ process }) => !process).map(({ name }) => name);
+    if (!this.#server.current) missing.push('server');
+    if (missing.length > 0)
+      return { invariant: 'everything-runs', unsettled: missing.map((key) => ({ key, what: 'does not run' })) };
+    const scene = {
+      state: this.#observer,
+      buckets: [...this.#observer.buckets()],
+      caches: [...this.#caches.values()].flat().filter(({ bucket }) => isObserved(bucket)),
+    };
+    for (const invariant of this.#invariants) {
+      const unsettled = invariant.unsettled?.(scene) ?? [];
+      if (unsettled.length > 0) return { invariant: invariant.name, unsettled };
+    }
+    return undefined;
+  }
+
+  #judge(observation: Observation, state: State): void {
+    for (const invariant of this.#invariants) this.#failIf(invariant, invariant.observe?.(observation, state));
+  }
+
+  #failIf({ name }: Invariant, wrong: string | undefined): void {
+    if (wrong !== undefined) this.#fail(name, wrong);
+  }
+
+  #fail(invariant: string, message: string): void {
+    this.#failure ??= { invariant, message, atMs: this.#clock.elapsedMs };
+  }
+
+  #log(component: string): Logger {
+    return tracingLogger({ component, trace: this.#trace, onBug: (message) => this.#fail('no-bugs', message) });
+  }
+
+  #newServer(): SimulatedServer {
+    const stream = (name: string) => this.#streams.of(`disk/${name}`);
+    const [faults, delays, tears, downs] = [stream('faults'), stream('delays'), stream('tears'), stream('downs')];
+    const delay = (): Promise<void> =>
+      new Promise((resolve) => void this.#clock.setTimer(resolve, drawSyncMs(this.#mix.disk, delays)));
+    return new SimulatedServer({
+      clock: this.#clock,
+      streams: this.#streams,
+      trace: this.#trace,
+      log: (component) => this.#log(component),
+      disk: { random: tears, delay, fault: () => drawCommitFault(this.#mix.disk, faults) },
+      historyChangesMax: this.#mix.historyChangesMax,
+      downMs: () => downs.number() ** 2 * SERVER_DOWN_MS_MAX,
+      spoilDisk: this.#bug?.spoilDisk,
+      onRequest: ({ method, path }) => this.#underWay.begin(method, path),
+      onLoaded: (store) => {
+        this.#underWay.clear();
+        this.#observer.loaded(store);
+      },
+      onUnusable: (message) => this.#fail('durability', message),
+      onCommit: (change) => this.#observer.committed(change),
+    });
+  }
+
+  #newKubelet(machine: Machine): Component {
+    const onFailure = (error: unknown): void => this.#fail('no-bugs', `${machine.name}: ${errorText(error)}`);
+    return new Component({
+      world: this.#world,
+      name: machine.name,
+      program: kubelet(machine),
+      canCrash: true,
+      onFailure,
+    });
+  }
+
+  /** Each loop is a process of its own, or all of the controller manager are one. Replicas stand for a lease. */
+  #newLoops(): Component[] {
+    const hasReplicas = this.#mix.hasReplicas || this.#bug?.hasNoElection === true;
+    const managed = clusterLoops.filter((loop) => loop !== schedulerLoop);
+    const isTogether = this.#mix.isTogether || hasReplicas;
+    const groups = isTogether
+      ? [{ name: 'manager', loops: managed }]
+      : managed.map((loop) => ({ name: loop.name, loops: [loop] }));
+    return [{ name: 'scheduler', loops: [schedulerLoop] }, ...groups].flatMap(({ name, loops }) => {
+      const names = hasReplicas ? [`${name}-a`, `${name}-b`] : [name];
+      const lease = hasReplicas && !this.#bug?.hasNoElection ? name : undefined;
+      return names.map((replica) => this.#newLoop(replica, loops, lease));
+    });
+  }
+
+  #newLoop(name: string, loops: Parameters<typeof loopProgram>[0]['loops'], lease: string | undefined): Component {
+    const onCaches = (caches: readonly ObservedCache[]): void => void this.#caches.set(name, caches);
+    return new Component({
+      world: this.#world,
+      name,
+      program: loopProgram({ loops, lease, onCaches }),
+      canCrash: true,
+      onFailure: (error) => {
+        if (!(error instanceof LeadershipLostError)) this.#fail('no-bugs', `${name}: ${errorText(error)}`);
+      },
+    });
+  }
+}
+
+const CPUS = ['2', '4', '8'];
+const ZONES = ['a', 'b'];
+
+function machinesOf(scenario: Scenario): Machine[] {
+  const random = new Streams(0).of(scenario.name);
+  return Array.from({ length: scenario.nodes }, (_, index) => ({
+    name: `node-${index}`,
+    cpu: oneOf(random, CPUS) ?? '',
+    memory: '16Gi',
+    podsMax: 10,
+    labels: { zone: oneOf(random, ZONES) ?? '' },
+    startsMs: new Map(),
+    endsMs: new Map(),
+  }));
+}
+
+const UNSETTLED_SHOWN_MAX = 5;
+const LINES_SHOWN_MAX = 8;
+
+/** What is stuck, and what was last done about it, by whom. */
+function describe(unsettled: readonly Unsettled[], lines: readonly string[]): string {
+  return unsettled
+    .slice(0, UNSETTLED_SHOWN_MAX)
+    .map(({ key, what }) => {
+      const name = key.split('/').at(-1) ?? key;
+      const about = lines.filter((line) => line.includes(name)).slice(-LINES_SHOWN_MAX);
+      return [`${key}: ${what}`, ...about.map((line) => `    ${line}`)].join('\n');
+    })
+    .concat(unsettled.length > UNSETTLED_SHOWN_MAX ? [`and ${unsettled.length - UNSETTLED_SHOWN_MAX} more`] : [])
+    .join('\n');
+}

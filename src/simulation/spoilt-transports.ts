@@ -1,0 +1,50 @@
+import type { Random } from '../env/ports.ts';
+import { readLines } from '../kube/lines.ts';
+import type { Transport, TransportRequest, TransportResponse } from '../kube/transport.ts';
+
+/** Transports with bugs: they do what no fault does, and no client can notice. */
+
+/** Takes a request for done that was never sent, now and then. */
+export function swallowing(
+  inner: Transport,
+  random: Random,
+  options: { readonly chance: number; readonly isSwallowed: (request: TransportRequest) => boolean },
+): Transport {
+  return {
+    send: (request) =>
+      options.isSwallowed(request) && random.number() < options.chance
+        ? Promise.resolve(success())
+        : inner.send(request),
+    close: () => inner.close(),
+  };
+}
+
+function success(): TransportResponse {
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: pieces(['{"kind":"Status"}']) };
+}
+
+async function* pieces(texts: readonly string[]): AsyncGenerator<string> {
+  yield* texts;
+}
+
+/** Loses events of watches, now and then, without breaking them off. */
+export function forgetful(
+  inner: Transport,
+  random: Random,
+  options: { readonly chance: number; readonly isForgotten: (request: TransportRequest, line: string) => boolean },
+): Transport {
+  const { chance, isForgotten } = options;
+  return {
+    send: async (request) => {
+      const response = await inner.send(request);
+      if (!/[?&]watch=true/.test(request.path) || response.status !== 200) return response;
+      const isLost = (line: string): boolean => isForgotten(request, line) && random.number() < chance;
+      return { ...response, body: without(response.body, isLost) };
+    },
+    close: () => inner.close(),
+  };
+}
+
+async function* without(body: AsyncIterable<string>, isLost: (line: string) => boolean): AsyncGenerator<string> {
+  for await (const line of readLines(body)) if (!isLost(line)) yield `${line}\n`;
+}
