@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Anything } from '../support/api.ts';
 import { type Running, runCli, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
@@ -439,7 +440,10 @@ describe('stopping', () => {
     const answer = await api.request('GET', '/healthz');
     expect(answer.status).toBe(200);
     child.kill('SIGTERM');
-    for (const list of await Promise.all(lists)) expect(list.expect(200).json.items).toHaveLength(10);
+    for (const list of await Promise.all(lists)) {
+      const names: string[] = list.expect(200).json.items.map(({ metadata }: Anything) => metadata.name);
+      expect(names.filter((name) => name.startsWith('large-'))).toHaveLength(10);
+    }
     expect((await finished).code).toBe(0);
   });
 

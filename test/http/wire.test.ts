@@ -152,7 +152,8 @@ describe.each([
   });
 
   it('carries watches to their clean end', async () => {
-    const stream = await client().watch(`${PATH}?watch=1&timeoutSeconds=2`);
+    const selector = `fieldSelector=metadata.name%3Dwatched-${suffix}`;
+    const stream = await client().watch(`${PATH}?watch=1&timeoutSeconds=2&${selector}`);
     expect([stream.status, stream.headers['content-type'], stream.headers['content-length']]).toEqual([
       200,
       'application/json',

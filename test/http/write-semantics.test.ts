@@ -156,6 +156,46 @@ describe('dryRun', () => {
   });
 });
 
+describe('an eviction', () => {
+  it('is refused, for a while, where nobody has counted the budget yet', async () => {
+    const pods = `/api/v1/namespaces/${room}/pods`;
+    const budget = {
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'uncounted' },
+      spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'uncounted' } } },
+    };
+    const running = pod('uncounted');
+    running.metadata = { name: 'uncounted', labels: { app: 'uncounted' } };
+    (await post(`/apis/policy/v1/namespaces/${room}/poddisruptionbudgets`, budget)).expect(201);
+    (await post(pods, { ...running, spec: { ...(running.spec as JsonObject), nodeName: 'node' } })).expect(201);
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    const body = { status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] } };
+    (await api.request('PATCH', `${pods}/uncounted/status`, { body, headers })).expect(200);
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'uncounted' } };
+    const answer = (await post(`${pods}/uncounted/eviction`, eviction)).expect(429);
+    expect(answer.json).toEqual({
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: "Cannot evict pod as it would violate the pod's disruption budget.",
+      reason: 'TooManyRequests',
+      details: {
+        causes: [
+          {
+            reason: 'DisruptionBudget',
+            message: 'The disruption budget uncounted is still being processed by the server.',
+          },
+        ],
+        retryAfterSeconds: 10,
+      },
+      code: 429,
+    });
+    expect(answer.headers['retry-after']).toBe('10');
+  });
+});
+
 describe('preconditions', () => {
   it('of an update: the object that was read, unchanged since', async () => {
     const first = (await post(path, configMap('contested'))).expect(201).json;

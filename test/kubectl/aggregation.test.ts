@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Cluster } from '../support/cluster.ts';
+import { Cluster, ROOT_CERTIFICATE } from '../support/cluster.ts';
 import { ExtensionServer } from '../support/extension-server.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 import { outerAddress } from '../support/network.ts';
@@ -164,7 +164,7 @@ describe.runIf(ADDRESS !== undefined)('an aggregated group', () => {
         stderr: 'Error from server (ServiceUnavailable): the server is currently unable to handle the request\n',
       });
     await expect.poll(available, { timeout: 60_000 }).toBe(`${NAME}|${namespace}/stats|False (FailedDiscoveryCheck)`);
-    expect(await kubectl.ok('get configmaps -o name')).toBe('');
+    expect(await kubectl.ok('get configmaps -o name')).toBe(`configmap/${ROOT_CERTIFICATE}\n`);
     expect(await kubectl.ok('api-resources -o name')).toContain('configmaps\n');
 
     expect(await kubectl.ok(['delete', 'apiservice', NAME])).toContain(`"${NAME}" deleted\n`);

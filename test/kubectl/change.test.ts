@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
-import { Cluster } from '../support/cluster.ts';
+import { Cluster, ROOT_CERTIFICATE } from '../support/cluster.ts';
 import { itSince, type Kubectl, type Result } from '../support/kubectl.ts';
 import { configMap, deployment } from './manifests.ts';
 
@@ -226,7 +226,7 @@ describe('label', () => {
     for (const name of ['a', 'b', 'c'])
       await many.kubectl.apply(configMap(name, {}, name === 'c' ? {} : { side: 'left' }));
     expect(await many.kubectl.ok('label configmaps --all all=yes')).toBe(
-      'configmap/a labeled\nconfigmap/b labeled\nconfigmap/c labeled\n',
+      `configmap/a labeled\nconfigmap/b labeled\nconfigmap/c labeled\nconfigmap/${ROOT_CERTIFICATE} labeled\n`,
     );
     expect(await many.kubectl.ok('label configmaps -l side=left seen=yes')).toBe(
       'configmap/a labeled\nconfigmap/b labeled\n',

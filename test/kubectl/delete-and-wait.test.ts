@@ -53,15 +53,15 @@ describe('delete', () => {
 
   it('deletes all of a kind, and rehearses', async () => {
     const all = await cluster.namespace('all');
-    for (const name of ['a', 'b', 'c']) await all.kubectl.apply(configMap(name, {}));
-    expect(await all.kubectl.ok('delete configmaps --all --dry-run=server')).toBe(
-      'configmap "a" deleted (server dry run)\nconfigmap "b" deleted (server dry run)\nconfigmap "c" deleted (server dry run)\n',
+    for (const name of ['a', 'b', 'c']) await all.kubectl.ok(`create secret generic ${name}`);
+    expect(await all.kubectl.ok('delete secrets --all --dry-run=server')).toBe(
+      'secret "a" deleted (server dry run)\nsecret "b" deleted (server dry run)\nsecret "c" deleted (server dry run)\n',
     );
-    expect(await all.kubectl.ok('get configmaps -o name')).toBe('configmap/a\nconfigmap/b\nconfigmap/c\n');
-    expect(await all.kubectl.ok('delete configmaps --all')).toBe(
-      'configmap "a" deleted\nconfigmap "b" deleted\nconfigmap "c" deleted\n',
+    expect(await all.kubectl.ok('get secrets -o name')).toBe('secret/a\nsecret/b\nsecret/c\n');
+    expect(await all.kubectl.ok('delete secrets --all')).toBe(
+      'secret "a" deleted\nsecret "b" deleted\nsecret "c" deleted\n',
     );
-    expect(await all.kubectl.ok('get configmaps -o name')).toBe('');
+    expect(await all.kubectl.ok('get secrets -o name')).toBe('');
   });
 
   it('deletes a collection by raw request', async () => {

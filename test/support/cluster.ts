@@ -1,7 +1,11 @@
 import type { Anything } from './api.ts';
+import { eventually } from './eventually.ts';
 import { Godwit } from './godwit.ts';
 import { HttpClient } from './http-client.ts';
 import { Kubectl } from './kubectl.ts';
+
+/** The config map that every namespace gets. */
+export const ROOT_CERTIFICATE = 'kube-root-ca.crt';
 
 /** A server, kubectl for what the test is about, and a plain client for the parts of others that it plays. */
 export class Cluster {
@@ -20,10 +24,11 @@ export class Cluster {
     return new Cluster(await Godwit.start(...args));
   }
 
-  /** Makes a namespace that nobody else uses; kubectl as seen from there, and its name. */
+  /** Makes a namespace that nobody else uses, furnished as all are; kubectl as seen from there, and its name. */
   async namespace(prefix = 'test'): Promise<{ kubectl: Kubectl; namespace: string }> {
     const namespace = `${prefix}-${++this.#namespaces}`;
     await this.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    await eventually(() => this.get(`/api/v1/namespaces/${namespace}/configmaps/${ROOT_CERTIFICATE}`));
     return { kubectl: this.kubectl.inNamespace(namespace), namespace };
   }
 
