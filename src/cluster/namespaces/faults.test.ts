@@ -92,11 +92,11 @@ it.each([1, 2, 3, 4])('end with all that is in them, and with nothing else (seed
   const world = new FaultyWorld({ seed, loop: namespaceLoop, judge });
   await world.start();
   const user = new User(world, 1000 + seed);
-  const { number } = seededRandom(2000 + seed);
+  const random = seededRandom(2000 + seed);
   await world.pass(2000);
   for (let count = 0; count < ACTIONS; count++) {
     await user.act();
-    await world.pass(number() < 0.5 ? 200 : 6000);
+    await world.pass(random.number() < 0.5 ? 200 : 6000);
   }
   await world.calm();
   await user.letGo();
