@@ -35,6 +35,8 @@ const LEASE_NAMESPACE = 'kube-node-lease';
 const WORKERS = 8;
 /** Attempts on a node that others keep changing. */
 const ATTEMPTS_MAX = 5;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
 
 /**
  * Watches over nodes: says of those that have fallen silent that nothing is known of them, keeps every node's taints in
@@ -114,8 +116,8 @@ export class NodeLifecycle implements Service {
     const graceMs = this.#graceMs(node);
     // Once that is written we hear of it, and go on.
     if (graceMs <= 0) return this.#declareSilent(node, signal);
-    await this.#keepInStep(node, signal);
-    return { requeueAfterMs: graceMs };
+    const isDone = await this.#keepInStep(node, signal);
+    return { requeueAfterMs: isDone ? graceMs : Math.min(graceMs, RECHECK_MS) };
   }
 
   #graceMs(node: Node): number {
@@ -127,30 +129,31 @@ export class NodeLifecycle implements Service {
   async #declareSilent(node: Node, signal: AbortSignal): Promise<Result | void> {
     for (let attempt = 1; ; attempt++) {
       const current = await this.#read(node, signal);
-      if (!current) return;
+      if (!current) return { requeueAfterMs: RECHECK_MS };
       const nowMs = this.#env.clock.now();
       this.#health.sawNode(current, nowMs);
       for (const lease of await this.#readLease(current, signal)) this.#health.sawLease(lease, nowMs);
+      const body = silencePatch(current, nowMs);
+      if (!body) return { requeueAfterMs: RECHECK_MS };
       const graceMs = this.#graceMs(current);
       if (graceMs > 0) return { requeueAfterMs: graceMs };
-      const body = silencePatch(current, nowMs);
-      if (!body || (await this.#patch(current, { type: 'strategic', body }, attempt, signal, 'status'))) {
-        const { name = '' } = current.metadata;
-        if (body && readinessOf(current) === 'True')
-          this.#say(current, 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
-        return;
-      }
+      if (!(await this.#patch(current, { type: 'strategic', body }, attempt, signal, 'status'))) continue;
+      const { name = '' } = current.metadata;
+      if (readinessOf(current) === 'True')
+        this.#say(current, 'NodeNotReady', `Node ${name} status is now: NodeNotReady`);
+      return;
     }
   }
 
-  /** Writes the taints and labels that the node's state asks for. */
-  async #keepInStep(node: Node, signal: AbortSignal): Promise<void> {
+  /** Writes the taints and labels that the node's state asks for. False where the node is said to be gone. */
+  async #keepInStep(node: Node, signal: AbortSignal): Promise<boolean> {
     let current: Node | undefined = node;
     for (let attempt = 1; current; attempt++) {
       const body = this.#stepPatch(current);
-      if (!body || (await this.#patch(current, { type: 'merge', body }, attempt, signal))) return;
+      if (!body || (await this.#patch(current, { type: 'merge', body }, attempt, signal))) return true;
       current = await this.#read(node, signal);
     }
+    return false;
   }
 
   #stepPatch(node: Node): JsonObject | undefined {

@@ -1,7 +1,7 @@
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer, InformerChange } from '../../kube/informer.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
@@ -26,6 +26,8 @@ export interface PodReadinessOptions {
 const WORKERS = 4;
 /** Attempts on a pod that others keep changing. */
 const ATTEMPTS_MAX = 5;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
 
 /**
  * Says of pods that they are not ready when their node is lost: nobody else can. It is said once, when the node is lost
@@ -80,7 +82,7 @@ export class PodReadiness implements Service {
     return readiness !== undefined && readiness !== 'True';
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
     let pod = this.#pods.get(key);
     for (let attempt = 1; pod && this.#isOnLostNode(pod); attempt++) {
       const { namespace = '', name = '', uid } = pod.metadata;
@@ -95,8 +97,8 @@ export class PodReadiness implements Service {
         if (code === 404) return;
         if (code !== 409 || attempt === ATTEMPTS_MAX) throw error;
       }
-      const current: Pod | undefined = await this.#read(namespace, name, signal);
-      pod = current?.metadata.uid === uid ? current : undefined;
+      pod = await this.#read(namespace, name, signal);
+      if (pod?.metadata.uid !== uid) return { requeueAfterMs: RECHECK_MS };
     }
   }
 

@@ -117,6 +117,19 @@ describe('before a node is said to be silent', () => {
     expect(told.requests).toEqual(requests);
   });
 
+  it.each([failure(404, 'NotFound'), { body: node(1, 'Unknown', 'a') }])(
+    'and when the answer is not what we hear, it is asked again',
+    async (answer) => {
+      told = new Told();
+      await told.hear(node(2, 'True', 'a'));
+      told.answers.push(answer, { body: node(2, 'True', 'a') }, { body: node(3, 'Unknown', 'a') });
+      await told.pass(50);
+      expect(told.requests).toEqual([GET]);
+      await told.pass(1);
+      expect(told.requests).toEqual([GET, GET, PATCH]);
+    },
+  );
+
   it('and when the answer is lost, it is asked again', async () => {
     told = new Told();
     await told.hear(node(1, 'True', 'a'));

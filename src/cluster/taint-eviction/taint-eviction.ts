@@ -24,6 +24,8 @@ export interface TaintEvictionOptions {
 
 /** Upstream's. */
 const WORKERS = 8;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
 
 /**
  * Makes pods leave nodes whose NoExecute taints they do not tolerate, or do not tolerate any longer. A pod that
@@ -100,8 +102,8 @@ export class TaintEviction implements Service {
       return { requeueAfterMs: atMs - nowMs };
     }
     const hasToGo = (live: Pod, on: Node): boolean => this.#leavesAtMs(live, evictingTaints(on)) <= nowMs;
-    // What lets it stay is news that we shall hear of.
-    if (await this.#evictor.evict(pod, hasToGo, signal)) this.#leaving.delete(key);
+    if (!(await this.#evictor.evict(pod, hasToGo, signal))) return { requeueAfterMs: RECHECK_MS };
+    this.#leaving.delete(key);
   }
 
   #leavesAtMs(pod: Pod, taints: readonly Taint[]): number {
