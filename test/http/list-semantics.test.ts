@@ -144,6 +144,39 @@ describe('pages', () => {
   });
 });
 
+describe('tokens that were made up', () => {
+  it.each(['', 'a/a', 'zz', '\u0000', '\uffff', '../..', '/'])('lead nowhere else: from %j', async (start) => {
+    const [one, two] = [await makeNamespace(api), await makeNamespace(api)];
+    for (const [namespace, name] of [
+      [one, 'a'],
+      [one, 'a-more'],
+      [two, 'a'],
+      [two, 'b'],
+    ])
+      await create(`/api/v1/namespaces/${namespace}/configmaps`, name ?? '');
+    const { resourceVersion } = (await api.request('GET', '/api/v1/namespaces')).json.metadata;
+    const path = `/api/v1/namespaces/${one}/configmaps`;
+    const queries: Record<string, string>[] = [
+      {},
+      { limit: '10' },
+      { fieldSelector: 'metadata.name=a' },
+      { labelSelector: '!x' },
+    ];
+    for (const after of [start, `${one}/${start}`, `${two}/${start}`]) {
+      // At this moment, at an earlier one, and at whatever is newest.
+      for (const rv of [Number(resourceVersion), Number(resourceVersion) - 1, -1]) {
+        const token = Buffer.from(JSON.stringify({ v: 'godwit.dev/v1', rv, start: after })).toString('base64url');
+        for (const query of queries) {
+          const answer = await api.request('GET', withQuery(path, { ...query, continue: token }));
+          const { items } = answer.expect(200).json;
+          for (const { metadata } of items) expect(metadata.namespace).toBe(one);
+          if ('fieldSelector' in query) expect(names({ items })).not.toContain('a-more');
+        }
+      }
+    }
+  });
+});
+
 describe('the moment of a list', () => {
   it('is the newest unless another is asked for', async () => {
     const path = await makeRoom(api);
