@@ -27,6 +27,8 @@ export interface ApiServerOptions {
   readonly auditLog?: string;
   /** What others in this process count; see CoreOptions. */
   readonly moreMetrics?: () => Promise<string>;
+  /** Whether the cluster's own loops run beside it; see CoreOptions. */
+  readonly hasDefaultAccounts?: boolean;
 }
 
 export interface ApiServer {
@@ -64,6 +66,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     backendTransport,
     ...(audit ? { audit } : {}),
     ...(options.moreMetrics ? { moreMetrics: options.moreMetrics } : {}),
+    hasDefaultAccounts: options.hasDefaultAccounts ?? false,
   });
   const http = new HttpServer({
     host,

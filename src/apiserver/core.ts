@@ -57,6 +57,8 @@ export interface CoreOptions {
   readonly audit?: AuditLog;
   /** What others in this process count, in Prometheus' text format; rendered along with the server's own. */
   readonly moreMetrics?: () => Promise<string>;
+  /** Whether the cluster's own loops run beside it, and make the default account of each namespace. */
+  readonly hasDefaultAccounts?: boolean;
 }
 
 const CUSTOM_RESOURCE_DEFINITIONS = 'customresourcedefinitions.apiextensions.k8s.io';
@@ -71,7 +73,7 @@ function completed(definition: ResourceDefinition): ResourceDefinition {
 
 /** The registry and those whom it asks: admission, which in turn asks who may do what, which the registry knows. */
 function makeRegistry(
-  { env, store, webhookTransport }: CoreOptions,
+  { env, store, webhookTransport, hasDefaultAccounts = false }: CoreOptions,
   catalog: Catalog,
   metrics: ApiServerMetrics,
 ): { readonly registry: ResourceRegistry; readonly authorizer: RbacAuthorizer } {
@@ -90,6 +92,7 @@ function makeRegistry(
           transport: webhookTransport,
           observer: (observation) => metrics.webhookCalled(observation),
           afterMutation: (definition, object) => registry.reshape(definition, object),
+          hasDefaultAccounts,
         }),
       );
     },

@@ -93,6 +93,7 @@ async function listen(
       directory,
       ...address,
       moreMetrics: () => metrics.render(),
+      hasDefaultAccounts: true,
       ...(options.auditLog ? { auditLog: resolve(options.auditLog) } : {}),
     });
   try {

@@ -45,7 +45,7 @@ export class ClusterUnderTest {
   }
 
   static async #startHere(): Promise<ClusterUnderTest> {
-    const api = await InProcessApi.start();
+    const api = await InProcessApi.start({ hasDefaultAccounts: true });
     const handle = api.core.handle.bind(api.core);
     const clientOf = inProcessClients(handle);
     const stopping = new AbortController();

@@ -20,6 +20,8 @@ export interface InProcessOptions {
   /** How many changes a watch can look back on. */
   readonly historyChangesMax?: number;
   readonly engine?: MemoryEngineOptions;
+  /** Whether the cluster's own loops will run beside it. */
+  readonly hasDefaultAccounts?: boolean;
 }
 
 /** Whom requests come from; nobody where undefined. */
@@ -41,6 +43,7 @@ export class InProcessApi implements Api {
   }
 
   static async start(options: InProcessOptions = {}): Promise<InProcessApi> {
+    const { hasDefaultAccounts = false } = options;
     const env: Env = { clock: realClock, random: realRandom, log: silentLogger, ...options.env };
     const directory = await mkdtemp(join(tmpdir(), 'godwit-test-'));
     const pki = await loadOrCreatePki(directory, env, []);
@@ -53,7 +56,15 @@ export class InProcessApi implements Api {
     });
     const webhookTransport = new HttpsWebhookTransport(env.clock);
     const backendTransport = new HttpsBackendTransport(env.clock, () => pki.frontProxyClient);
-    const core = new ApiServerCore({ env, store, pki, issuer: 'https://test', webhookTransport, backendTransport });
+    const core = new ApiServerCore({
+      env,
+      store,
+      pki,
+      issuer: 'https://test',
+      webhookTransport,
+      backendTransport,
+      hasDefaultAccounts,
+    });
     await core.start();
     // Its controllers write a little at first; tests that look at revisions want to be alone.
     for (let revision = 0; revision !== store.revision; ) {

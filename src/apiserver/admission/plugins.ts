@@ -20,14 +20,16 @@ export interface PluginOptions {
   readonly transport: WebhookOptions['transport'];
   readonly observer?: WebhookOptions['observer'];
   readonly afterMutation: AfterMutation;
+  /** See ServiceAccountAdmissionOptions. */
+  readonly hasDefaultAccounts: boolean;
 }
 
 /** Every plug-in in the order in which they are asked, which is kube-apiserver's: webhooks late, the quota last of all. */
 export function admissionPlugins(options: PluginOptions): AdmissionPlugin[] {
-  const { env, registry, authorizer, afterMutation } = options;
+  const { env, registry, authorizer, afterMutation, hasDefaultAccounts } = options;
   return [
     new NamespaceLifecycle(registry),
-    new ServiceAccountAdmission(registry),
+    new ServiceAccountAdmission({ registry, clock: env.clock, hasDefaultAccounts }),
     new Priority(registry),
     new DefaultTolerations(),
     new StorageDefaultClass(registry),

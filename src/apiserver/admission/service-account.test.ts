@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ManualClock } from '../../env/test.ts';
 import { attributesOf, pods } from './attributes.fixture.ts';
 import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountAdmission } from './service-account.ts';
@@ -8,7 +9,7 @@ describe('ServiceAccountAdmission', () => {
   async function scene(): Promise<ServiceAccountAdmission> {
     const registry = await TestRegistry.open();
     await registry.put(object('ServiceAccount', 'robot', { imagePullSecrets: [{ name: 'pull' }] }));
-    return new ServiceAccountAdmission(registry);
+    return new ServiceAccountAdmission({ registry, clock: new ManualClock(), hasDefaultAccounts: false });
   }
 
   it.each([
@@ -36,6 +37,25 @@ describe('ServiceAccountAdmission', () => {
       403,
       'pods "p" is forbidden: error looking up service account ns/ghost: serviceaccount "ghost" not found',
     ]);
+  });
+
+  it('waits a moment for the default account, and refuses the pod where nobody makes it', async () => {
+    const clock = new ManualClock();
+    const registry = await TestRegistry.open();
+    const admission = new ServiceAccountAdmission({ registry, clock, hasDefaultAccounts: true });
+    const waiting = refused(Promise.resolve(admission), attributesOf(pods, pod({})));
+    for (let turn = 0; turn < 20; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      clock.advance(100);
+    }
+    expect((await waiting)?.message).toBe(
+      'pods "p" is forbidden: error looking up service account ns/default: serviceaccount "default" not found',
+    );
+    const late = refused(Promise.resolve(admission), attributesOf(pods, pod({})));
+    await new Promise((resolve) => setImmediate(resolve));
+    await registry.put(object('ServiceAccount', 'default'));
+    clock.advance(200);
+    expect(await late).toBeUndefined();
   });
 
   it('leaves mirror pods alone, which may not have one', async () => {

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { type Clock, sleep } from '../../env/ports.ts';
 import type { AdmissionAttributes, AdmissionPlugin, Registry } from '../registry/contract.ts';
 import { isMainResource, refusal } from './attributes.ts';
 
@@ -17,17 +18,27 @@ interface ServiceAccount extends KubeObject {
 const DEFAULT_NAME = 'default';
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
+/** How often, and how long each time, a pod in a new namespace waits for the account that is about to be made there. */
+const ATTEMPTS_MAX = 10;
+const ATTEMPT_MS = 150;
+
+export interface ServiceAccountAdmissionOptions {
+  readonly registry: Pick<Registry, 'view'>;
+  readonly clock: Clock;
+  /** Whether somebody makes the default account of each namespace. Where nobody does, it is taken on trust. */
+  readonly hasDefaultAccounts: boolean;
+}
+
 /**
- * Gives every pod a service account and refuses one that does not exist. `default` is taken on trust: upstream waits
- * for a controller to create it. No token volume is added: launcher pods run without a kubelet that could project one,
- * and what needs a token asks for it with a TokenRequest.
+ * Gives every pod a service account and refuses one that does not exist. No token volume is added: launcher pods run
+ * without a kubelet that could project one, and what needs a token asks for it with a TokenRequest.
  */
 export class ServiceAccountAdmission implements AdmissionPlugin {
   readonly name = 'ServiceAccount';
-  readonly #registry: Pick<Registry, 'view'>;
+  readonly #options: ServiceAccountAdmissionOptions;
 
-  constructor(registry: Pick<Registry, 'view'>) {
-    this.#registry = registry;
+  constructor(options: ServiceAccountAdmissionOptions) {
+    this.#options = options;
   }
 
   handles(attributes: AdmissionAttributes): boolean {
@@ -41,6 +52,8 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     const name = spec.serviceAccountName || spec.serviceAccount || DEFAULT_NAME;
     spec.serviceAccountName = name;
     spec.serviceAccount = name;
+    if (name === DEFAULT_NAME && this.#options.hasDefaultAccounts)
+      await this.#untilDefault(attributes.target.namespace);
     const secrets = this.#find(attributes, name)?.imagePullSecrets ?? [];
     if ((spec.imagePullSecrets ?? []).length === 0 && secrets.length > 0) {
       spec.imagePullSecrets = secrets.map((secret) => ({ ...secret }));
@@ -61,10 +74,20 @@ export class ServiceAccountAdmission implements AdmissionPlugin {
     this.#find(attributes, name);
   }
 
+  /** A namespace and its first pod often come in one go; the account is then a moment late. */
+  async #untilDefault(namespace: string): Promise<void> {
+    for (let attempt = 1; attempt < ATTEMPTS_MAX && !this.#get(namespace, DEFAULT_NAME); attempt++)
+      await sleep(this.#options.clock, ATTEMPT_MS);
+  }
+
+  #get(namespace: string, name: string): ServiceAccount | undefined {
+    return this.#options.registry.view<ServiceAccount>('serviceaccounts').get(namespace, name);
+  }
+
   #find(attributes: AdmissionAttributes, name: string): ServiceAccount | undefined {
     const { namespace } = attributes.target;
-    const found = this.#registry.view<ServiceAccount>('serviceaccounts').get(namespace, name);
-    if (found || name === DEFAULT_NAME) return found;
+    const found = this.#get(namespace, name);
+    if (found || (name === DEFAULT_NAME && !this.#options.hasDefaultAccounts)) return found;
     const missing = `serviceaccount "${name}" not found`;
     throw refusal(attributes, `error looking up service account ${namespace}/${name}: ${missing}`);
   }
