@@ -1,3 +1,4 @@
+import { formatTime, type JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
@@ -8,7 +9,6 @@ import type { KubeMetrics } from '../../kube/metrics.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import type { Node, Pod } from '../../migration/fit/objects.ts';
-import { podConditionPatch } from '../pod-condition.ts';
 import { pods as podResource } from '../resources.ts';
 import { readinessOf } from './conditions.ts';
 
@@ -112,8 +112,11 @@ export class PodReadiness implements Service {
   }
 }
 
-/** Pods of which nobody has said whether they are ready are left alone. */
-function unreadyPatch(pod: Pod, nowMs: number): ReturnType<typeof podConditionPatch> {
-  const isKnown = pod.status?.conditions?.some(({ type }) => type === 'Ready') ?? false;
-  return isKnown ? podConditionPatch(pod, { type: 'Ready', status: 'False' }, nowMs) : undefined;
+/** Only the status changes: why the pod was ready, and what was observed, is the kubelet's. */
+function unreadyPatch({ metadata, status }: Pod, nowMs: number): JsonObject | undefined {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+  if (!ready || ready.status === 'False') return undefined;
+  const { uid = '', resourceVersion = '' } = metadata;
+  const condition = { type: 'Ready', status: 'False', lastTransitionTime: formatTime(nowMs) };
+  return { metadata: { uid, resourceVersion }, status: { conditions: [condition] } };
 }
