@@ -59,6 +59,22 @@ describe('field selectors', () => {
     expect(() => matches(plural, selector, {})).toThrow(message);
   });
 
+  it('knows no zeros of custom kinds: what is not there is empty', () => {
+    const schema = {
+      type: 'object',
+      properties: { spec: { type: 'object', properties: { on: { type: 'boolean' } } } },
+    };
+    const gadgets: ResourceDefinition = {
+      ...definitionOf('configmaps'),
+      schema: schema as ResourceDefinition['schema'],
+      custom: true,
+      selectableFields: ['spec.on'],
+    };
+    expect(selects(gadgets, 'spec.on=false', storedOf({ spec: {} }))).toBe(false);
+    expect(selects(gadgets, 'spec.on=', storedOf({ spec: {} }))).toBe(true);
+    expect(selects(gadgets, 'spec.on=false', storedOf({ spec: { on: false } }))).toBe(true);
+  });
+
   it('does not mistake what one version selects by for what another does', () => {
     const first = { ...definitionOf('configmaps'), custom: true, selectableFields: ['spec.a'] };
     const second = { ...first, version: 'v2', selectableFields: ['spec.b'] };

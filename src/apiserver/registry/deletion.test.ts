@@ -36,6 +36,17 @@ describe('deletion', () => {
       kind: 'removed',
     }));
 
+  it('lets only namespaces be held by their spec: another kind may mean what it likes by that field', () => {
+    const held = (kind: string): KubeObject => ({
+      apiVersion: 'v1',
+      kind,
+      metadata: {},
+      spec: { finalizers: ['kubernetes'] },
+    });
+    expect(decideDeletion(definition('Namespace'), held('Namespace'), {}, nowMs).kind).toBe('marked');
+    expect(decideDeletion(definition('Gadget'), held('Gadget'), {}, nowMs).kind).toBe('removed');
+  });
+
   it.each([
     ['a pod without a node', pod(), {}],
     ['a finished pod', pod({ nodeName: 'n', phase: 'Succeeded' }), {}],
