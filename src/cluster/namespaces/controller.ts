@@ -103,7 +103,10 @@ export class NamespaceController implements Service {
     await this.#finalize(namespace, signal);
   }
 
-  /** Pods first: nothing that they need may go while they run. */
+  /**
+   * Pods first: nothing that they need may go while they run. Upstream does not say so in the conditions while it waits
+   * for them; who asks what holds up a namespace should be told.
+   */
   async #empty(namespace: Namespace, signal: AbortSignal): Promise<Attempt> {
     const { resources, discoveryFailure, parsingFailure } = await this.#resources(signal);
     const gathering = new Gathering({ discoveryFailure, parsingFailure });
