@@ -5,6 +5,7 @@ import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { down } from './down.ts';
 import { UserError } from './failure.ts';
+import type { SimulateOptions } from './simulate.ts';
 import type { ListenAddress } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
@@ -30,6 +31,16 @@ function parseListen(text: string): ListenAddress {
 function parseNodes(text: string): number {
   if (text !== '0') throw new InvalidArgumentError('this version serves the API only; give 0.');
   return 0;
+}
+
+function parseCount(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
+  return Number(text);
+}
+
+function parseSeed(text: string): number {
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('give a whole number of at most 15 digits.');
+  return Number(text);
 }
 
 const program = new Command('godwit')
@@ -68,6 +79,31 @@ program
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
   .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
   .action(async (options: { dataDir: string }) => down(options, realEnv('warn').clock, print));
+
+program
+  .command('simulate')
+  .description('Run whole clusters in virtual time under faults, and look for what breaks.')
+  .option('--seeds <count>', 'how many seeds to run (default: 100, or 1 with --seed)', parseCount)
+  .option('--seed <number>', 'the seed to begin with (default: one that nobody chose)', parseSeed)
+  .option('--scenario <name>', 'what the clusters are like (default: all, in turn)')
+  .option('--only <parts>', "run a part of a seed's plan, as a failure prints it")
+  .option('--trace', 'print every line of the trace of one seed')
+  .option('--plant <bug>', 'plant a bug, to see that it is found')
+  .addHelpText(
+    'after',
+    '\nExample:\n  godwit simulate --seeds 1000\n  godwit simulate --scenario pods --seed 7 --trace',
+  )
+  .action(async (options: SimulateOptions) => {
+    const { simulate } = await import('./simulate.ts');
+    const { clock, random } = realEnv('warn');
+    const overwrite = (line: string): void => void process.stderr.write(`\r\u001b[K${line}`);
+    await simulate(options, {
+      clock,
+      print,
+      progress: process.stderr.isTTY ? overwrite : undefined,
+      randomSeed: () => Math.floor(random.number() * 2 ** 31),
+    });
+  });
 
 try {
   await program.parseAsync();

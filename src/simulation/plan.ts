@@ -39,11 +39,13 @@ export interface PlannedAction {
 /** In a run of an hour. Each class of strikes may be missing altogether. */
 const STRIKES_PER_HOUR_MAX = 60;
 const STRIKE_MS_MAX = 120_000;
+/** Long enough for the pods of a lost node to be given up. */
+const NODE_DOWN_MS_MAX = 900_000;
 
 /** The plan of a seed. */
 export function planOf(seed: number, scenario: Scenario): Plan {
   const streams = new Streams(seed);
-  const horizonMs = between(streams.of('horizon'), scenario.horizonMs / 4, scenario.horizonMs);
+  const horizonMs = Math.ceil(between(streams.of('horizon'), scenario.horizonMs / 4, scenario.horizonMs));
   const isOn = streams.of('faults');
   return {
     seed,
@@ -63,7 +65,7 @@ function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Str
     atMs: random.number() * horizonMs,
     what,
     victim: random.number(),
-    durationMs: random.number() ** 2 * STRIKE_MS_MAX,
+    durationMs: random.number() ** 2 * (what === 'node-down' ? NODE_DOWN_MS_MAX : STRIKE_MS_MAX),
   }));
 }
 

@@ -49,7 +49,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'evictions-keep-budgets',
     seedsMax: 30,
     spoilTransport: (component, transport, random) =>
-      component.startsWith('disruption')
+      /^(disruption|manager)/.test(component)
         ? forgetful(transport, random, { chance: 1, isForgotten: (_, line) => line.includes('"deletionTimestamp"') })
         : transport,
   },

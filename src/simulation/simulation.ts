@@ -52,6 +52,8 @@ export interface SimulationOptions {
   readonly bug?: PlantedBug | undefined;
   /** Told every line of the trace. */
   readonly onLine?: ((line: string) => void) | undefined;
+  /** Whether to end when nothing fails any more, and not look at what becomes of it. */
+  readonly isSafetyOnly?: boolean;
 }
 
 /** Runs a plan to its end, or to the first invariant that breaks. */
@@ -62,6 +64,7 @@ export function simulate(plan: Plan, scenario: Scenario, options: SimulationOpti
 class Simulation {
   readonly #plan: Plan;
   readonly #bug: PlantedBug | undefined;
+  readonly #isSafetyOnly: boolean;
   readonly #clock = new VirtualClock();
   readonly #streams: Streams;
   readonly #trace: Trace;
@@ -77,11 +80,13 @@ class Simulation {
   #mix: FaultMix;
   #failure: Failure | undefined;
 
-  constructor(plan: Plan, scenario: Scenario, { bug, onLine }: SimulationOptions) {
+  constructor(plan: Plan, scenario: Scenario, { bug, onLine, isSafetyOnly = false }: SimulationOptions) {
+    this.#isSafetyOnly = isSafetyOnly;
     this.#plan = plan;
     this.#bug = bug;
     this.#streams = new Streams(plan.seed);
-    this.#mix = mixOf(plan.faults, this.#streams);
+    const mix = mixOf(plan.faults, this.#streams);
+    this.#mix = calmed(mix);
     this.#trace = new Trace({ elapsedMs: () => this.#clock.elapsedMs, onLine });
     // With a planted bug only its own invariant counts: others may see it, too, and sooner.
     const invariants = scenario.invariants.map((make) => make());
@@ -100,7 +105,7 @@ class Simulation {
       clock: this.#clock,
       streams: this.#streams,
       trace: this.#trace,
-      mix: this.#mix,
+      mix,
       log: (component) => this.#log(component),
       server: this.#server,
       spoilTransport: bug?.spoilTransport,
@@ -114,16 +119,12 @@ class Simulation {
     const { horizonMs } = this.#plan;
     await this.#begin();
     await this.#runUntil(horizonMs);
-    if (!this.#failure) await this.#settle();
+    if (!this.#failure && !this.#isSafetyOnly) await this.#settle();
+    if (this.#failure) this.#trace.add('failure', `${this.#failure.invariant}: ${this.#failure.message}`);
+    const [digest, lines] = [this.#trace.digest(), this.#trace.last()];
     for (const component of this.#components) component.stop();
     this.#server.stop();
-    if (this.#failure) this.#trace.add('failure', `${this.#failure.invariant}: ${this.#failure.message}`);
-    return {
-      failure: this.#failure,
-      digest: this.#trace.digest(),
-      lines: this.#trace.last(),
-      elapsedMs: this.#clock.elapsedMs,
-    };
+    return { failure: this.#failure, digest, lines, elapsedMs: this.#clock.elapsedMs };
   }
 
   /** Lets time pass until then, or until something is wrong. */
@@ -140,6 +141,7 @@ class Simulation {
     );
     await turn();
     while (!ready.signal.aborted && !this.#failure && this.#clock.fireNext(Number.POSITIVE_INFINITY)) await turn();
+    this.#mix = this.#world.mix;
     for (const component of this.#components) component.start();
     const fromMs = this.#clock.elapsedMs;
     for (const strike of this.#plan.strikes)
@@ -194,8 +196,10 @@ class Simulation {
       }
       case 'node-down': {
         const node = pick(this.#kubelets);
-        node?.stop();
-        return back(() => node?.start());
+        if (!node) return;
+        node.stop();
+        this.#trace.add(node.name, `is down for ${Math.round(durationMs / 1000)} s`);
+        return back(() => node.process ?? node.start());
       }
     }
   }
@@ -205,6 +209,7 @@ class Simulation {
     this.#trace.add('simulation', 'nothing fails any more');
     this.#mix = calmed(this.#mix);
     this.#world.calm();
+    for (const component of this.#components) if (!component.process) component.start();
     const endMs = this.#clock.elapsedMs + SETTLE_MS_MAX;
     let unsettled: readonly Unsettled[] = [];
     for (let calmLooks = 0; calmLooks < 2; ) {

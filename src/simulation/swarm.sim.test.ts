@@ -1,0 +1,28 @@
+import { describe, expect, it } from 'vitest';
+import { excerptOf } from './plan-excerpt.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { swarm } from './swarm.ts';
+
+/** Each run of the tests looks at some seeds; GODWIT_TEST_SEED chooses others, and GODWIT_TEST_FULL=1 looks at many. */
+const isFull = process.env['GODWIT_TEST_FULL'] === '1';
+const firstSeed = 1000 * Number(process.env['GODWIT_TEST_SEED'] ?? 1);
+const SEEDS = isFull ? 500 : 40;
+/** On a busy machine fewer seeds have to do. */
+const SWARM_MS_MAX = isFull ? Number.POSITIVE_INFINITY : 60_000;
+const TEST_MS_MAX = isFull ? 3_600_000 : 300_000;
+
+describe('a swarm', () => {
+  it(
+    'breaks no invariant',
+    async () => {
+      const startMs = performance.now();
+      const isOver = (): boolean => performance.now() - startMs > SWARM_MS_MAX;
+      const { finding } = await swarm({ scenarios: SCENARIOS, firstSeed, seeds: SEEDS, shrinkRunsMax: 40, isOver });
+      if (!finding) return;
+      const { scenario, plan, small, outcome } = finding;
+      const command = `godwit simulate --scenario ${scenario.name} --seed ${plan.seed} --only '${excerptOf(small, plan)}'`;
+      expect.unreachable([outcome.failure?.message, ...outcome.lines.slice(-40), command].join('\n'));
+    },
+    TEST_MS_MAX,
+  );
+});

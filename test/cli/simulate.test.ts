@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { runCli } from '../support/cli.ts';
+
+/** `godwit simulate` as a user types it: in processes of its own, one after another. */
+
+const PART = 'ms=240000 faults=crash,stale,watchCut,answerLost,clockSkew actions=0,1,2,3,4,5,6,7,8,9';
+
+describe('godwit simulate', () => {
+  it('gives the same trace to the byte in two processes', async () => {
+    const args = ['simulate', '--scenario', 'pods', '--seed', '7', '--only', PART, '--trace'];
+    const [first, second] = [await runCli(args), await runCli(args)];
+    expect([first.code, second.code]).toEqual([0, 0]);
+    expect(first.stdout.split('\n').length).toBeGreaterThan(100);
+    expect(second.stdout).toBe(first.stdout);
+    const other = await runCli([...args.slice(0, 4), '8', ...args.slice(5)]);
+    expect(other.stdout).not.toBe(first.stdout);
+  }, 120_000);
+
+  it('tells of a failure all that is needed, and the command that replays it', async () => {
+    const found = await runCli(['simulate', '--scenario', 'pods', '--seed', '1', '--plant', 'lying-disk']);
+    expect(found.code).toBe(1);
+    expect(found.stdout).toMatch(/Seed 1 of pods breaks durability after [\d.]+ s:\n {2}the store came back/);
+    expect(found.stderr).toBe('godwit: seed 1 of pods breaks durability\n');
+    const digest = /of trace ([0-9a-f]{16})/.exec(found.stdout)?.[1];
+    const [, command = '', only = ''] = /To replay it: godwit (.*) --only '(.*)'\n/.exec(found.stdout) ?? [];
+    const replayed = await runCli([...command.split(' '), '--only', only]);
+    expect(replayed.code).toBe(1);
+    expect(replayed.stdout).toContain(`of trace ${digest}`);
+  }, 300_000);
+
+  it('runs as many seeds as it is told to', async () => {
+    const { code, stdout } = await runCli(['simulate', '--scenario', 'budgets', '--seeds', '2', '--seed', '40']);
+    expect(stdout).toMatch(/^2 seeds from 40 on: no invariant broke in [\d.]+ simulated hours \(\d+ s\)\.\n$/);
+    expect(code).toBe(0);
+  }, 120_000);
+
+  it.each([
+    [['--scenario', 'none'], /there is no scenario "none"; there are pods, /],
+    [['--plant', 'none'], /there is no planted bug "none"; there are lying-disk, /],
+    [['--seeds', '0'], /give a whole number above 0/],
+    [['--seeds', 'many'], /give a whole number above 0/],
+    [['--seed', '-1'], /give a whole number of at most 15 digits/],
+    [['--trace'], /give --seed/],
+    [['--seed', '1', '--only', 'ms=0'], /--only cannot be understood: ms must be a positive number/],
+    [['--seed', '1', '--only', 'actions=x'], /--only cannot be understood: this seed has no action x/],
+    [['--seed', '1', '--only', 'faults=none'], /--only cannot be understood: there is no fault none/],
+    [['--seed', '1', '--only', 'nonsense'], /--only cannot be understood: nonsense has no =/],
+  ])('refuses %j with a sentence', async (args, message) => {
+    const { code, stderr } = await runCli(['simulate', ...args]);
+    expect(stderr).toMatch(message);
+    expect(code).toBe(2);
+  });
+});
