@@ -52,15 +52,16 @@ const remove = (resource: Resource, name: string, propagationPolicy?: 'Orphan' |
   return scene.client.delete(resource, resource.namespaced ? 'room' : '', name, scene.signal, options);
 };
 
+const SCHEMA = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+
 async function define(): Promise<void> {
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
   await scene.create<KubeObject>(customResourceDefinitions, {
     metadata: { name: 'gadgets.e.com' },
     spec: {
       group: 'e.com',
       scope: 'Namespaced',
       names: { plural: 'gadgets', singular: 'gadget', kind: 'Gadget', listKind: 'GadgetList' },
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
+      versions: [{ name: 'v1', served: true, storage: true, schema: SCHEMA }],
     },
   });
   await scene.until(async () => expect(await scene.client.list(gadgets, {}, scene.signal)).toBeDefined());
@@ -316,6 +317,26 @@ describe('custom resources', () => {
     await isGone(customResourceDefinitions, 'gadgets.e.com');
     await scene.pass(5000);
     await isGone(secrets, 'part');
+  });
+
+  it('block their owner, too, while another version takes over', async () => {
+    await define();
+    const owner = await make(configMaps, 'owner');
+    const held = { finalizers: ['example.com/hold'] };
+    await make(gadgets, 'held', [referenceTo(owner, { blockOwnerDeletion: true })], held);
+    await remove(configMaps, 'owner', 'Foreground');
+    await scene.until(async () => expect((await find(gadgets, 'held'))?.metadata.deletionTimestamp).toBeDefined());
+    scene.hold('gadgets');
+    const versions = ['v1', 'v2'].map((name) => ({ name, served: true, storage: name === 'v1', schema: SCHEMA }));
+    const patch = { type: 'merge', body: { spec: { versions } } } as const;
+    await scene.client.patch(customResourceDefinitions, '', 'gadgets.e.com', patch, scene.signal);
+    await scene.pass(5000);
+    await scene.release('gadgets');
+    await scene.pass(5000);
+    expect(await find(configMaps, 'owner')).toBeDefined();
+    const unheld = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
+    await scene.client.patch(gadgets, 'room', 'held', unheld, scene.signal);
+    await isGone(configMaps, 'owner');
   });
 
   it('are watched while they are served, and no longer', async () => {

@@ -92,7 +92,7 @@ export class Monitors implements Kinds {
       this.#isStale = false;
       this.#askedMs = env.clock.now();
       try {
-        await this.#apply(await discover(client, signal));
+        await this.#apply(await discover(client, signal), signal);
         this.#resolveBegun();
       } catch (error) {
         if (!signal.aborted) env.log.warn('what is served cannot be told', { error: errorText(error) });
@@ -119,7 +119,7 @@ export class Monitors implements Kinds {
     });
   }
 
-  async #apply(discovery: Discovery): Promise<void> {
+  async #apply(discovery: Discovery, signal: AbortSignal): Promise<void> {
     // No server serves nothing.
     if (discovery.resources.length === 0) return;
     this.#learnKinds(discovery);
@@ -128,14 +128,27 @@ export class Monitors implements Kinds {
         .filter(isCollectable)
         .map((each) => [idOf(each), each]),
     );
-    for (const [id, monitor] of this.#monitors) {
-      const { group, version } = monitor.resource;
-      // What a server that does not answer serves is served again once it does.
-      if (!wanted.has(id) && !discovery.failures.has(apiVersionOf(group, version))) await this.#abandon(id, monitor);
-    }
     for (const [id, { verbs: _verbs, ...resource }] of wanted) {
       if (!this.#monitors.has(id)) this.#monitors.set(id, this.#watch(resource));
     }
+    for (const [id, monitor] of this.#monitors) {
+      const { group, version } = monitor.resource;
+      // What a server that does not answer serves is served again once it does.
+      if (wanted.has(id) || discovery.failures.has(apiVersionOf(group, version))) continue;
+      await this.#succession(monitor, signal);
+      await this.#abandon(id, monitor);
+    }
+  }
+
+  /** Where another version takes over, nothing may seem to be gone in between. */
+  async #succession({ resource }: Monitor, signal: AbortSignal): Promise<void> {
+    const heirs = [...this.#monitors.values()].filter(
+      ({ resource: each }) =>
+        each.group === resource.group && each.plural === resource.plural && each.version !== resource.version,
+    );
+    if (heirs.length === 0) return;
+    const isOver = sleep(this.#options.env.clock, SYNC_MS_MAX, signal);
+    await Promise.race([isOver, Promise.all(heirs.map(({ informer }) => informer.synced))]);
   }
 
   #learnKinds({ resources, failures }: Discovery): void {
