@@ -3,7 +3,7 @@ import { Client } from '../../kube/client.ts';
 import type { DiscoveredResource } from '../../kube/discovery.ts';
 import { failure, type Script, ScriptedTransport } from '../../kube/scripted-transport.fixture.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
-import { deleteContent, graceSecondsOf } from './content.ts';
+import { deleteContent, graceSecondsOf, NOTHING } from './content.ts';
 
 const { signal } = new AbortController();
 const ALL = ['delete', 'deletecollection', 'list'];
@@ -18,7 +18,7 @@ const maps = (verbs = ALL): DiscoveredResource => ({
 });
 const items = (...finalizers: string[][]) => ({
   body: {
-    metadata: {},
+    metadata: { resourceVersion: '7' },
     items: finalizers.map((each, index) => ({ metadata: { name: `m${index}`, finalizers: each } })),
   },
 });
@@ -36,7 +36,7 @@ describe('the content of one resource', () => {
   it('is deleted in one go, and looked for afterwards', async () => {
     const { asked, remains, transport } = await attempt({ GET: items() });
     expect(asked).toEqual(['DELETE configmaps', 'GET configmaps']);
-    expect(remains).toEqual({ count: 0, seconds: 0, finalizers: new Map() });
+    expect(remains).toEqual(NOTHING);
     expect(JSON.parse(transport.requests[0]?.body ?? '')).toMatchObject({ propagationPolicy: 'Background' });
     expect(transport.requests[1]?.headers['accept']).toContain('PartialObjectMetadataList');
   });
@@ -73,6 +73,7 @@ describe('the content of one resource', () => {
   it('should not be there without a reason', async () => {
     expect((await attempt({ GET: items([], []) })).remains).toEqual({
       count: 2,
+      version: '7',
       seconds: 0,
       finalizers: new Map(),
       failure: 'unexpected items still remain in namespace: n for gvr: /v1, Resource=configmaps',
@@ -81,9 +82,8 @@ describe('the content of one resource', () => {
 
   it.each(['GET', 'DELETE'] as const)('says why a %s was refused', async (method) => {
     expect((await attempt({ [method]: failure(403, 'Forbidden') }, ALL, 7)).remains).toEqual({
-      count: 0,
+      ...NOTHING,
       seconds: 7,
-      finalizers: new Map(),
       failure: '403',
     });
   });

@@ -11,6 +11,8 @@ const FINALIZER_SECONDS = 15;
 /** What is left of one resource after its objects were asked to go. */
 export interface Remains {
   readonly count: number;
+  /** The resourceVersion as of which there were that many. */
+  readonly version: string;
   /** How many of them each finalizer holds. */
   readonly finalizers: ReadonlyMap<string, number>;
   /** How long it may take until they are gone; 0 where nobody knows. */
@@ -19,7 +21,8 @@ export interface Remains {
   readonly failure?: string;
 }
 
-const NOTHING: Remains = { count: 0, finalizers: new Map(), seconds: 0 };
+/** Nothing, or nobody knows what. */
+export const NOTHING: Remains = { count: 0, version: '', finalizers: new Map(), seconds: 0 };
 
 /**
  * Deletes all objects of one resource in a namespace, and looks for what is left. Rejects only when the signal aborts:
@@ -37,7 +40,7 @@ export async function deleteContent(
   try {
     await deleteAll(client, resource, namespace, signal);
     const left = await listed(client, resource, namespace, signal);
-    return left.length === 0 ? NOTHING : remainsOf(left, resource, namespace, graceSeconds);
+    return left.items.length === 0 ? NOTHING : remainsOf(left, resource, namespace, graceSeconds);
   } catch (error) {
     signal.throwIfAborted();
     return { ...NOTHING, seconds: graceSeconds, failure: messageOf(error) };
@@ -71,7 +74,7 @@ async function deleteAll(
     const isDone = await unlessUnknown(client.deleteCollection(resource, { namespace }, signal, options));
     if (isDone) return;
   }
-  for (const { metadata } of await listed(client, resource, namespace, signal)) {
+  for (const { metadata } of (await listed(client, resource, namespace, signal)).items) {
     await unlessUnknown(client.delete(resource, namespace, metadata.name ?? '', signal, options));
   }
 }
@@ -81,10 +84,15 @@ async function listed(
   resource: DiscoveredResource,
   namespace: string,
   signal: AbortSignal,
-): Promise<readonly KubeObject[]> {
-  if (!resource.verbs.includes('list')) return [];
+): Promise<Listed> {
+  if (!resource.verbs.includes('list')) return { items: [], version: '' };
   const list = await unlessUnknown(client.metadataOnly().list(resource as Resource, { namespace }, signal));
-  return list ? list.value.items : [];
+  return { items: list?.value.items ?? [], version: list?.value.metadata.resourceVersion ?? '' };
+}
+
+interface Listed {
+  readonly items: readonly KubeObject[];
+  readonly version: string;
 }
 
 /** What a server answers; undefined where it does not know what it was asked for, or not how to do it. */
@@ -98,16 +106,16 @@ async function unlessUnknown<T>(answer: Promise<T>): Promise<{ readonly value: T
 }
 
 function remainsOf(
-  left: readonly KubeObject[],
+  { items, version: listVersion }: Listed,
   { group, version, plural }: Resource,
   namespace: string,
   graceSeconds: number,
 ): Remains {
   const finalizers = new Map<string, number>();
-  for (const { metadata } of left) {
+  for (const { metadata } of items) {
     for (const each of metadata.finalizers ?? []) finalizers.set(each, (finalizers.get(each) ?? 0) + 1);
   }
-  const remains = { count: left.length, finalizers };
+  const remains = { count: items.length, version: listVersion, finalizers };
   if (graceSeconds > 0) return { ...remains, seconds: graceSeconds };
   if (finalizers.size > 0) return { ...remains, seconds: FINALIZER_SECONDS };
   const what = `${group}/${version}, Resource=${plural}`;

@@ -7,20 +7,16 @@ import type { Informer } from '../../kube/informer.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import type { Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
-import type { Pod } from '../../migration/fit/objects.ts';
 import { namespaces, pods } from '../resources.ts';
 import { conditionsWith, type Findings, type Namespace } from './conditions.ts';
-import { deleteContent, graceSecondsOf, messageOf, type Remains } from './content.ts';
+import { deleteContent, graceSecondsOf, messageOf, NOTHING, type Remains } from './content.ts';
+import { Departures, type Leaving } from './departures.ts';
 
 export interface NamespaceControllerOptions {
   readonly env: Env;
   readonly client: Client;
   readonly metrics: KubeMetrics;
-  readonly informers: {
-    readonly namespaces: Informer<Namespace>;
-    /** With an index by namespace. */
-    readonly pods: Informer<Pod>;
-  };
+  readonly informer: Pick<Informer<Namespace>, 'onChange'>;
 }
 
 /** The finalizer that this controller takes away. */
@@ -37,6 +33,7 @@ interface Attempt {
   /** How long it may take until the rest is gone; 0 where nothing is left, or nobody knows. */
   readonly seconds: number;
   readonly failures: readonly string[];
+  readonly leaving: readonly Leaving[];
 }
 
 /**
@@ -50,9 +47,10 @@ export class NamespaceController implements Service {
   readonly name = 'namespace controller';
   readonly #options: NamespaceControllerOptions;
   readonly #controller: Controller;
+  readonly #departures: Departures;
 
   constructor(options: NamespaceControllerOptions) {
-    const { env, metrics, informers } = options;
+    const { env, client, metrics, informer } = options;
     this.#options = options;
     this.#controller = new Controller({
       name: 'namespace',
@@ -63,20 +61,23 @@ export class NamespaceController implements Service {
       reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
       reconcile: (key, signal) => this.#reconcile(key, signal),
     });
-    informers.namespaces.onChange(({ type, object }) => {
-      if (type !== 'deleted' && isTerminating(object)) this.#controller.enqueue(object.metadata.name ?? '');
+    this.#departures = new Departures({
+      env,
+      client: client.metadataOnly(),
+      onEmpty: (namespace) => this.#controller.enqueue(namespace),
     });
-    // What else remains can go as soon as the last pod has.
-    informers.pods.onChange(({ type, object }) => {
-      const { namespace = '' } = object.metadata;
-      if (type !== 'deleted' || informers.pods.byIndex('namespace', namespace).length > 0) return;
-      const owner = informers.namespaces.get(namespace);
-      if (owner && isTerminating(owner)) this.#controller.enqueue(namespace);
+    informer.onChange(({ type, object }) => {
+      if (type === 'deleted') this.#departures.forget(object.metadata.name ?? '');
+      else if (isTerminating(object)) this.#controller.enqueue(object.metadata.name ?? '');
     });
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#controller.run(signal);
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#controller.run(signal);
+    } finally {
+      await this.#departures.stop();
+    }
   }
 
   async #reconcile(name: string, signal: AbortSignal): Promise<Result | void> {
@@ -96,7 +97,8 @@ export class NamespaceController implements Service {
     if (namespace.status?.phase !== 'Terminating')
       namespace = await this.#updateStatus(namespace, { phase: 'Terminating' }, signal);
     if ((namespace.spec?.finalizers ?? []).length === 0) return;
-    const { findings, seconds, failures } = await this.#empty(namespace, signal);
+    const { findings, seconds, failures, leaving } = await this.#empty(namespace, signal);
+    this.#departures.expect(name, leaving);
     namespace = await this.#tell(namespace, findings, signal);
     if (failures.length > 0) throw new Error(`the namespace could not be emptied: ${failures.join(', ')}`);
     if (seconds > 0) return { requeueAfterMs: (Math.floor(seconds / 2) + 1) * 1000 };
@@ -156,7 +158,7 @@ export class NamespaceController implements Service {
       seconds = graceSecondsOf((await client.list(pods, { namespace: name }, signal)).items);
     } catch (error) {
       signal.throwIfAborted();
-      return { count: 0, finalizers: new Map(), seconds: 0, failure: messageOf(error) };
+      return { ...NOTHING, failure: messageOf(error) };
     }
     const isOver = env.clock.now() - Date.parse(deletionTimestamp) >= seconds * 1000;
     return deleteContent(client, resource, name, isOver ? 0 : seconds, signal);
@@ -185,7 +187,7 @@ export class NamespaceController implements Service {
 class Gathering {
   readonly #start: Pick<Findings, 'discoveryFailure' | 'parsingFailure'>;
   readonly #contentFailures: string[] = [];
-  readonly #remaining = new Map<Resource, number>();
+  readonly #leaving: Leaving[] = [];
   readonly #finalizers = new Map<string, number>();
   #seconds = 0;
 
@@ -195,12 +197,12 @@ class Gathering {
 
   /** Whether nothing is known to be left. */
   get isEmpty(): boolean {
-    return this.#remaining.size === 0;
+    return this.#leaving.length === 0;
   }
 
-  add(resource: Resource, { count, finalizers, seconds, failure }: Remains): void {
+  add(resource: Resource, { count, version, finalizers, seconds, failure }: Remains): void {
     if (failure !== undefined) this.#contentFailures.push(failure);
-    if (count > 0) this.#remaining.set(resource, count);
+    if (count > 0) this.#leaving.push({ resource, count, version });
     for (const [name, held] of finalizers) this.#finalizers.set(name, (this.#finalizers.get(name) ?? 0) + held);
     this.#seconds = Math.max(this.#seconds, seconds);
   }
@@ -211,10 +213,10 @@ class Gathering {
     const findings: Findings = {
       ...this.#start,
       contentFailures: this.#contentFailures,
-      remaining: this.#remaining,
+      remaining: new Map(this.#leaving.map(({ resource, count }) => [resource, count])),
       finalizers: this.#finalizers,
     };
-    return { findings, seconds: this.#seconds, failures };
+    return { findings, seconds: this.#seconds, failures, leaving: this.#leaving };
   }
 }
 
