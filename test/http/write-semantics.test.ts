@@ -429,3 +429,67 @@ describe('fieldValidation', () => {
     );
   });
 });
+
+describe('deletions of collections', () => {
+  it('that meet find nothing missing: what another has deleted is gone, as was wanted', async () => {
+    const target = `/api/v1/namespaces/${await makeNamespace(api)}/configmaps`;
+    for (let index = 0; index < 20; index++) await post(target, configMap(`c${index}`));
+    const both = await Promise.all([api.request('DELETE', target), api.request('DELETE', target)]);
+    for (const answer of both) expect(answer.expect(200).json.kind).toBe('ConfigMapList');
+    expect((await api.request('GET', target)).json.items).toEqual([]);
+  });
+
+  it('that fail say so', async () => {
+    const target = `/api/v1/namespaces/${await makeNamespace(api)}/configmaps`;
+    for (const name of ['a', 'b']) await post(target, configMap(name));
+    const refused = await api.request('DELETE', target, { body: { preconditions: { uid: 'another' } } });
+    expect(refused.expect(409).json).toMatchObject({ kind: 'Status', reason: 'Conflict' });
+    expect((await api.request('GET', target)).json.items).toHaveLength(2);
+  });
+});
+
+describe('force', () => {
+  it.each([JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH])('is for applying alone, not for %j', async (headers) => {
+    await post(path, configMap('forced'));
+    const body = headers === JSON_PATCH ? [] : {};
+    const refused = await api.request('PATCH', `${path}/forced?force=true`, { body, headers });
+    expect(refused.expect(422).json.message).toBe(
+      'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch',
+    );
+  });
+});
+
+describe('what is applied', () => {
+  const apply = (target: string, body: string, level = 'Strict'): Promise<Answer> =>
+    api.request('PATCH', `${target}?fieldManager=me&fieldValidation=${level}`, { body, headers: APPLY_PATCH });
+
+  it.each([
+    [
+      'YAML',
+      'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: twice}\ndata: {a: b}\ndata: {a: c}\n',
+      'line 5: key "data" already set in map',
+    ],
+    [
+      'JSON',
+      '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"twice"},"data":{},"data":{"a":"c"}}',
+      'duplicate field "data"',
+    ],
+  ])('says nothing twice, in %s', async (_form, body, repeat) => {
+    expect((await apply(`${path}/twice`, body)).expect(400).json.message).toBe(
+      `error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  ${repeat}`,
+    );
+    (await api.request('GET', `${path}/twice`)).expect(404);
+    const warned = await apply(`${path}/twice`, body, 'Warn');
+    expect([warned.status, warned.json.data, warned.warnings]).toEqual([201, { a: 'c' }, [repeat]]);
+    (await api.request('DELETE', `${path}/twice`)).expect(200);
+  });
+
+  it('has the types of its kind', async () => {
+    const target = `/api/v1/namespaces/${room}/services/typed`;
+    const body = 'apiVersion: v1\nkind: Service\nmetadata: {name: typed}\nspec: {ports: [{port: 1.5}]}\n';
+    const refused = await apply(target, body);
+    expect(refused.expect(400).json).toMatchObject({ kind: 'Status', reason: 'BadRequest' });
+    expect(refused.json.message).toMatch(/port/);
+    (await api.request('GET', target)).expect(404);
+  });
+});

@@ -148,8 +148,9 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
     resetFields: resetFieldsOf(target),
   };
   checkApplied(application);
-  const complaint = complaintOf({ mistyped: undefined, strict: decoded.duplicates.map(repeated) }, level, warnings);
-  if (complaint !== undefined) throw badRequest(`error strict decoding YAML: ${complaint}`);
+  // Where it was JSON, paths are known rather than lines.
+  const strict = [...(decoded.repeatedLines ?? []), ...decoded.duplicates.map(repeated)];
+  if (complaintOf({ mistyped: undefined, strict }, level, warnings) !== undefined) throw badRequest(repeats(strict));
   // Nothing unknown is left to prune; nulls are, which say nothing in a kind that Go decodes.
   pruneObject(definition, applied);
   const apply = (live: KubeObject | undefined): KubeObject => {
@@ -164,6 +165,12 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
 
 function repeated(path: string): string {
   return `duplicate field ${JSON.stringify(path)}`;
+}
+
+/** Keys that came twice, in the words of the parser that kube-apiserver reads what is applied with. */
+function repeats(lines: readonly string[]): string {
+  const found = 'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:';
+  return [found, ...lines].join('\n  ');
 }
 
 /** 400 for what fits the schema as far as ownership goes (a number is a number), but not the types. */
