@@ -74,6 +74,15 @@ describe('in process', () => {
     await expect(failing.send(GET)).rejects.toBeInstanceOf(TransportError);
   });
 
+  it('an answer that the server breaks off is a broken connection', async () => {
+    async function* body(): AsyncGenerator<string> {
+      yield 'one';
+      throw new Error('too slow');
+    }
+    const response = await answering(body()).send(GET);
+    await expect(textOf(response)).rejects.toBeInstanceOf(TransportError);
+  });
+
   it('a request that is given up ends at once; what it did is done', async () => {
     let answer: (response: LocalResponse) => void = () => undefined;
     let isBodyEnded = false;

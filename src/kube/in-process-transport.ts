@@ -99,11 +99,15 @@ async function* textsOf(body: LocalResponse['body']): AsyncGenerator<string> {
   }
 }
 
-/** A character may be cut in two by the border of two pieces. */
+/** A character may be cut in two by the border of two pieces. What the server breaks off is a broken connection. */
 async function* decoded(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
-  for await (const piece of pieces) {
-    const text = typeof piece === 'string' ? piece : decoder.write(Buffer.from(piece));
-    if (text !== '') yield text;
+  try {
+    for await (const piece of pieces) {
+      const text = typeof piece === 'string' ? piece : decoder.write(Buffer.from(piece));
+      if (text !== '') yield text;
+    }
+  } catch (error) {
+    throw new TransportError('the server broke off its answer', error);
   }
 }
