@@ -71,9 +71,9 @@ export class FaultyWorld {
   }
 
   async stop(): Promise<void> {
-    await this.#restarting;
+    await this.#passUntil(this.#restarting);
     this.#running?.stop.abort();
-    await this.#running?.ended;
+    await this.#passUntil(this.#running?.ended);
     await this.#api.stop();
   }
 
@@ -81,7 +81,7 @@ export class FaultyWorld {
   async calm(): Promise<void> {
     this.#plan = NO_FAULTS;
     for (const transport of this.#transports) transport.calm();
-    await this.#restarting;
+    await this.#passUntil(this.#restarting);
   }
 
   /** What the server has stored under a key. */
@@ -104,6 +104,14 @@ export class FaultyWorld {
         this.clock.advance(0);
       }
     }
+  }
+
+  /** Ending may take time: what has been said goes out first. */
+  async #passUntil(ended: Promise<void> | undefined): Promise<void> {
+    let isOver = false;
+    const waiting = ended?.finally(() => (isOver = true));
+    while (ended && !isOver) await this.pass(1000);
+    await waiting;
   }
 
   #startLoop(): void {
