@@ -169,13 +169,9 @@ export class GarbageCollector implements Service {
     }
   }
 
-  /** Lets go of an owner when none is left that blocks it; until then, each of those is looked at. */
+  /** Lets go of an owner when none is left that blocks it. All its dependents were looked at when it began to wait. */
   async #deleteDependents(node: GraphNode, state: Observed, signal: AbortSignal): Promise<void> {
-    const blocking = this.#graph.blockingDependents(node);
-    if (blocking.length === 0) return this.#actions.removeFinalizer(state, FOREGROUND_FINALIZER, signal);
-    for (const { uid, state: dependent } of blocking) {
-      if (isObserved(dependent) && !isDeletingDependents(dependent.metadata)) this.#controller.enqueue(uid);
-    }
+    if (node.blockers === 0) await this.#actions.removeFinalizer(state, FOREGROUND_FINALIZER, signal);
   }
 
   /**

@@ -47,11 +47,14 @@ export interface GraphNode {
   readonly state: Observed | HeardOf;
   /** Undefined where it never had any: most objects have none. */
   readonly dependents: ReadonlySet<GraphNode> | undefined;
+  /** How many of them have to end before it can, when it deletes its dependents. */
+  readonly blockers: number;
 }
 
 interface Node extends GraphNode {
   state: Observed | HeardOf;
   dependents: Set<Node> | undefined;
+  blockers: number;
 }
 
 /** Whom the graph tells what it has noticed. */
@@ -129,7 +132,9 @@ export class OwnerGraph {
     // Another version of the same resource may show it meanwhile.
     if (!node || !isObserved(node.state) || node.state.resource !== resource) return;
     const { state } = node;
-    for (const uid of new Set(referencesOf(state.metadata).map((each) => each.uid))) this.#detach(node, uid);
+    const references = referencesOf(state.metadata);
+    this.#reblock(node, blockedBy(references), NOBODY);
+    for (const uid of new Set(references.map((each) => each.uid))) this.#detach(node, uid);
     if (node.dependents === undefined || node.dependents.size === 0) {
       this.#nodes.delete(node.uid);
       return;
@@ -159,16 +164,8 @@ export class OwnerGraph {
     });
   }
 
-  /** Those without whose end an object that deletes its dependents cannot end. */
-  blockingDependents({ uid, dependents }: GraphNode): readonly GraphNode[] {
-    return [...(dependents ?? [])].filter(
-      // What owns itself would wait for itself.
-      (each) => each.uid !== uid && isObserved(each.state) && isBlocking(referencesOf(each.state.metadata), uid),
-    );
-  }
-
   #insert(uid: string, state: Node['state']): Node {
-    const node: Node = { uid, state, dependents: undefined };
+    const node: Node = { uid, state, dependents: undefined, blockers: 0 };
     this.#nodes.set(uid, node);
     return node;
   }
@@ -196,10 +193,22 @@ export class OwnerGraph {
     for (const reference of references) {
       if (!known.has(keyOfReference(reference))) this.#attach(node, state, reference);
     }
+    this.#reblock(node, blockedBy(old ?? []), blockedBy(references));
     const uids = new Set(references.map(({ uid }) => uid));
-    for (const uid of new Set(old?.map((each) => each.uid))) {
-      if (!uids.has(uid)) this.#detach(node, uid);
-      else if (isBlocking(old ?? [], uid) && !isBlocking(references, uid)) this.#tellWaiting(uid);
+    for (const uid of new Set(old?.map((each) => each.uid))) if (!uids.has(uid)) this.#detach(node, uid);
+  }
+
+  /** Counts anew whom an object blocks. An owner that waits and has nobody left to wait for is worth a look. */
+  #reblock(node: Node, before: ReadonlySet<string>, after: ReadonlySet<string>): void {
+    for (const uid of after) {
+      const owner = before.has(uid) ? undefined : this.#nodes.get(uid);
+      // What owns itself would wait for itself.
+      if (owner && owner !== node) owner.blockers++;
+    }
+    for (const uid of before) {
+      const owner = after.has(uid) ? undefined : this.#nodes.get(uid);
+      if (!owner || owner === node || --owner.blockers > 0) continue;
+      if (isObserved(owner.state) && isDeletingDependents(owner.state.metadata)) this.#listener.check(uid);
     }
   }
 
@@ -221,13 +230,6 @@ export class OwnerGraph {
     const owner = this.#nodes.get(ownerUid);
     if (!owner?.dependents?.delete(node)) return;
     if (owner.dependents.size === 0 && !isObserved(owner.state)) this.#nodes.delete(ownerUid);
-    this.#tellWaiting(ownerUid);
-  }
-
-  /** An owner that waits for its dependents has one less to wait for. */
-  #tellWaiting(uid: string): void {
-    const owner = this.#nodes.get(uid);
-    if (owner && isObserved(owner.state) && isDeletingDependents(owner.state.metadata)) this.#listener.check(uid);
   }
 
   #tellTransition(node: Node, old: NodeMetadata | undefined, metadata: NodeMetadata): void {
@@ -251,8 +253,12 @@ function mismatchOf(
   return areSame({ ...coordinatesIn(reference), namespace }, { ...is, namespace }) ? undefined : 'coordinates';
 }
 
-function isBlocking(references: readonly OwnerReference[], ownerUid: string): boolean {
-  return references.some(({ uid, blockOwnerDeletion }) => uid === ownerUid && blockOwnerDeletion === true);
+const NOBODY: ReadonlySet<string> = new Set();
+
+/** The owners that cannot end before whoever has these references, if they delete their dependents. */
+function blockedBy(references: readonly OwnerReference[]): ReadonlySet<string> {
+  const blocking = references.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true);
+  return blocking.length === 0 ? NOBODY : new Set(blocking.map(({ uid }) => uid));
 }
 
 function coordinatesIn({ apiVersion, kind, name }: OwnerReference): Omit<Coordinates, 'namespace'> {
