@@ -107,11 +107,11 @@ export class FaultyWorld {
   }
 
   /** Ending may take time: what has been said goes out first. */
-  async #passUntil(ended: Promise<void> | undefined): Promise<void> {
-    let isOver = false;
-    const waiting = ended?.finally(() => (isOver = true));
-    while (ended && !isOver) await this.pass(1000);
-    await waiting;
+  async #passUntil(ended: Promise<void> = Promise.resolve()): Promise<void> {
+    const waiting = { isOver: false };
+    const over = ended.finally(() => (waiting.isOver = true));
+    while (!waiting.isOver) await this.pass(1000);
+    await over;
   }
 
   #startLoop(): void {

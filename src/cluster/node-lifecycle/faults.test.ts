@@ -76,8 +76,9 @@ it.each([301, 302, 303, 304])('nodes are what they show to be (seed %i)', async 
   };
   for (let count = 0; count < STEPS; count++) {
     const name = NODES[Math.floor(random.number() * NODES.length)] ?? '';
-    if (random.number() < 0.1) alive.delete(name);
-    else if (random.number() < 0.1) {
+    const draw = random.number();
+    if (draw < 0.1) alive.delete(name);
+    else if (draw < 0.2) {
       alive.add(name);
       await speak(world, name, 'status');
     }
