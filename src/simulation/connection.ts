@@ -8,6 +8,8 @@ import type { Incarnation } from './server.ts';
 export interface ConnectionOptions {
   readonly server: { readonly current: Incarnation | undefined };
   readonly identity: LocalIdentity;
+  /** Aborts when the client is dead: the server then finds its connections closed. */
+  readonly killed: AbortSignal;
   readonly clock: Clock;
   /** How long a request is on its way. */
   readonly latencyMs: () => number;
@@ -40,12 +42,11 @@ export class Connection implements Transport {
   async #exchange(request: TransportRequest, incarnation: Incarnation): Promise<TransportResponse> {
     const link = new AbortController();
     const cut = (): void => link.abort();
-    request.signal.addEventListener('abort', cut, { once: true });
-    incarnation.gone.addEventListener('abort', cut, { once: true });
-    if (request.signal.aborted) cut();
+    const causes = [request.signal, incarnation.gone, this.#options.killed];
+    for (const cause of causes) cause.addEventListener('abort', cut, { once: true });
+    if (causes.some(({ aborted }) => aborted)) cut();
     const unlink = (): void => {
-      request.signal.removeEventListener('abort', cut);
-      incarnation.gone.removeEventListener('abort', cut);
+      for (const cause of causes) cause.removeEventListener('abort', cut);
     };
     try {
       const transport = new InProcessTransport(incarnation.handle, this.#options.identity);

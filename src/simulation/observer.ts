@@ -25,6 +25,8 @@ export interface Observation {
   readonly isFound: boolean;
   /** Whether it takes a pod away, and only an eviction can have asked for that. */
   readonly isEviction: boolean;
+  /** Users who were deleting the object at that time. */
+  readonly deleters: readonly string[];
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
 }
@@ -51,6 +53,8 @@ export interface ObserverOptions {
   readonly elapsedMs: () => number;
   /** Whether only an eviction can be taking this pod away. */
   readonly isEvicted: (key: string) => boolean;
+  /** Who is deleting the object at this moment. */
+  readonly deleters: (bucket: string, key: string) => readonly string[];
   readonly onObservation: (observation: Observation, state: State) => void;
   readonly onLoad: (load: Load) => void;
 }
@@ -113,10 +117,11 @@ export class Observer implements State {
         this.#observe({ bucket, key, revision: store.revision, object: undefined, previous, isFound: true });
   }
 
-  #observe(seen: Omit<Observation, 'atMs' | 'isEviction'>): void {
+  #observe(seen: Omit<Observation, 'atMs' | 'isEviction' | 'deleters'>): void {
     const { bucket, key, object } = seen;
     const isEviction = bucket === 'pods' && !seen.isFound && this.#options.isEvicted(key);
-    const observation: Observation = { ...seen, isEviction, atMs: this.#options.elapsedMs() };
+    const deleters = seen.isFound ? [] : this.#options.deleters(bucket, key);
+    const observation: Observation = { ...seen, isEviction, deleters, atMs: this.#options.elapsedMs() };
     let objects = this.#buckets.get(bucket);
     if (!objects) this.#buckets.set(bucket, (objects = new Map()));
     if (object) objects.set(key, object);

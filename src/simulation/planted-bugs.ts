@@ -1,7 +1,7 @@
 import { LyingDisk } from './lying-disk.ts';
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { forgetful, swallowing } from './spoilt-transports.ts';
+import { denying, forgetful, swallowing } from './spoilt-transports.ts';
 
 const CRASH_EVERY_MS = 2 * 60_000;
 
@@ -74,6 +74,60 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
             chance: 0.5,
             isForgotten: ({ path }, line) => path.includes('/pods') && line.startsWith('{"type":"ADDED"'),
           })
+        : transport,
+  },
+  {
+    name: 'swallowed-taints',
+    description: 'what is written about nodes by whoever looks after them gets lost',
+    scenario: 'pods',
+    invariant: 'nodes-settle',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      !/^(node-lifecycle|manager)/.test(component)
+        ? transport
+        : swallowing(transport, random, {
+            chance: 1,
+            isSwallowed: ({ method, path }) => method !== 'GET' && path.startsWith('/api/v1/nodes/'),
+          }),
+  },
+  {
+    name: 'swallowed-counts',
+    description: 'what is written about budgets by whoever counts gets lost',
+    scenario: 'budgets',
+    invariant: 'budgets-settle',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      component === 'user'
+        ? transport
+        : swallowing(transport, random, {
+            chance: 0.3,
+            isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/poddisruptionbudgets/'),
+          }),
+  },
+  {
+    name: 'missing-owners',
+    description: 'the garbage collector is neither told that some owners are there, nor finds them',
+    scenario: 'garbage',
+    invariant: 'only-garbage-collected',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      /^(garbage|manager)/.test(component)
+        ? denying(
+            forgetful(transport, random, { chance: 0.5, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') }),
+            random,
+            { chance: 0.5, isDenied: ({ path }) => /\/member-\d+$/.test(path) },
+          )
+        : transport,
+  },
+  {
+    name: 'uncollected-garbage',
+    description: 'the garbage collector is not told that some owners are gone',
+    scenario: 'garbage',
+    invariant: 'garbage-settles',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      /^(garbage|manager)/.test(component)
+        ? forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"DELETED"') })
         : transport,
   },
   {

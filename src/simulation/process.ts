@@ -16,7 +16,7 @@ export interface ProcessOptions {
   readonly faults: Random;
   readonly plan: Partial<FaultPlan>;
   /** How it reaches the server, as whom. */
-  readonly connect: (identity: LocalIdentity) => Transport;
+  readonly connect: (identity: LocalIdentity, killed: AbortSignal) => Transport;
   /** Told when it crashes at a write, by its own plan of faults. */
   readonly onCrash: () => void;
   readonly onFault: (name: FaultName, request: TransportRequest) => void;
@@ -50,7 +50,7 @@ export class SimulatedProcess {
   /** A way to the server, with all the faults of this process' plan. */
   transport(identity: LocalIdentity): Transport {
     const { connect, faults, plan, onCrash, onFault } = this.#options;
-    const transport = new FaultyTransport(connect(identity), {
+    const transport = new FaultyTransport(connect(identity, this.#killed.signal), {
       clock: this.clock,
       random: faults,
       plan,
@@ -94,21 +94,11 @@ class MortalTransport implements Transport {
   async send(request: TransportRequest): Promise<TransportResponse> {
     const killed = this.#killed;
     if (killed.aborted) return never();
-    const link = new AbortController();
-    const cut = (): void => link.abort(request.signal.reason);
-    request.signal.addEventListener('abort', cut, { once: true });
-    killed.addEventListener('abort', cut, { once: true });
-    if (request.signal.aborted) cut();
-    const unlink = (): void => {
-      request.signal.removeEventListener('abort', cut);
-      killed.removeEventListener('abort', cut);
-    };
     try {
-      const response = await this.#inner.send({ ...request, signal: link.signal });
+      const response = await this.#inner.send(request);
       if (killed.aborted) return await never();
-      return { ...response, body: mortalBody(response.body, killed, unlink) };
+      return { ...response, body: mortalBody(response.body, killed) };
     } catch (error) {
-      unlink();
       if (killed.aborted) return never();
       throw error;
     }
@@ -119,11 +109,7 @@ class MortalTransport implements Transport {
   }
 }
 
-async function* mortalBody(
-  body: AsyncIterable<string>,
-  killed: AbortSignal,
-  onEnd: () => void,
-): AsyncGenerator<string> {
+async function* mortalBody(body: AsyncIterable<string>, killed: AbortSignal): AsyncGenerator<string> {
   try {
     for await (const piece of body) {
       if (killed.aborted) break;
@@ -131,8 +117,6 @@ async function* mortalBody(
     }
   } catch (error) {
     if (!killed.aborted) throw error;
-  } finally {
-    onEnd();
   }
   if (killed.aborted) await never();
 }

@@ -1,28 +1,50 @@
-/** Which pods are being deleted and evicted by requests that the server has not answered yet. */
+/** Who is deleting and evicting what, by requests that the server has not answered yet. */
 export class RequestsUnderWay {
-  readonly #counts = new Map<string, number>();
+  readonly #deletions = new Map<string, string[]>();
+  readonly #evictions = new Map<string, string[]>();
 
   /** Notes a request; answers what to call when it has been answered. */
-  begin(method: string, path: string): () => void {
-    const match = /^\/api\/v1\/namespaces\/([^/]+)\/pods\/([^/]+)(\/eviction)?$/.exec(path);
-    const isEviction = match?.[3] !== undefined && method === 'POST';
-    if (!match || !(isEviction || (method === 'DELETE' && match[3] === undefined))) return () => undefined;
-    const id = `${isEviction ? 'evict' : 'delete'} ${match[1]}/${match[2]}`;
-    this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
-    return () => {
-      const count = (this.#counts.get(id) ?? 1) - 1;
-      if (count > 0) this.#counts.set(id, count);
-      else this.#counts.delete(id);
-    };
+  begin(method: string, path: string, user: string): () => void {
+    const target = method === 'DELETE' || method === 'POST' ? targetOf(path) : undefined;
+    if (!target) return () => undefined;
+    if (method === 'DELETE' && target.subresource === '') return note(this.#deletions, target.id, user);
+    return target.subresource === 'eviction' ? note(this.#evictions, target.id, user) : () => undefined;
+  }
+
+  /** Users who are deleting the object. */
+  deleters(bucket: string, key: string): readonly string[] {
+    return this.#deletions.get(`${bucket} ${key}`) ?? [];
   }
 
   /** Whether a pod can only have been taken by an eviction. */
   isEvicted(key: string): boolean {
-    return this.#counts.has(`evict ${key}`) && !this.#counts.has(`delete ${key}`);
+    return this.#evictions.has(`pods ${key}`) && !this.#deletions.has(`pods ${key}`);
   }
 
   /** The server is gone, and all requests with it. */
   clear(): void {
-    this.#counts.clear();
+    this.#deletions.clear();
+    this.#evictions.clear();
   }
+}
+
+function note(notes: Map<string, string[]>, id: string, user: string): () => void {
+  notes.set(id, [...(notes.get(id) ?? []), user]);
+  return () => {
+    const rest = [...(notes.get(id) ?? [])];
+    rest.splice(rest.indexOf(user), 1);
+    if (rest.length > 0) notes.set(id, rest);
+    else notes.delete(id);
+  };
+}
+
+/** `bucket key` of the object that a path names, and its subresource; undefined for a path that names none. */
+function targetOf(path: string): { readonly id: string; readonly subresource: string } | undefined {
+  const [, group = '', rest = ''] = /^\/(?:api\/v1|apis\/([^/]+)\/[^/]+)\/(.+)$/.exec(path) ?? [];
+  const parts = rest.split('/');
+  const isNamespaced = parts[0] === 'namespaces' && parts.length > 2;
+  const [plural = '', name, subresource = ''] = isNamespaced ? parts.slice(2) : parts;
+  if (name === undefined) return undefined;
+  const bucket = group === '' ? plural : `${plural}.${group}`;
+  return { id: `${bucket} ${isNamespaced ? `${parts[1]}/` : ''}${name}`, subresource };
 }

@@ -13,6 +13,8 @@ export interface Scenario {
   readonly actionsMax: number;
   /** What the user does, and how much of each. */
   readonly actions: { readonly [name in ActionName]?: number };
+  /** What the user does when nothing fails any more, so that what is left is nobody's fault. */
+  readonly lastActions?: readonly ActionName[];
   /** Made anew for each run: they remember what they have seen. */
   readonly invariants: readonly (() => Invariant)[];
 }

@@ -1,6 +1,7 @@
 import type { Scenario } from './scenario.ts';
 import { budgetsScenario } from './scenarios/budgets.ts';
+import { garbageScenario } from './scenarios/garbage.ts';
 import { podsScenario } from './scenarios/pods.ts';
 
 /** All scenarios; a swarm takes them in turn. */
-export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario];
+export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario, garbageScenario];

@@ -13,14 +13,36 @@ export function swallowing(
   return {
     send: (request) =>
       options.isSwallowed(request) && random.number() < options.chance
-        ? Promise.resolve(success())
+        ? Promise.resolve(success(request))
         : inner.send(request),
     close: () => inner.close(),
   };
 }
 
-function success(): TransportResponse {
-  return { status: 200, headers: { 'content-type': 'application/json' }, body: pieces(['{"kind":"Status"}']) };
+/** Says that objects are not there which are, now and then. */
+export function denying(
+  inner: Transport,
+  random: Random,
+  options: { readonly chance: number; readonly isDenied: (request: TransportRequest) => boolean },
+): Transport {
+  return {
+    send: (request) =>
+      request.method === 'GET' && options.isDenied(request) && random.number() < options.chance
+        ? Promise.resolve(notFound())
+        : inner.send(request),
+    close: () => inner.close(),
+  };
+}
+
+function notFound(): TransportResponse {
+  const body = '{"kind":"Status","status":"Failure","reason":"NotFound","message":"not found","code":404}';
+  return { status: 404, headers: { 'content-type': 'application/json' }, body: pieces([body]) };
+}
+
+/** What would be answered, as far as can be told from what was asked. */
+function success({ method, body }: TransportRequest): TransportResponse {
+  const text = method === 'PUT' && body !== undefined ? body : '{"kind":"Status","metadata":{}}';
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: pieces([text]) };
 }
 
 async function* pieces(texts: readonly string[]): AsyncGenerator<string> {

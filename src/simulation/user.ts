@@ -1,26 +1,18 @@
 import type { KubeObject } from '../api/meta.ts';
-import type { Random } from '../env/ports.ts';
 import { nodes, podDisruptionBudgets, pods } from '../cluster/resources.ts';
 import type { Client } from '../kube/client.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Node, Pod } from '../migration/fit/objects.ts';
 import { ENDS_AFTER_ANNOTATION } from './kubelet.ts';
-import type { State } from './observer.ts';
+import type { Action, UserContext } from './actions/context.ts';
+import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
+import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
 import { oneOf } from './streams.ts';
 
 /**
  * A model of users and admins: each thing that they do is drawn from a stream of its own, and aims at what there is when
  * its time has come. What they choose from is what is durable: people, too, know more than a cache.
  */
-
-export interface UserContext {
-  readonly client: Client;
-  readonly state: State;
-  readonly random: Random;
-  readonly signal: AbortSignal;
-}
-
-type Action = (context: UserContext) => Promise<void>;
 
 const NAMESPACE = 'default';
 const CPUS = ['100m', '500m', '1', '2', '3500m'];
@@ -164,6 +156,13 @@ export const ACTIONS = {
   taint,
   setBudget,
   deleteBudget,
+  createFamily,
+  deleteMember,
+  adoptMember,
+  createNamespace,
+  fillNamespace,
+  deleteNamespace,
+  releaseThings,
 } as const satisfies { readonly [name: string]: Action };
 
 export type ActionName = keyof typeof ACTIONS;

@@ -78,7 +78,7 @@ export class World {
       log: log(name),
       faults: streams.of(`faults/${name}/${life}`),
       plan,
-      connect: (identity) => this.#connect(name, identity, connections),
+      connect: (identity, killed) => this.#connect(name, identity, killed, connections),
       onCrash,
       onFault: (fault, request) => this.trace.add(name, `${fault}: ${request.method} ${request.path}`),
     });
@@ -102,11 +102,12 @@ export class World {
     }
   }
 
-  #connect(name: string, identity: LocalIdentity, random: Random): Transport {
+  #connect(name: string, identity: LocalIdentity, killed: AbortSignal, random: Random): Transport {
     const { server, clock, mix } = this.#options;
     return new Connection({
       server,
       identity,
+      killed,
       clock,
       latencyMs: () => random.number() * mix.latencyMsMax,
       onRequest: ({ method, path }, status) => {

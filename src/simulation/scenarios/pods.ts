@@ -1,4 +1,6 @@
 import { boundOnce } from '../invariants/bound-once.ts';
+import { budgetsSettle } from '../invariants/budgets-settle.ts';
+import { nodesSettle } from '../invariants/nodes-settle.ts';
 import { cachesCatchUp } from '../invariants/caches-catch-up.ts';
 import { deletionsEnd } from '../invariants/deletions-end.ts';
 import { durability } from '../invariants/durability.ts';
@@ -15,5 +17,15 @@ export const podsScenario: Scenario = {
   horizonMs: 30 * 60_000,
   actionsMax: 60,
   actions: { createPods: 6, deletePod: 3, evictPod: 3, cordon: 1, taint: 1, setBudget: 1, deleteBudget: 0.3 },
-  invariants: [durability, boundOnce, noOvercommit, evictionsKeepBudgets, deletionsEnd, podsSettle, cachesCatchUp],
+  invariants: [
+    durability,
+    boundOnce,
+    noOvercommit,
+    evictionsKeepBudgets,
+    deletionsEnd,
+    podsSettle,
+    nodesSettle,
+    budgetsSettle,
+    cachesCatchUp,
+  ],
 };
