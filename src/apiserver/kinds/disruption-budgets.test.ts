@@ -72,4 +72,17 @@ describe('the index of disruption budgets', () => {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'ns' } };
     expect(index.matching(pod).map((each) => each.metadata.name)).toEqual(['all']);
   });
+
+  it('looks at few where all share a label', () => {
+    const budgets = Array.from({ length: 5000 }, (_, index) =>
+      budget(`b${index}`, 'ns', { matchLabels: { app: 'vm', vm: `vm-${index}` } }),
+    );
+    const index = new DisruptionBudgets({ list: () => budgets, get: () => undefined, onChange: () => undefined });
+    // Trying all for each would take longer than a test may.
+    for (let number = 0; number < 5000; number++) {
+      const labels = { app: 'vm', vm: `vm-${number}` };
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p', namespace: 'ns', labels } };
+      expect(index.matching(pod)).toHaveLength(1);
+    }
+  });
 });

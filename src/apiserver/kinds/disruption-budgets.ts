@@ -26,11 +26,14 @@ type Group = Map<string, Entry>;
 
 /**
  * Finds the budgets of a pod without looking at all of them: with one budget per virtual machine a namespace holds
- * thousands. Each budget is filed under one label that its selector insists on, so a pod's own labels lead to it;
- * the few whose selector insists on none are filed under the namespace alone.
+ * thousands. Each budget is filed under one label that its selector insists on, so a pod's own labels lead to it; of
+ * several under the one that fewest others are filed under, since all may share a label such as `app`. The few whose
+ * selector insists on none are filed under the namespace alone.
  */
 export class DisruptionBudgets {
   readonly #groups = new Map<string, Group>();
+  /** Under which key each budget is filed, by its namespace and name. */
+  readonly #keys = new Map<string, string>();
 
   constructor(view: View<PodDisruptionBudget>) {
     for (const budget of view.list()) this.#add(budget);
@@ -55,17 +58,35 @@ export class DisruptionBudgets {
 
   #add(budget: PodDisruptionBudget): void {
     const selector = compile(budget);
-    const key = groupKey(budget, selector);
+    const { namespace = '', name = '' } = budget.metadata;
+    const key = this.#emptiest(namespace, selector);
+    this.#keys.set(`${namespace}/${name}`, key);
     let group = this.#groups.get(key);
     if (!group) this.#groups.set(key, (group = new Map()));
-    group.set(budget.metadata.name ?? '', { budget, selector });
+    group.set(name, { budget, selector });
   }
 
-  #remove(budget: PodDisruptionBudget): void {
-    const key = groupKey(budget, compile(budget));
+  #remove({ metadata: { namespace = '', name = '' } }: PodDisruptionBudget): void {
+    const key = this.#keys.get(`${namespace}/${name}`) ?? '';
+    this.#keys.delete(`${namespace}/${name}`);
     const group = this.#groups.get(key);
-    group?.delete(budget.metadata.name ?? '');
+    group?.delete(name);
     if (group?.size === 0) this.#groups.delete(key);
+  }
+
+  /** Where to file a selector: of the labels that it insists on, the one with the smallest group. */
+  #emptiest(namespace: string, { requirements }: Selector): string {
+    let best = namespace;
+    let fewest = Number.POSITIVE_INFINITY;
+    for (const { key, operator, values } of requirements) {
+      if (operator !== 'In' || values.length !== 1) continue;
+      const candidate = labelKey(namespace, key, values[0] ?? '');
+      const size = this.#groups.get(candidate)?.size ?? 0;
+      if (size >= fewest) continue;
+      fewest = size;
+      best = candidate;
+    }
+    return best;
   }
 }
 
@@ -76,12 +97,6 @@ function compile(budget: PodDisruptionBudget): Selector {
   } catch {
     return nothing;
   }
-}
-
-function groupKey(budget: PodDisruptionBudget, selector: Selector): string {
-  const namespace = budget.metadata.namespace ?? '';
-  const certain = selector.requirements.find(({ operator, values }) => operator === 'In' && values.length === 1);
-  return certain ? labelKey(namespace, certain.key, certain.values[0] ?? '') : namespace;
 }
 
 /** Neither namespaces nor labels contain a newline. */
