@@ -281,10 +281,12 @@ describe('references that lead nowhere', () => {
     );
   });
 
-  it('to a kind that nobody knows keep whoever has one', async () => {
-    await make(secrets, 'keeps', [{ apiVersion: 'e.com/v9', kind: 'Unknown', name: 'x', uid: 'x' }]);
+  it('to a kind that nobody knows keep whoever has one, and nobody is asked about the others', async () => {
+    const known = { apiVersion: 'v1', kind: 'ConfigMap', name: 'nobody', uid: 'nobody' };
+    await make(secrets, 'keeps', [known, { apiVersion: 'e.com/v9', kind: 'Unknown', name: 'x', uid: 'x' }]);
     await scene.pass(120_000);
     expect(await find(secrets, 'keeps')).toBeDefined();
+    expect(scene.reads.filter((each) => each.includes('/configmaps/nobody'))).toHaveLength(1);
   });
 
   it('to the right UID under a wrong name are worth nothing', async () => {

@@ -136,12 +136,15 @@ export class GarbageCollector implements Service {
     const live = await this.#actions.read(state, signal);
     // A watch will tell.
     if (!live || live.deletionTimestamp !== undefined) return;
+    const references = referencesOf(live);
+    // Of all that there may be, none is asked for where one cannot be.
+    for (const each of references) this.#owners.expectKnown(each, this.#wasDeleted(each));
     const owners: Judged[] = [];
     let hasUnseen = false;
-    for (const reference of referencesOf(live)) {
+    for (const reference of references) {
       const owner = this.#graph.get(reference.uid)?.state;
       const isUnseen = owner === undefined || !isObserved(owner);
-      const wasDeleted = owner !== undefined && !isObserved(owner) && owner.wasDeleted;
+      const wasDeleted = this.#wasDeleted(reference);
       const verdict = await this.#owners.judge(reference, live.namespace ?? '', wasDeleted, signal);
       if (verdict === 'unresolvable') {
         if (live.namespace === undefined) this.#reportNamespace(state, reference);
@@ -162,11 +165,17 @@ export class GarbageCollector implements Service {
         await this.#actions.setReferences(state, live, action.references, signal);
         return;
       case 'delete': {
-        const { references, propagationPolicy } = action;
-        const seen = references ? await this.#actions.setReferences(state, live, references, signal) : live;
+        const { references: changed, propagationPolicy } = action;
+        const seen = changed ? await this.#actions.setReferences(state, live, changed, signal) : live;
         if (seen) await this.#actions.delete(state, seen, propagationPolicy, signal);
       }
     }
+  }
+
+  /** Whether a watch has shown the end of an owner. */
+  #wasDeleted({ uid }: OwnerReference): boolean {
+    const state = this.#graph.get(uid)?.state;
+    return state !== undefined && !isObserved(state) && state.wasDeleted;
   }
 
   /** Lets go of an owner when none is left that blocks it. All its dependents were looked at when it began to wait. */

@@ -78,7 +78,10 @@ describe('an owner', () => {
     answer = failure(404, 'NotFound', {});
     await expect(judge()).rejects.toThrow(UnknownKindError);
     await expect(judge({ kind: 'Unknown' })).rejects.toThrow('nobody serves e.com/v1/Unknown');
-    expect(doubts).toBe(2);
+    expect(() => owners.expectKnown({ ...REFERENCE, kind: 'Unknown' }, false)).toThrow(UnknownKindError);
+    owners.expectKnown({ ...REFERENCE, kind: 'Unknown' }, true);
+    owners.expectKnown(REFERENCE, false);
+    expect(doubts).toBe(4);
     expect(transport.requests).toHaveLength(1);
   });
 

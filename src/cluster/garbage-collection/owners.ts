@@ -73,6 +73,11 @@ export class Owners {
     return isDeletingDependents(owner.metadata) ? 'waiting' : 'solid';
   }
 
+  /** Throws where a reference cannot be judged now, as `judge` would, but without asking anybody. */
+  expectKnown(reference: OwnerReference, wasDeleted: boolean): void {
+    if (!this.#kinds.resourceOf(reference.apiVersion, reference.kind)) this.#unserved(reference, wasDeleted);
+  }
+
   async #find(
     resource: Resource,
     namespace: string,
