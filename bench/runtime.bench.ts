@@ -1,6 +1,7 @@
 import { measureInformer } from './runtime/informer.ts';
 import { queue } from './runtime/queue.ts';
 import { measureScheduler } from './runtime/scheduler.ts';
+import { measureSimulation } from './runtime/simulation.ts';
 
 /**
  * The ground that controllers stand on, in this process. Arguments choose parts: `npm run bench -- runtime queue`.
@@ -10,6 +11,7 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
   queue,
   informer: measureInformer,
   scheduler: measureScheduler,
+  simulation: measureSimulation,
 };
 
 const asked = process.argv.slice(2);
