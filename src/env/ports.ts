@@ -1,6 +1,6 @@
 /**
- * The outside world as ports. Everything below this room receives time, chance and logging through
- * these interfaces, so that the simulation can run the very same code in virtual time from one seed.
+ * The outside world as ports. Everything below this room receives time, chance, logging, sockets, processes and files
+ * through these interfaces, so that the simulation can run the very same code in virtual time from one seed.
  */
 
 /** A timer that has been set; cancelling one that already fired does nothing. */
@@ -35,6 +35,27 @@ export interface Logger {
   error(message: string, fields?: LogFields): void;
   /** A logger that adds these fields to every line. */
   child(fields: LogFields): Logger;
+}
+
+/** What one side of a connection hears. */
+export interface ConnectionHandlers {
+  data(bytes: Uint8Array): void;
+  /** Called once, after everything else; the error says what broke the connection, where something did. */
+  closed(error?: Error): void;
+}
+
+/** A two-way stream of bytes. */
+export interface Connection {
+  /** Takes the bytes at once and sends them in order; what is written after the end goes nowhere. */
+  write(bytes: Uint8Array | string): void;
+  /** Ends the connection without waiting for anything; `closed` is heard nevertheless. */
+  close(): void;
+}
+
+/** Reaches sockets on this host. */
+export interface Connector {
+  /** Connects to a unix socket. Rejects where nobody listens; handlers hear nothing before it resolves. */
+  connectUnix(path: string, handlers: ConnectionHandlers): Promise<Connection>;
 }
 
 /** What a component needs from the outside world. */

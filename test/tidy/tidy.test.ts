@@ -28,8 +28,9 @@ const LAYERS: { readonly [room: string]: readonly string[] } = {
   kube: ['machinery', 'api'],
   cluster: ['kube', 'migration', 'machinery', 'api'],
   migration: ['machinery', 'api'],
+  hypervisor: ['api'],
   simulation: ['cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],
-  cli: ['simulation', 'cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],
+  cli: ['simulation', 'cluster', 'kube', 'hypervisor', 'migration', 'apiserver', 'machinery', 'api', 'env'],
 };
 
 function roomOf(file: string): string {
