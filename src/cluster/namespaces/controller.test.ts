@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { LoopScene } from '../loops.fixture.ts';
-import { namespaces, nodes, pods } from '../resources.ts';
+import { apiServices, namespaces, nodes, pods } from '../resources.ts';
 import { namespaceLoop } from './loop.ts';
 
 const configMaps: Resource = { group: '', version: 'v1', plural: 'configmaps', kind: 'ConfigMap', namespaced: true };
@@ -121,6 +121,39 @@ describe('a namespace that is deleted', () => {
     expect(scene.writes.length).toBeGreaterThan(0);
     const patch = { type: 'merge', body: { metadata: { finalizers: null } } } as const;
     await scene.client.patch(configMaps, 'room', held.metadata.name ?? '', patch, scene.signal);
+    await gone();
+  });
+
+  it('stays while nobody can tell what may be in it', async () => {
+    const name = 'v1.remote.io';
+    await scene.create<KubeObject>(apiServices, {
+      metadata: { name },
+      spec: {
+        group: 'remote.io',
+        version: 'v1',
+        groupPriorityMinimum: 1000,
+        versionPriority: 10,
+        insecureSkipTLSVerify: true,
+        service: { namespace: 'default', name: 'nowhere' },
+      },
+    });
+    await scene.pass(2000);
+    await end();
+    await scene.until(async () =>
+      expect((await scene.get(namespaces, '', 'room')).status?.conditions).toContainEqual(
+        expect.objectContaining({
+          type: 'NamespaceDeletionDiscoveryFailure',
+          status: 'True',
+          reason: 'DiscoveryFailed',
+          message:
+            'Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: remote.io/v1: stale GroupVersion discovery: remote.io/v1',
+        }),
+      ),
+    );
+    await scene.pass(30_000);
+    expect(await isThere(namespaces, '', 'room')).toBe(true);
+    await scene.client.delete(apiServices, '', name, scene.signal);
+    await scene.pass(60_000);
     await gone();
   });
 
