@@ -7,7 +7,7 @@ import { InProcessTransport, type LocalIdentity } from '../kube/in-process-trans
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import type { Resource } from '../kube/resource.ts';
-import type { Transport, TransportRequest, TransportResponse } from '../kube/transport.ts';
+import { type Transport, TransportError, type TransportRequest, type TransportResponse } from '../kube/transport.ts';
 import { clusterServices } from './cluster.ts';
 import type { ClusterLoop } from './loop.ts';
 import { namespaces } from './resources.ts';
@@ -20,6 +20,8 @@ export class LoopScene {
   /** Requests of the loops that were no watches: `GET path`. */
   readonly reads: string[] = [];
   readonly signal = new AbortController().signal;
+  /** Requests of the loops, as `METHOD path`, that never arrive. */
+  lost: RegExp | undefined;
   readonly #loops: readonly ClusterLoop[];
   readonly #held = new Map<string, Gate>();
   #api: InProcessApi | undefined;
@@ -150,6 +152,7 @@ export class LoopScene {
         (request.method === 'GET' ? this.reads : this.writes).push(
           `${request.method} ${request.path.replace(/\?fieldManager.*/, '')}`,
         );
+      if (this.lost?.test(`${request.method} ${request.path}`)) throw new TransportError('lost on the way');
       const response = await real.send(request);
       return plural === undefined ? response : { ...response, body: this.#gated(plural, response.body) };
     };

@@ -308,6 +308,23 @@ describe('evictions', () => {
     await scene.release('pods');
   });
 
+  it('are not granted, nor taken back, where the server cannot be asked', async () => {
+    const room = await Room.make('a', 'b');
+    await room.budget({ minAvailable: 1 });
+    const { metadata } = await room.says({ disruptionsAllowed: 1 });
+    scene.lost = /resourceVersionMatch=NotOlderThan/;
+    const body = { spec: { minAvailable: 0 } };
+    await scene.client.patch(podDisruptionBudgets, room.name, 'b', { type: 'merge', body }, scene.signal);
+    await scene.pass(5000);
+    const { status } = await room.get();
+    expect(status).toMatchObject({ observedGeneration: metadata.generation, disruptionsAllowed: 1 });
+    expect(status?.conditions).toMatchObject([{ status: 'True', reason: 'SufficientPods' }]);
+    expect(await room.evict('a')).toBe(429);
+    scene.lost = undefined;
+    await scene.pass(10_000);
+    await room.says({ observedGeneration: 2, disruptionsAllowed: 2 });
+  });
+
   it('that never happened are given back after two minutes, and somebody is told', async () => {
     const room = await Room.make('a', 'b');
     await room.budget({ minAvailable: 1 });

@@ -50,6 +50,9 @@ interface Sync extends Decision {
   readonly isCached: boolean;
 }
 
+/** What the cache says could not be verified. What is in force meanwhile allows no more than it should. */
+class UnverifiedError extends Error {}
+
 /** A version of a budget that was written here, and as of when the pods have to be known that it is judged by. */
 interface Written {
   readonly version: string | undefined;
@@ -149,7 +152,7 @@ export class DisruptionController implements Service {
     try {
       sync = await this.#observe(budget, signal);
     } catch (error) {
-      if (signal.aborted) throw error;
+      if (signal.aborted || error instanceof UnverifiedError) throw error;
       const status = failSafe(budget, messageOf(error), this.#env.clock.now());
       if (status !== budget.status) await this.#write(budget, status, signal);
       // What is wrong with the budget itself is looked at again when that, or a pod of it, changes.
@@ -176,7 +179,9 @@ export class DisruptionController implements Service {
     const isCurrent = order !== undefined && order >= 0;
     const sync = await this.#decide(budget, cachedPods(source, namespace, selector), isCurrent, signal);
     if (isCurrent || !sync.isGenerous) return { ...sync, isCached: true };
-    const pods = await freshPods(source, namespace, selector, resourceVersion, signal);
+    const pods = await freshPods(source, namespace, selector, resourceVersion, signal).catch((cause: unknown) => {
+      throw new UnverifiedError('its pods cannot be read', { cause });
+    });
     return { ...(await this.#decide(budget, pods, true, signal)), isCached: false };
   }
 
