@@ -1,0 +1,98 @@
+/**
+ * A virtual machine as a hypervisor is asked to run it. Whatever the guest can see is said here explicitly, down to the
+ * place of each device, so that a machine started today has the same shape on the host that it moves to tomorrow.
+ */
+
+/** How guest code is run: by the processor itself, or translated. */
+export type Accelerator = 'kvm' | 'tcg';
+
+export interface CpuSpec {
+  /** A model of the hypervisor's, such as `qemu64` or `Skylake-Server`. */
+  readonly model: string;
+  readonly features?: readonly { readonly name: string; readonly isEnabled: boolean }[];
+  readonly sockets: number;
+  readonly cores: number;
+  readonly threads: number;
+}
+
+/**
+ * Where a device sits:
+ * - `virtio`: on the PCI bus, in slot `at`;
+ * - `sata`: on port `at` of the one controller;
+ * - `virtio-mmio`: on transport `at` of a machine without PCI.
+ */
+export interface DevicePlace {
+  readonly bus: 'virtio' | 'sata' | 'virtio-mmio';
+  readonly at: number;
+}
+
+export interface DiskSpec {
+  readonly place: DevicePlace;
+  readonly path: string;
+  readonly format: 'raw' | 'qcow2';
+  /** `none` goes past the host's page cache, as storage that several hosts share demands. */
+  readonly cache: 'none' | 'writeback' | 'writethrough';
+  readonly isReadOnly?: boolean;
+  /** What the guest sees as the disk's serial number. */
+  readonly serial?: string;
+  /** The firmware tries lower numbers first, and disks without one never. */
+  readonly bootOrder?: number;
+}
+
+export interface CdromSpec {
+  /** The port of the SATA controller. */
+  readonly port: number;
+  readonly path: string;
+  readonly bootOrder?: number;
+}
+
+/** A kernel that is started without a boot loader. */
+export interface KernelSpec {
+  readonly path: string;
+  readonly initrdPath?: string;
+  readonly commandLine?: string;
+}
+
+export interface PortForward {
+  readonly protocol: 'tcp' | 'udp';
+  readonly hostAddress: string;
+  readonly hostPort: number;
+  readonly guestPort: number;
+}
+
+export interface NetworkSpec {
+  readonly place: DevicePlace & { readonly bus: 'virtio' | 'virtio-mmio' };
+  readonly mac: string;
+  readonly backend:
+    | { readonly kind: 'user'; readonly forwards: readonly PortForward[] }
+    /** A tap device that exists already and belongs to the user whom the hypervisor runs as. */
+    | { readonly kind: 'tap'; readonly interfaceName: string };
+}
+
+export interface MachineSpec {
+  readonly name: string;
+  readonly uuid: string;
+  /** `microvm`, or a versioned `pc-q35-…` or `pc-i440fx-…`: an alias means something else on the next host. */
+  readonly machineType: string;
+  readonly accelerator: Accelerator;
+  readonly cpu: CpuSpec;
+  /** At least this much memory; a hypervisor may need to give a little more. */
+  readonly memoryBytes: number;
+  readonly disks?: readonly DiskSpec[];
+  readonly cdroms?: readonly CdromSpec[];
+  readonly networks?: readonly NetworkSpec[];
+  readonly kernel?: KernelSpec;
+  /** Present on a machine that waits for the state of another one. */
+  readonly incoming?: {
+    /** The exact size that the other one has. */
+    readonly ramBytes: number;
+  };
+}
+
+/** The machine cannot be run as it is described. */
+export class MachineSpecError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'MachineSpecError';
+  }
+}

@@ -1,0 +1,133 @@
+import { type MachineSpec, MachineSpecError } from '../machine.ts';
+import { deviceArguments, escapeOption, machineFamily } from './devices.ts';
+import type { QemuVersion } from './qmp-message.ts';
+import { checkRamBytes, ramBytesFor } from './ram-size.ts';
+import type { RunFiles } from './run-files.ts';
+
+/** Where and as what a machine is started. */
+export interface Placement {
+  readonly version: QemuVersion;
+  readonly files: RunFiles;
+  /** Tells this run of the machine from every other one, for whoever finds it later. */
+  readonly instance: string;
+}
+
+export interface CommandLine {
+  readonly arguments: readonly string[];
+  /** The size of RAM that it comes to: a target must have the very same. */
+  readonly ramBytes: number;
+}
+
+/** The name of the character device that does nothing but carry the instance. */
+export function instanceLabel(instance: string): string {
+  if (!/^[A-Za-z0-9-]{1,64}$/.test(instance))
+    throw new MachineSpecError(`${instance} cannot be the name of an instance`);
+  return `instance-${instance}`;
+}
+
+/**
+ * The command line of QEMU for a machine: a function of its arguments alone. It always starts paused, takes nothing from
+ * the host's configuration, and stays when the guest shuts down, so that a shutdown that nobody watched is not
+ * mistaken for a crash. Throws a MachineSpecError for what cannot be.
+ */
+export function commandLine(spec: MachineSpec, placement: Placement): CommandLine {
+  const { version, files, instance } = placement;
+  const { incoming, accelerator } = spec;
+  const ramBytes = incoming?.ramBytes ?? ramBytesFor(spec.memoryBytes, version, accelerator);
+  checkRamBytes(ramBytes, version, accelerator);
+  return {
+    ramBytes,
+    arguments: [
+      '-name',
+      `guest=${escapeOption(spec.name)},debug-threads=on`,
+      '-uuid',
+      spec.uuid,
+      '-S',
+      '-nodefaults',
+      '-no-user-config',
+      '-display',
+      'none',
+      '-action',
+      'shutdown=pause',
+      '-sandbox',
+      'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+      ...machineArguments(spec, ramBytes),
+      ...controlArguments(files, instance),
+      ...kernelArguments(spec),
+      ...deviceArguments(spec),
+      ...(incoming ? ['-incoming', 'defer'] : []),
+    ],
+  };
+}
+
+function machineArguments(spec: MachineSpec, ramBytes: number): string[] {
+  const family = machineFamily(spec.machineType);
+  // The name that QEMU gives to RAM by itself. The state of a guest knows its memory by it.
+  const ram = family === 'microvm' ? 'microvm.ram' : 'pc.ram';
+  const extra = family === 'microvm' ? ',acpi=on' : '';
+  return [
+    '-machine',
+    `${spec.machineType}${extra},memory-backend=${ram}`,
+    '-accel',
+    spec.accelerator,
+    '-cpu',
+    cpuOption(spec),
+    '-smp',
+    topologyOption(spec),
+    '-m',
+    `size=${ramBytes / 1024}k`,
+    '-object',
+    JSON.stringify({ 'qom-type': 'memory-backend-ram', id: ram, size: ramBytes }),
+  ];
+}
+
+function cpuOption({ cpu, accelerator }: MachineSpec): string {
+  const { model, features = [] } = cpu;
+  if (model === 'host' && accelerator !== 'kvm') throw new MachineSpecError('the CPU model host needs KVM');
+  for (const name of [model, ...features.map((each) => each.name)])
+    if (!/^[A-Za-z0-9._-]+$/.test(name)) throw new MachineSpecError(`${name} is no name of a CPU or a feature`);
+  return [model, ...features.map(({ name, isEnabled }) => `${name}=${isEnabled ? 'on' : 'off'}`)].join(',');
+}
+
+function topologyOption({ cpu }: MachineSpec): string {
+  const { sockets, cores, threads } = cpu;
+  for (const count of [sockets, cores, threads])
+    if (!Number.isInteger(count) || count < 1) throw new MachineSpecError(`${count} is no number of processors`);
+  const count = sockets * cores * threads;
+  return `cpus=${count},maxcpus=${count},sockets=${sockets},cores=${cores},threads=${threads}`;
+}
+
+function controlArguments(files: RunFiles, instance: string): string[] {
+  const socket = (id: string, path: string): string => `socket,id=${id},path=${escapeOption(path)},server=on,wait=off`;
+  return [
+    '-pidfile',
+    files.pid,
+    '-msg',
+    'timestamp=on',
+    '-chardev',
+    `null,id=${instanceLabel(instance)}`,
+    '-chardev',
+    socket('monitor', files.monitor),
+    '-mon',
+    'chardev=monitor,mode=control',
+    '-chardev',
+    socket('monitor-urgent', files.urgentMonitor),
+    '-mon',
+    'chardev=monitor-urgent,mode=control',
+    '-chardev',
+    `${socket('serial', files.serial)},logfile=${escapeOption(files.serialLog)},logappend=on`,
+    '-serial',
+    'chardev:serial',
+  ];
+}
+
+function kernelArguments({ kernel }: MachineSpec): string[] {
+  if (!kernel) return [];
+  const { path, initrdPath, commandLine: append } = kernel;
+  return [
+    '-kernel',
+    path,
+    ...(initrdPath === undefined ? [] : ['-initrd', initrdPath]),
+    ...(append === undefined ? [] : ['-append', append]),
+  ];
+}
