@@ -44,4 +44,6 @@ export interface Scene {
   readonly state: State;
   readonly buckets: readonly string[];
   readonly caches: readonly ObservedCache[];
+  /** Milliseconds since the start of the run. */
+  readonly elapsedMs: number;
 }

@@ -131,6 +131,31 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         : transport,
   },
   {
+    name: 'undercounted-quotas',
+    description: 'whoever counts for quotas is not told of some new objects',
+    scenario: 'quotas',
+    invariant: 'quotas-hold',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      /^(resourcequota|manager)/.test(component)
+        ? forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') })
+        : transport,
+  },
+  {
+    name: 'swallowed-usage',
+    description: 'what is written about quotas by whoever counts gets lost',
+    scenario: 'quotas',
+    invariant: 'quotas-settle',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      component === 'user'
+        ? transport
+        : swallowing(transport, random, {
+            chance: 1,
+            isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/resourcequotas/'),
+          }),
+  },
+  {
     name: 'lost-events',
     description: 'a watch loses events without breaking off',
     scenario: 'pods',

@@ -2,6 +2,7 @@ import type { Scenario } from './scenario.ts';
 import { budgetsScenario } from './scenarios/budgets.ts';
 import { garbageScenario } from './scenarios/garbage.ts';
 import { podsScenario } from './scenarios/pods.ts';
+import { quotasScenario } from './scenarios/quotas.ts';
 
 /** All scenarios; a swarm takes them in turn. */
-export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario, garbageScenario];
+export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario, garbageScenario, quotasScenario];

@@ -243,6 +243,7 @@ class Simulation {
     const scene = {
       state: this.#observer,
       buckets: [...this.#observer.buckets()],
+      elapsedMs: this.#clock.elapsedMs,
       caches: [...this.#caches.values()].flat().filter(({ bucket }) => isObserved(bucket)),
     };
     for (const invariant of this.#invariants) {

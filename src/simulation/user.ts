@@ -6,6 +6,7 @@ import type { Node, Pod } from '../migration/fit/objects.ts';
 import { ENDS_AFTER_ANNOTATION } from './kubelet.ts';
 import type { Action, UserContext } from './actions/context.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
+import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
 import { oneOf } from './streams.ts';
 
@@ -163,6 +164,10 @@ export const ACTIONS = {
   fillNamespace,
   deleteNamespace,
   releaseThings,
+  setQuota,
+  deleteQuota,
+  createThings,
+  deleteThings,
 } as const satisfies { readonly [name: string]: Action };
 
 export type ActionName = keyof typeof ACTIONS;
