@@ -58,6 +58,60 @@ export interface Connector {
   connectUnix(path: string, handlers: ConnectionHandlers): Promise<Connection>;
 }
 
+/** A process, told from every other one that had its number before or will have it later. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When the kernel started it, in whatever the kernel counts. */
+  readonly startedAt: string;
+}
+
+/** How a process ended; both are undefined where only its parent could have known. */
+export interface ProcessExit {
+  readonly code: number | undefined;
+  readonly signal: string | undefined;
+}
+
+export interface ProcessSpec {
+  readonly command: string;
+  readonly arguments: readonly string[];
+  /** The file, readable by its owner alone, to which whatever it prints is appended. */
+  readonly outputPath: string;
+  /** Whom it runs as, if not as this process; it gets no other groups. */
+  readonly user: UserIdentity | undefined;
+}
+
+export interface UserIdentity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** A process of which this one is the parent. */
+export interface ChildProcess {
+  readonly identity: ProcessIdentity;
+  readonly exited: Promise<ProcessExit>;
+}
+
+/** The processes of this host. */
+export interface Processes {
+  /** Starts a process that outlives this one. Rejects when it cannot be started. */
+  spawnDetached(spec: ProcessSpec): Promise<ChildProcess>;
+  /** Runs a short command to its end, and answers what it printed. Rejects unless it succeeds. */
+  run(command: string, args: readonly string[]): Promise<string>;
+  /** The process that was started with exactly this among its arguments, looking at `pid` first where one is given. */
+  findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined>;
+  isRunning(process: ProcessIdentity): Promise<boolean>;
+  /** Does nothing to a process that has ended. */
+  kill(process: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
+}
+
+/** The files of this host, as far as running programs needs them. */
+export interface HostFiles {
+  /** Makes a directory that its owner alone may enter, whether it was there or not. */
+  makePrivateDirectory(path: string, owner: UserIdentity | undefined): Promise<void>;
+  /** The last bytes of a file as text; empty where there is none. */
+  readEnd(path: string, bytesMax: number): Promise<string>;
+}
+
 /** What a component needs from the outside world. */
 export interface Env {
   readonly clock: Clock;

@@ -1,0 +1,29 @@
+import { chmod, chown, mkdir, open } from 'node:fs/promises';
+import type { HostFiles } from './ports.ts';
+
+/** The files of the host. */
+export const realFiles: HostFiles = {
+  async makePrivateDirectory(path, owner) {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    // Whatever it was before, and whatever the umask is.
+    await chmod(path, 0o700);
+    if (owner) await chown(path, owner.uid, owner.gid);
+  },
+  async readEnd(path, bytesMax) {
+    let file;
+    try {
+      file = await open(path, 'r');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
+      throw error;
+    }
+    try {
+      const { size } = await file.stat();
+      const buffer = Buffer.alloc(Math.min(size, bytesMax));
+      const { bytesRead } = await file.read(buffer, 0, buffer.length, size - buffer.length);
+      return buffer.toString('utf8', 0, bytesRead);
+    } finally {
+      await file.close();
+    }
+  },
+};

@@ -1,0 +1,72 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { realFiles } from './real-files.ts';
+import { realProcesses } from './real-processes.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'processes-'));
+
+describe('real processes', () => {
+  const user = undefined;
+
+  it('are found by what they were started with, and told from others of their number', async () => {
+    const mark = `mark-${process.pid}-${Math.random()}`;
+    const outputPath = join(directory, 'sleep.log');
+    const { identity, exited } = await realProcesses.spawnDetached({
+      command: '/bin/sh',
+      arguments: ['-c', 'while :; do sleep 1; done', mark],
+      outputPath,
+      user,
+    });
+    expect(await realProcesses.findByArgument(mark)).toEqual(identity);
+    expect(await realProcesses.findByArgument(mark, identity.pid)).toEqual(identity);
+    expect(await realProcesses.findByArgument(mark.slice(1))).toBeUndefined();
+    const another = { ...identity, startedAt: '1' };
+    expect(await realProcesses.isRunning(another)).toBe(false);
+    await realProcesses.kill(another, 'SIGKILL');
+    expect(await realProcesses.isRunning(identity)).toBe(true);
+    await realProcesses.kill(identity, 'SIGKILL');
+    expect(await exited).toEqual({ code: undefined, signal: 'SIGKILL' });
+    expect(await realProcesses.isRunning(identity)).toBe(false);
+    expect(await realProcesses.findByArgument(mark)).toBeUndefined();
+    await realProcesses.kill(identity, 'SIGKILL');
+  });
+
+  it('leave what they print, for their owner alone, and their exit code', async () => {
+    const outputPath = join(directory, 'echo.log');
+    const spec = { command: '/bin/sh', arguments: ['-c', 'echo out; echo err >&2; exit 3'], outputPath, user };
+    expect(await (await realProcesses.spawnDetached(spec)).exited).toEqual({ code: 3, signal: undefined });
+    expect(readFileSync(outputPath, 'utf8')).toBe('out\nerr\n');
+    expect(statSync(outputPath).mode & 0o777).toBe(0o600);
+    expect(await realFiles.readEnd(outputPath, 4)).toBe('err\n');
+  });
+
+  it('say when they cannot be started', async () => {
+    const spec = { command: '/no/such/command', arguments: [], outputPath: join(directory, 'none.log'), user };
+    await expect(realProcesses.spawnDetached(spec)).rejects.toThrow('ENOENT');
+    await expect(realProcesses.run('/bin/false', [])).rejects.toThrow('failed');
+    expect(await realProcesses.run('/bin/echo', ['a', 'b'])).toBe('a b\n');
+  });
+});
+
+describe('real files', () => {
+  it('make directories private, also those that were not', async () => {
+    const path = join(directory, 'a', 'b');
+    await realFiles.makePrivateDirectory(path, undefined);
+    expect(statSync(path).mode & 0o777).toBe(0o700);
+    const open = join(directory, 'open');
+    mkdirSync(open);
+    chmodSync(open, 0o777);
+    await realFiles.makePrivateDirectory(open, undefined);
+    expect(statSync(open).mode & 0o777).toBe(0o700);
+  });
+
+  it('give the end of a file, or nothing where there is none', async () => {
+    const path = join(directory, 'text');
+    writeFileSync(path, 'abc');
+    expect(await realFiles.readEnd(path, 10)).toBe('abc');
+    expect(await realFiles.readEnd(path, 1)).toBe('c');
+    expect(await realFiles.readEnd(join(directory, 'missing'), 10)).toBe('');
+  });
+});

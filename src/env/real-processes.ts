@@ -1,0 +1,90 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { open, readdir, readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { ChildProcess, Processes, ProcessExit, ProcessIdentity, ProcessSpec } from './ports.ts';
+
+const RUN_TIMEOUT_MS = 30_000;
+
+/** A process that has ended and waits for its parent to notice runs no more. */
+const ENDED = new Set(['Z', 'X', 'x']);
+
+/** The process with this number, as long as it runs. */
+async function identify(pid: number): Promise<ProcessIdentity | undefined> {
+  let stat: string;
+  try {
+    stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    // It is gone: that is the answer.
+    return undefined;
+  }
+  // The second field is the name in brackets, which may contain anything; state is the third, the start the 22nd.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [state = 'X', startedAt] = [fields[0], fields[19]];
+  return startedAt === undefined || ENDED.has(state) ? undefined : { pid, startedAt };
+}
+
+async function hasArgument(pid: number, argument: string): Promise<boolean> {
+  try {
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(argument);
+  } catch {
+    // A process that ended meanwhile has none.
+    return false;
+  }
+}
+
+async function findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined> {
+  const all = (await readdir('/proc')).filter((name) => /^[0-9]+$/.test(name)).map(Number);
+  for (const candidate of pid === undefined ? all : [pid, ...all]) {
+    const identity = (await hasArgument(candidate, argument)) ? await identify(candidate) : undefined;
+    if (identity) return identity;
+  }
+  return undefined;
+}
+
+async function isRunning({ pid, startedAt }: ProcessIdentity): Promise<boolean> {
+  return (await identify(pid))?.startedAt === startedAt;
+}
+
+async function spawnDetached({ command, arguments: args, outputPath, user }: ProcessSpec): Promise<ChildProcess> {
+  const output = await open(outputPath, 'a', 0o600);
+  try {
+    const child = spawn(command, args, {
+      cwd: '/',
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', output.fd, output.fd],
+      detached: true,
+      ...user,
+    });
+    const exited = new Promise<ProcessExit>((resolve) =>
+      child.once('exit', (code, signal) => resolve({ code: code ?? undefined, signal: signal ?? undefined })),
+    );
+    await once(child, 'spawn');
+    child.unref();
+    const pid = child.pid ?? 0;
+    // One that has ended already is still there for its parent, but has no need of an identity.
+    return { identity: (await identify(pid)) ?? { pid, startedAt: 'ended' }, exited };
+  } finally {
+    await output.close();
+  }
+}
+
+/** The processes of a Linux host. */
+export const realProcesses: Processes = {
+  spawnDetached,
+  findByArgument,
+  isRunning,
+  async run(command, args) {
+    const { stdout } = await promisify(execFile)(command, [...args], { timeout: RUN_TIMEOUT_MS, encoding: 'utf8' });
+    return stdout;
+  },
+  async kill(identity, signal) {
+    if (!(await isRunning(identity))) return;
+    try {
+      process.kill(identity.pid, signal);
+    } catch (error) {
+      // It may have ended since.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  },
+};
