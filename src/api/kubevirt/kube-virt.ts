@@ -1,0 +1,98 @@
+import type { KubeObject } from '../meta.ts';
+import {
+  choice,
+  type Infer,
+  integer,
+  kept,
+  listOf,
+  long,
+  needed,
+  object,
+  openObject,
+  quantity,
+  setOf,
+  text,
+} from '../typed-schema.ts';
+import { conditions } from './condition.ts';
+import type { CustomKind } from './custom-kind.ts';
+import { EVICTION_STRATEGIES } from './eviction-strategy.ts';
+import { migrationConfiguration } from './migration-configuration.ts';
+
+/**
+ * The configuration of the whole cluster. Most of what KubeVirt can be told here is about how it deploys itself, which
+ * means nothing to us: all of it is kept.
+ */
+
+const developerConfiguration = openObject('What is tried out.', {
+  featureGates: setOf('Features that are switched on.', text('Name of a feature.')),
+  disabledFeatureGates: setOf('Features that are switched off.', text('Name of a feature.')),
+  memoryOvercommit: integer("What guests' memory may be, in percent of what their pods ask for; 100 by default."),
+  cpuAllocationRatio: integer('How many processors of guests share one of a node; 10 by default.'),
+});
+
+const networkConfiguration = openObject('How guests are on networks.', {
+  defaultNetworkInterface: text('How a guest without networks is on that of its pod: bridge or masquerade.'),
+});
+
+const configuration = openObject('How guests are run.', {
+  migrations: migrationConfiguration,
+  evictionStrategy: choice('What happens to guests that say nothing when they have to leave.', EVICTION_STRATEGIES),
+  developerConfiguration,
+  network: networkConfiguration,
+  machineType: text('The machine of guests that name none.'),
+  cpuModel: text('The processor of guests that name none.'),
+  cpuRequest: quantity('What a launcher pod asks for, for each processor of a guest that says nothing.'),
+  vmStateStorageClass: text('The storage class for the state of firmware and TPM.'),
+});
+
+const workloadUpdateStrategy = object('How guests get a new launcher.', {
+  workloadUpdateMethods: listOf(
+    'What may be done to them, in order; nothing when empty.',
+    choice('What may be done.', ['LiveMigrate', 'Evict']),
+  ),
+  batchEvictionSize: integer('How many are evicted at once; 10 by default.'),
+  batchEvictionInterval: text('How long to wait between that, such as 1m.'),
+});
+
+const spec = openObject('How the cluster runs guests.', {
+  configuration,
+  workloadUpdateStrategy,
+  synchronizationPort: text('Port of the synchronization controller; 9185 by default.'),
+  infra: kept('Where control-plane components run.'),
+  workloads: kept('Where agents run.'),
+});
+
+const status = openObject('How the control plane is.', {
+  phase: text('How far it is.'),
+  conditions,
+  observedGeneration: long('The generation that this was observed at.'),
+  synchronizationAddresses: listOf('Where the synchronization controller is reached.', text('An address and a port.')),
+  outdatedVirtualMachineInstanceWorkloads: integer('How many guests have an old launcher.'),
+});
+
+/** The kind KubeVirt. */
+export const kubeVirt: CustomKind = {
+  group: 'kubevirt.io',
+  version: 'v1',
+  kind: 'KubeVirt',
+  plural: 'kubevirts',
+  scope: 'Namespaced',
+  shortNames: ['kv', 'kvs'],
+  categories: ['all'],
+  description: 'The configuration of the whole cluster.',
+  fields: { spec: needed(spec), status },
+  hasStatus: true,
+  columns: [
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
+  ],
+};
+
+export type KubeVirtConfiguration = Infer<typeof configuration>;
+export type KubeVirtSpec = Infer<typeof spec>;
+export type KubeVirtStatus = Infer<typeof status>;
+
+export interface KubeVirt extends KubeObject {
+  spec: KubeVirtSpec;
+  status?: KubeVirtStatus;
+}

@@ -1,0 +1,25 @@
+import { count, flag, type Infer, long, object, quantity, text } from '../typed-schema.ts';
+
+/** How migrations are carried out, cluster-wide; frozen into the status of each guest that moves. */
+export const migrationConfiguration = object('How migrations are carried out.', {
+  parallelMigrationsPerCluster: count('How many may run at once in the cluster; 5 by default.'),
+  parallelOutboundMigrationsPerNode: count('How many may leave one node at once; 2 by default.'),
+  bandwidthPerMigration: quantity('Bytes per second of one migration at most; 0, the default, for no limit.'),
+  completionTimeoutPerGiB: long('Seconds that each GiB may take before something is done about it; 150 by default.'),
+  progressTimeout: long('Seconds without progress after which a migration is given up; 150 by default.'),
+  maxDowntimeMs: long('Milliseconds that the guest may stand still; 900 by default.', {
+    minimum: 1,
+    maximum: 2_000_000,
+  }),
+  utilityVolumesTimeout: long('Seconds to wait for utility volumes to go; 150 by default.'),
+  allowAutoConverge: flag('Whether a guest that writes too fast is slowed down.'),
+  allowPostCopy: flag('Whether the guest may go on at its target before all of its memory is there.'),
+  allowWorkloadDisruption: flag('Whether a guest that does not converge may be paused; follows allowPostCopy.'),
+  unsafeMigrationOverride: flag('Whether migrations that seem unsafe are let through.'),
+  disableTLS: flag('Whether the copy is sent unencrypted; both sides still prove who they are.'),
+  matchSELinuxLevelOnMigration: flag("Whether the target gets the source's SELinux level."),
+  network: text('The network that migrations use.'),
+  nodeDrainTaintKey: text('Key of the taint that empties a node; kubevirt.io/drain by default.'),
+});
+
+export type MigrationConfiguration = Infer<typeof migrationConfiguration>;
