@@ -9,6 +9,7 @@ import { Priority } from './priority.ts';
 import { ResourceQuotaAdmission } from './resource-quota.ts';
 import { ServiceAccountAdmission } from './service-account.ts';
 import { StorageDefaultClass } from './storage-default-class.ts';
+import { TaintNewNodes } from './taint-new-nodes.ts';
 import type { WebhookOptions } from './webhooks/caller.ts';
 import { type AfterMutation, MutatingWebhooks } from './webhooks/mutating.ts';
 import { ValidatingWebhooks } from './webhooks/validating.ts';
@@ -29,6 +30,7 @@ export function admissionPlugins(options: PluginOptions): AdmissionPlugin[] {
   const { env, registry, authorizer, afterMutation, hasDefaultAccounts } = options;
   return [
     new NamespaceLifecycle(registry),
+    new TaintNewNodes(),
     new ServiceAccountAdmission({ registry, clock: env.clock, hasDefaultAccounts }),
     new Priority(registry),
     new DefaultTolerations(),
