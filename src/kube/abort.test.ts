@@ -1,6 +1,6 @@
-import { getEventListeners } from 'node:events';
+import { getEventListeners, getMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
-import { unlessAborted } from './abort.ts';
+import { sharedAbortController, unlessAborted } from './abort.ts';
 
 it('gives what the promise gives', async () => {
   const { signal } = new AbortController();
@@ -21,4 +21,8 @@ it('leaves nothing behind', async () => {
   for (let count = 0; count < 20; count++) await unlessAborted(Promise.resolve(1), signal);
   await new Promise((resolve) => setImmediate(resolve));
   expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+});
+
+it('lets any number of requests listen where many share a signal', () => {
+  expect(getMaxListeners(sharedAbortController().signal)).toBe(0);
 });

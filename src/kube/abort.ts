@@ -1,4 +1,12 @@
+import { setMaxListeners } from 'node:events';
 import { TransportError } from './transport.ts';
+
+/** For work with any number of requests at once, each of which listens: Node takes more than ten for a leak and says so. */
+export function sharedAbortController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
+}
 
 /** What a request that was given up ends with. */
 export function cancelled(signal: AbortSignal): TransportError {

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { type Env, sleep } from '../env/ports.ts';
+import { sharedAbortController } from './abort.ts';
 import { errorText } from './error-text.ts';
 import type { PriorityOf } from './key-schedule.ts';
 import { type ControllerMetrics, KubeMetrics } from './metrics.ts';
@@ -135,7 +136,7 @@ export class Controller implements Service {
 
   async #handle(key: string, signal: AbortSignal): Promise<void> {
     const startMs = this.#time.now();
-    const abort = new AbortController();
+    const abort = sharedAbortController();
     const timer = this.#env.clock.setTimer(() => {
       this.#env.log.warn('reconcile takes too long', { key, timeoutMs: this.#timeoutMs });
       abort.abort(new ReconcileTimeoutError(this.#timeoutMs));

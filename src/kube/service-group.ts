@@ -1,3 +1,4 @@
+import { sharedAbortController } from './abort.ts';
 import { errorText } from './error-text.ts';
 import type { Service } from './service.ts';
 
@@ -32,7 +33,7 @@ export class ServiceGroup {
   }
 
   start(service: Service): void {
-    const stop = new AbortController();
+    const stop = sharedAbortController();
     this.#running.add(service);
     this.#started.push({ service, stop, ended: this.#run(service, stop.signal) });
   }
