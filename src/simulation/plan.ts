@@ -42,6 +42,9 @@ const STRIKE_MS_MAX = 120_000;
 /** Long enough for the pods of a lost node to be given up. */
 const NODE_DOWN_MS_MAX = 900_000;
 
+/** How much is done at least of what a run does not like, as a share. */
+const LIKING_MIN = 0.05;
+
 /** The plan of a seed. */
 export function planOf(seed: number, scenario: Scenario): Plan {
   const streams = new Streams(seed);
@@ -72,7 +75,7 @@ function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Str
 function actionsOf(scenario: Scenario, horizonMs: number, random: Random): PlannedAction[] {
   // Each run has likes of its own: one that does a thing all the time finds what one that does everything does not.
   const likes = Object.entries(scenario.actions).map(
-    ([name, weight]) => [name, weight * random.number() ** 2] as const,
+    ([name, weight]) => [name, weight * (LIKING_MIN + random.number() ** 2)] as const,
   );
   const total = likes.reduce((sum, [, weight]) => sum + weight, 0);
   const count = Math.ceil(between(random, 0.2, 1) * scenario.actionsMax);

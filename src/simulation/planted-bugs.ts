@@ -43,6 +43,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     hasNoElection: true,
   },
   {
+    name: 'unfriendly-schedulers',
+    description: 'two schedulers at work do not know of whom the other has placed',
+    scenario: 'pods',
+    invariant: 'anti-affinity-holds',
+    seedsMax: 20,
+    hasNoElection: true,
+  },
+  {
     name: 'uncounted-evictions',
     description: 'the disruption controller does not hear of pods that are being deleted',
     scenario: 'budgets',

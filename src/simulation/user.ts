@@ -60,9 +60,23 @@ async function createPod({ client, random, signal }: UserContext, cpus: readonly
       terminationGracePeriodSeconds: Math.floor(random.number() * 60),
       ...(priorityClassName === '' ? {} : { priorityClassName }),
       ...(random.number() < 0.2 ? { tolerations: [{ key: 'maintenance', operator: 'Exists' }] } : {}),
+      ...placementOf(random.number(), app),
     },
   };
   await client.create(pods, object as Pod, signal);
+}
+
+/** What some pods ask of where they are placed. */
+function placementOf(draw: number, app: string): object {
+  const labelSelector = { matchLabels: { app } };
+  if (draw < 0.1) return { nodeSelector: { zone: 'a' } };
+  if (draw < 0.25) {
+    const term = { labelSelector, topologyKey: 'kubernetes.io/hostname' };
+    return { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+  }
+  if (draw > 0.35) return {};
+  const constraint = { maxSkew: 1, topologyKey: 'zone', whenUnsatisfiable: 'DoNotSchedule', labelSelector };
+  return { topologySpreadConstraints: [constraint] };
 }
 
 async function createPods(context: UserContext): Promise<void> {
@@ -85,6 +99,13 @@ function somePod({ state, random }: UserContext): Pod | undefined {
 async function deletePod(context: UserContext): Promise<void> {
   const pod = somePod(context);
   if (pod) await context.client.delete(pods, NAMESPACE, pod.metadata.name ?? '', context.signal);
+}
+
+/** Takes a pod away without waiting for its node. */
+async function forceDeletePod(context: UserContext): Promise<void> {
+  const name = somePod(context)?.metadata.name;
+  if (name === undefined) return;
+  await context.client.delete(pods, NAMESPACE, name, context.signal, { gracePeriodSeconds: 0 });
 }
 
 async function evictPod(context: UserContext): Promise<void> {
@@ -114,6 +135,12 @@ async function cordon(context: UserContext): Promise<void> {
   if (!node) return;
   const body = { spec: { unschedulable: node.spec?.unschedulable !== true } };
   await context.client.patch(nodes, '', node.metadata.name ?? '', { type: 'merge', body }, context.signal);
+}
+
+/** Its kubelet, if that is alive, brings it back. */
+async function deleteNode(context: UserContext): Promise<void> {
+  const name = someNode(context)?.metadata.name;
+  if (name !== undefined) await context.client.delete(nodes, '', name, context.signal);
 }
 
 /** Sets a taint, or takes it off again. */
@@ -151,9 +178,11 @@ export const ACTIONS = {
   createPods,
   createSmallPods,
   deletePod,
+  forceDeletePod,
   evictPod,
   drain,
   cordon,
+  deleteNode,
   taint,
   setBudget,
   deleteBudget,

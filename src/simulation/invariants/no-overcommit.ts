@@ -21,7 +21,8 @@ export function noOvercommit(): Invariant {
 
 function shortage(pod: Pod, key: string, name: string, state: State): string | undefined {
   const node = state.get('nodes', name);
-  if (!node) return undefined;
+  // A node that has just been registered says nothing of itself yet.
+  if (!(node as Node | undefined)?.status?.allocatable) return undefined;
   const others = podsOn(name, state).filter(({ metadata }) => metadata.uid !== pod.metadata.uid);
   const { info, requested, pods } = new NodeState(nodeInfoOf(node as Node), others.map(podInfoOf));
   const short = [...shortages(podInfoOf(pod).requests, info.allocatable, requested)];

@@ -23,8 +23,9 @@ export function podsSettle(): Invariant {
 
 function unsettled(pod: Pod, cluster: ClusterState): string | undefined {
   const { phase = 'Pending' } = pod.status ?? {};
-  if (phase !== 'Pending') return undefined;
   const node = pod.spec?.nodeName ?? '';
+  if (node !== '' && !cluster.nodes.has(node)) return `is on ${node}, which is not there`;
+  if (phase !== 'Pending') return undefined;
   if (node !== '') return `is on ${node} and does not run`;
   const demand = new Demand(podInfoOf(pod), cluster);
   for (const [name, candidate] of cluster.nodes)

@@ -1,3 +1,4 @@
+import type { Json } from '../../api/meta.ts';
 import type { ResourceQuota } from '../../machinery/quota.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Invariant, Unsettled } from '../invariant.ts';
@@ -14,9 +15,16 @@ export function quotasSettle(): Invariant {
           const count = countOf(name, quota.metadata.namespace ?? '', state, elapsedMs);
           if (Number(used[name]) === count && hard[name] === limit) return [];
           return [
-            { key: keyOf(quota), what: `says ${used[name]} of ${hard[name]} ${name}; there are ${count} of ${limit}` },
+            {
+              key: keyOf(quota),
+              what: `says ${said(used[name])} of ${said(hard[name])} ${name}; there are ${count} of ${said(limit)}`,
+            },
           ];
         });
       }),
   };
+}
+
+function said(amount: Json | undefined): string {
+  return JSON.stringify(amount) ?? 'nothing';
 }

@@ -1,3 +1,4 @@
+import { antiAffinityHolds } from '../invariants/anti-affinity-holds.ts';
 import { boundOnce } from '../invariants/bound-once.ts';
 import { budgetsSettle } from '../invariants/budgets-settle.ts';
 import { nodesSettle } from '../invariants/nodes-settle.ts';
@@ -15,12 +16,23 @@ export const podsScenario: Scenario = {
   description: 'pods, nodes, taints, budgets and preemption',
   nodes: 4,
   horizonMs: 30 * 60_000,
-  actionsMax: 60,
-  actions: { createPods: 6, deletePod: 3, evictPod: 3, cordon: 1, taint: 1, setBudget: 1, deleteBudget: 0.3 },
+  actionsMax: 150,
+  actions: {
+    createPods: 6,
+    deletePod: 3,
+    forceDeletePod: 1,
+    evictPod: 3,
+    cordon: 1,
+    taint: 1,
+    deleteNode: 0.5,
+    setBudget: 1,
+    deleteBudget: 0.3,
+  },
   invariants: [
     durability,
     boundOnce,
     noOvercommit,
+    antiAffinityHolds,
     evictionsKeepBudgets,
     deletionsEnd,
     podsSettle,
