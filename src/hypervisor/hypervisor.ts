@@ -1,0 +1,96 @@
+import type { Connection, ConnectionHandlers } from '../env/ports.ts';
+import type { MachineSpec } from './machine.ts';
+
+/**
+ * What runs guests. Machines outlive whoever started them: the hypervisor keeps nothing that it could not find again
+ * from a run's directory and instance, which the caller writes down before it starts anything.
+ */
+export interface Hypervisor {
+  /** Starts a machine, paused. Rejects with a HypervisorError; then nothing of it runs. */
+  start(spec: MachineSpec, run: MachineRun): Promise<Machine>;
+  /**
+   * Takes over a machine that was started before, by whomever. Undefined when this very run is over, which is certain;
+   * rejects when it goes on but cannot be reached.
+   */
+  adopt(run: MachineRun): Promise<Machine | undefined>;
+}
+
+/** One run of a machine, from its start to its end. */
+export interface MachineRun {
+  /** A directory that no other run uses at the same time. */
+  readonly directory: string;
+  /** A name that no other run ever has. */
+  readonly instance: string;
+}
+
+/**
+ * What a machine is doing:
+ * - `incoming`: it waits for, or receives, the state of another one;
+ * - `finished-migrate`: its state has gone to another one;
+ * - `shut-down`: its guest has turned itself off, and the machine is about to end;
+ * - `failed`: it can go on no more, for a reason of its own (an error of the disk, a guest that panicked).
+ */
+export type MachineStatus = 'running' | 'paused' | 'incoming' | 'finished-migrate' | 'shut-down' | 'failed';
+
+/** What a machine tells unasked, with the time by the host's clock where it is known. */
+export interface MachineEvent {
+  readonly kind: 'stopped' | 'resumed' | 'reset' | 'guest-shut-down' | 'guest-panicked' | 'disk-error';
+  readonly atMs: number | undefined;
+}
+
+/**
+ * How a machine ended:
+ * - `GuestShutDown`: the guest turned itself off;
+ * - `Quit`: it was told to end;
+ * - `Killed`: by a signal, which the message names;
+ * - `Failed`: it gave up by itself;
+ * - `Unknown`: nobody was there to see it.
+ */
+export interface MachineEnd {
+  readonly reason: 'GuestShutDown' | 'Quit' | 'Killed' | 'Failed' | 'Unknown';
+  /** A sentence for people. */
+  readonly message: string;
+  /** The last lines of what the hypervisor itself printed. */
+  readonly log: readonly string[];
+}
+
+/** A machine that runs, or did when it was last looked at. Commands reject with a HypervisorError. */
+export interface Machine {
+  readonly run: MachineRun;
+  /** Resolves when the machine is gone for good; never rejects. */
+  readonly ended: Promise<MachineEnd>;
+  status(): Promise<MachineStatus>;
+  /** Lets the guest run. */
+  continue(): Promise<void>;
+  /** Holds the guest where it is. */
+  stop(): Promise<void>;
+  /** Presses the power button; what comes of it is up to the guest. */
+  powerDown(): Promise<void>;
+  /** Ends the machine in order, disks flushed, whatever the guest does. */
+  quit(): Promise<MachineEnd>;
+  /** Ends the machine at once, by force. */
+  kill(): Promise<MachineEnd>;
+  /** Calls back for every event from now on, until the answer is called. */
+  onEvent(listener: (event: MachineEvent) => void): () => void;
+  /** Opens the serial console, for one at a time. */
+  openConsole(handlers: ConnectionHandlers): Promise<Connection>;
+  /** Lets go of the machine, which goes on; `ended` is heard no more. */
+  detach(): void;
+}
+
+/**
+ * - `StartFailed`: the machine could not be started, and does not run;
+ * - `Unreachable`: the machine runs, or may do so, but does not answer;
+ * - `Refused`: the hypervisor said no.
+ */
+export type HypervisorErrorCode = 'StartFailed' | 'Unreachable' | 'Refused';
+
+export class HypervisorError extends Error {
+  readonly code: HypervisorErrorCode;
+
+  constructor(code: HypervisorErrorCode, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'HypervisorError';
+    this.code = code;
+  }
+}

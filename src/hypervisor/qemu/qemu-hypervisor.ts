@@ -1,0 +1,91 @@
+import { errorMessage } from '../../api/error-message.ts';
+import type { ChildProcess, Connector, Env, HostFiles, Processes, UserIdentity } from '../../env/ports.ts';
+import { type Hypervisor, HypervisorError, type MachineRun } from '../hypervisor.ts';
+import type { MachineSpec } from '../machine.ts';
+import { commandLine, instanceLabel } from './command-line.ts';
+import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
+import type { QemuVersion } from './qmp-message.ts';
+import { type RunFiles, runFiles } from './run-files.ts';
+
+/** How much of QEMU's log is told when it does not start. */
+const LOG_BYTES = 2048;
+
+export interface QemuOptions {
+  readonly env: Pick<Env, 'clock' | 'log'>;
+  readonly connector: Connector;
+  readonly processes: Processes;
+  readonly hostFiles: HostFiles;
+  /** The program, such as `qemu-system-x86_64`. */
+  readonly program: string;
+  readonly version: QemuVersion;
+  /** Whom QEMU runs as; must be given, and not be root, when this process is root. */
+  readonly user: UserIdentity | undefined;
+}
+
+/** The version of a QEMU program. Rejects where there is none. */
+export async function qemuVersion(processes: Processes, program: string): Promise<QemuVersion> {
+  const text = await processes.run(program, ['--version']);
+  const match = /version (\d+)\.(\d+)\.(\d+)/.exec(text);
+  if (!match) throw new HypervisorError('StartFailed', `${program} does not tell its version: ${text.slice(0, 100)}`);
+  return { major: Number(match[1]), minor: Number(match[2]), micro: Number(match[3]) };
+}
+
+/** Runs each machine as a QEMU of its own, detached, with no more rights than it needs. */
+export class QemuHypervisor implements Hypervisor {
+  readonly #options: QemuOptions;
+
+  constructor(options: QemuOptions) {
+    if (options.user?.uid === 0) throw new Error('QEMU must not run as root');
+    this.#options = options;
+  }
+
+  async start(spec: MachineSpec, run: MachineRun): Promise<QemuMachine> {
+    const { processes, hostFiles, program, version, user } = this.#options;
+    const files = runFiles(run.directory);
+    const { arguments: args } = commandLine(spec, { version, files, instance: run.instance });
+    let child: ChildProcess;
+    try {
+      await hostFiles.makePrivateDirectory(files.directory, user);
+      child = await processes.spawnDetached({ command: program, arguments: args, outputPath: files.log, user });
+    } catch (error) {
+      throw new HypervisorError('StartFailed', `cannot start ${program}: ${errorMessage(error)}`, error);
+    }
+    return this.#reachOrKill(run, files, child);
+  }
+
+  async adopt(run: MachineRun): Promise<QemuMachine | undefined> {
+    const { processes, hostFiles } = this.#options;
+    const files = runFiles(run.directory);
+    const pid = Number.parseInt(await hostFiles.readEnd(files.pid, 32), 10);
+    const argument = `null,id=${instanceLabel(run.instance)}`;
+    const process = await processes.findByArgument(argument, Number.isNaN(pid) ? undefined : pid);
+    if (!process) return undefined;
+    try {
+      return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited: undefined });
+    } catch (error) {
+      if (!(await processes.isRunning(process))) return undefined;
+      const message = `QEMU ${process.pid} runs, but does not answer: ${errorMessage(error)}`;
+      throw new HypervisorError('Unreachable', message, error);
+    }
+  }
+
+  async #reachOrKill(run: MachineRun, files: RunFiles, child: ChildProcess): Promise<QemuMachine> {
+    const { processes, hostFiles } = this.#options;
+    const { identity: process, exited } = child;
+    try {
+      return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited });
+    } catch (error) {
+      await processes.kill(process, 'SIGKILL');
+      const { code, signal } = await exited;
+      const said = (await hostFiles.readEnd(files.log, LOG_BYTES)).trim();
+      const how = `${errorMessage(error)} (exit ${code ?? signal})`;
+      throw new HypervisorError('StartFailed', `QEMU did not start: ${said === '' ? how : said}`, error);
+    }
+  }
+
+  #machineOptions(run: MachineRun, files: RunFiles): Omit<QemuMachineOptions, 'process' | 'exited'> {
+    const { env, connector, processes, hostFiles } = this.#options;
+    const log = env.log.child({ instance: run.instance });
+    return { clock: env.clock, log, connector, processes, hostFiles, run, files };
+  }
+}

@@ -1,0 +1,242 @@
+import type { Clock, Connection, ConnectionHandlers, Connector, HostFiles, Logger } from '../../env/ports.ts';
+import { type Processes, type ProcessExit, type ProcessIdentity, sleep } from '../../env/ports.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import {
+  HypervisorError,
+  type Machine,
+  type MachineEnd,
+  type MachineEvent,
+  type MachineRun,
+  type MachineStatus,
+} from '../hypervisor.ts';
+import { machineEnd } from './machine-end.ts';
+import { machineEvent, machineStatus } from './machine-events.ts';
+import { connectMonitors, type Monitors } from './monitors.ts';
+import type { ExecuteOptions } from './qmp.ts';
+import { QmpError } from './qmp-error.ts';
+import { isRecord, type QmpEvent } from './qmp-message.ts';
+import type { RunFiles } from './run-files.ts';
+
+/** How often a QEMU that is not our child is looked for once it has hung up. */
+const GONE_POLL_MS = 20;
+/** How long one that hung up may take to end before it is called again: it flushes its disks. */
+const GONE_WAIT_MS = 1000;
+/** How long QEMU may take to end in order before it is ended by force. */
+const QUIT_WAIT_MS = 10_000;
+/** How much of QEMU's log is read when it has ended. */
+const LOG_BYTES = 8 * 1024;
+
+export interface QemuMachineOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly connector: Connector;
+  readonly processes: Processes;
+  readonly hostFiles: HostFiles;
+  readonly run: MachineRun;
+  readonly files: RunFiles;
+  readonly process: ProcessIdentity;
+  /** Known to the parent alone. */
+  readonly exited: Promise<ProcessExit> | undefined;
+}
+
+/** One QEMU, reached through its monitors, which are called again should they hang up before it ends. */
+export class QemuMachine implements Machine {
+  readonly run: MachineRun;
+  readonly ended: Promise<MachineEnd>;
+  readonly #options: QemuMachineOptions;
+  readonly #listeners = new Set<(event: MachineEvent) => void>();
+  readonly #qmpListeners = new Set<(event: QmpEvent) => void>();
+  readonly #detached = new AbortController();
+  #onEnded: (end: MachineEnd) => void = () => undefined;
+  #monitors: Monitors | undefined;
+  #hasGuestShutDown = false;
+  #wasToldToQuit = false;
+  #isOver = false;
+
+  private constructor(options: QemuMachineOptions) {
+    this.#options = options;
+    this.run = options.run;
+    this.ended = new Promise((resolve) => (this.#onEnded = resolve));
+  }
+
+  /** Connects to a QEMU that is starting or has started; rejects when it ends before it answers. */
+  static async connect(options: QemuMachineOptions): Promise<QemuMachine> {
+    const machine = new QemuMachine(options);
+    await machine.#connect();
+    void machine.#watch();
+    return machine;
+  }
+
+  async status(): Promise<MachineStatus> {
+    return machineStatus(await this.execute('query-status'));
+  }
+
+  async continue(): Promise<void> {
+    await this.execute('cont');
+  }
+
+  async stop(): Promise<void> {
+    await this.execute('stop');
+  }
+
+  async powerDown(): Promise<void> {
+    await this.execute('system_powerdown');
+  }
+
+  async quit(): Promise<MachineEnd> {
+    this.#checkHeld();
+    this.#wasToldToQuit = true;
+    const { clock, log } = this.#options;
+    try {
+      await this.execute('quit', undefined, { timeoutMs: QUIT_WAIT_MS });
+    } catch (error) {
+      // It may have ended before it could answer; if it has not, it is ended below.
+      log.debug('QEMU did not confirm that it quits', { error: errorMessage(error) });
+    }
+    const timer = clock.setTimer(() => void this.kill(), QUIT_WAIT_MS);
+    const end = await this.ended;
+    timer.cancel();
+    return end;
+  }
+
+  async kill(): Promise<MachineEnd> {
+    this.#checkHeld();
+    if (!this.#isOver) await this.#options.processes.kill(this.#options.process, 'SIGKILL');
+    return this.ended;
+  }
+
+  onEvent(listener: (event: MachineEvent) => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  openConsole(handlers: ConnectionHandlers): Promise<Connection> {
+    return this.#options.connector.connectUnix(this.#options.files.serial, handlers);
+  }
+
+  detach(): void {
+    this.#detached.abort();
+    this.#hangUp();
+  }
+
+  /** The exact size of its RAM, which a target must have too. */
+  async ramBytes(): Promise<number> {
+    const answer = await this.execute('query-memory-size-summary');
+    const bytes = isRecord(answer) ? answer['base-memory'] : undefined;
+    if (typeof bytes === 'number') return bytes;
+    throw new HypervisorError('Unreachable', `QEMU does not tell the size of its RAM: ${JSON.stringify(answer)}`);
+  }
+
+  /** Sends a command of QMP; an out-of-band one goes over the monitor that is kept free for them. */
+  async execute(
+    name: string,
+    args?: Readonly<Record<string, unknown>>,
+    options: ExecuteOptions = {},
+  ): Promise<unknown> {
+    const monitors = this.#monitors;
+    if (!monitors) throw new HypervisorError('Unreachable', `${name}: QEMU is not connected`);
+    try {
+      return await (options.isOutOfBand ? monitors.urgent : monitors.main).execute(name, args, options);
+    } catch (error) {
+      const isRefused = error instanceof QmpError && error.code === 'CommandFailed';
+      throw new HypervisorError(isRefused ? 'Refused' : 'Unreachable', errorMessage(error), error);
+    }
+  }
+
+  /** Calls back for every event of QEMU's own from now on, until the answer is called. */
+  onQmpEvent(listener: (event: QmpEvent) => void): () => void {
+    this.#qmpListeners.add(listener);
+    return () => void this.#qmpListeners.delete(listener);
+  }
+
+  /** Nobody would tell of the end of a machine that was let go of. */
+  #checkHeld(): void {
+    if (this.#detached.signal.aborted) throw new HypervisorError('Unreachable', 'the machine was let go of');
+  }
+
+  async #connect(): Promise<void> {
+    const { clock, connector, files, run } = this.#options;
+    const onEvent = (event: QmpEvent): void => this.#hear(event);
+    const giveUp = new AbortController();
+    const stopLooking = this.#callWhenGone(() => giveUp.abort(new Error('QEMU has ended')));
+    try {
+      const { signal } = giveUp;
+      this.#monitors = await connectMonitors({ clock, connector, files, instance: run.instance, onEvent, signal });
+      // Its guest may have shut down while nobody listened.
+      if ((await this.status()) === 'shut-down') this.#guestHasShutDown();
+    } catch (error) {
+      this.#hangUp();
+      throw error;
+    } finally {
+      stopLooking();
+    }
+  }
+
+  /** Calls back when the process is gone or the machine is let go of, unless told before that it need not. */
+  #callWhenGone(callback: () => void): () => void {
+    const { clock, processes, process } = this.#options;
+    const over = new AbortController();
+    const look = async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        if (this.#detached.signal.aborted || !(await processes.isRunning(process))) return callback();
+        await sleep(clock, GONE_POLL_MS, over.signal);
+      }
+    };
+    void look();
+    return () => over.abort();
+  }
+
+  #hear(event: QmpEvent): void {
+    const told = machineEvent(event);
+    for (const listener of this.#qmpListeners) listener(event);
+    if (told) for (const listener of this.#listeners) listener(told);
+    if (told?.kind === 'guest-shut-down') this.#guestHasShutDown();
+  }
+
+  /** QEMU stays when its guest is gone, so that we learn of it; then it has done its work. */
+  #guestHasShutDown(): void {
+    this.#hasGuestShutDown = true;
+    void this.quit();
+  }
+
+  #hangUp(): void {
+    this.#monitors?.main.close();
+    this.#monitors?.urgent.close();
+    this.#monitors = undefined;
+  }
+
+  /** Follows the machine to its end. */
+  async #watch(): Promise<void> {
+    const { signal } = this.#detached;
+    const { clock, log, hostFiles, files } = this.#options;
+    for (;;) {
+      if (this.#monitors) await Promise.race([this.#monitors.main.closed, this.#monitors.urgent.closed]);
+      this.#hangUp();
+      const exit = signal.aborted ? undefined : await this.#gone();
+      if (signal.aborted) return;
+      if (exit) {
+        this.#isOver = true;
+        const said = await hostFiles.readEnd(files.log, LOG_BYTES);
+        const [hasGuestShutDown, wasToldToQuit] = [this.#hasGuestShutDown, this.#wasToldToQuit];
+        return this.#onEnded(machineEnd({ exit, hasGuestShutDown, wasToldToQuit, log: said }));
+      }
+      try {
+        await this.#connect();
+      } catch (error) {
+        log.warn('QEMU runs, but its monitor does not answer', { error: errorMessage(error) });
+        await sleep(clock, GONE_WAIT_MS, signal);
+      }
+    }
+  }
+
+  /** How it ended, unless it goes on. */
+  async #gone(): Promise<ProcessExit | undefined> {
+    const { clock, processes, process, exited } = this.#options;
+    const deadlineMs = clock.now() + GONE_WAIT_MS;
+    do {
+      if (!(await processes.isRunning(process))) return (await exited) ?? { code: undefined, signal: undefined };
+      await sleep(clock, GONE_POLL_MS, this.#detached.signal);
+    } while (clock.now() < deadlineMs && !this.#detached.signal.aborted);
+    return undefined;
+  }
+}

@@ -1,0 +1,119 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { realConnector } from '../../src/env/real-connector.ts';
+import { realFiles } from '../../src/env/real-files.ts';
+import { realProcesses } from '../../src/env/real-processes.ts';
+import { realClock } from '../../src/env/real.ts';
+import { silentLogger } from '../../src/env/test.ts';
+import type { MachineRun } from '../../src/hypervisor/hypervisor.ts';
+import type { DiskSpec, MachineSpec } from '../../src/hypervisor/machine.ts';
+import { QemuHypervisor, qemuVersion } from '../../src/hypervisor/qemu/qemu-hypervisor.ts';
+import type { QemuVersion } from '../../src/hypervisor/qemu/qmp-message.ts';
+import { say } from './say.ts';
+
+/** The real QEMU: the one on the PATH (or in GODWIT_QEMU), else Debian's package, installed on the way. */
+const PROGRAM = process.env['GODWIT_QEMU'] ?? 'qemu-system-x86_64';
+const buildScript = fileURLToPath(new URL('../../guest/probe/build.sh', import.meta.url));
+
+/** Whom QEMU runs as where tests run as root: a number that is nobody's. */
+export const UNPRIVILEGED = process.getuid?.() === 0 ? { uid: 64_801, gid: 64_801 } : undefined;
+
+function works(command: string): boolean {
+  return spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
+}
+
+function install(command: string, ...packages: readonly string[]): void {
+  if (works(command)) return;
+  say(`${command} is not on the PATH: installing ${packages.join(' ')} from the distribution`);
+  const options = ['-o', 'DPkg::Lock::Timeout=120'];
+  spawnSync('apt-get', [...options, 'update', '-qq'], { stdio: 'inherit' });
+  spawnSync('apt-get', [...options, 'install', '-y', '-qq', '--no-install-recommends', ...packages], {
+    stdio: 'inherit',
+  });
+  if (!works(command)) throw new Error(`there is no ${command}: install ${packages.join(' ')}`);
+}
+
+/**
+ * A hypervisor, the probe guest and a place for their files. The place is short to name, as sockets demand, and others
+ * may pass through it: QEMU runs as somebody else.
+ */
+export class Workbench {
+  readonly directory: string;
+  readonly version: QemuVersion;
+  readonly hypervisor: QemuHypervisor;
+  #names = 0;
+
+  private constructor(directory: string, version: QemuVersion) {
+    this.directory = directory;
+    this.version = version;
+    this.hypervisor = Workbench.hypervisor(version);
+  }
+
+  static async open(): Promise<Workbench> {
+    install(PROGRAM, 'qemu-system-x86');
+    install('gcc', 'gcc', 'libc6-dev');
+    const directory = mkdtempSync('/tmp/godwit-vm-');
+    chmodSync(directory, 0o711);
+    const built = spawnSync(buildScript, [directory], { encoding: 'utf8' });
+    if (built.status !== 0) throw new Error(`the probe guest cannot be built: ${built.stderr}`);
+    return new Workbench(directory, await qemuVersion(realProcesses, PROGRAM));
+  }
+
+  /** A hypervisor that knows nothing of what others have started. */
+  static hypervisor(version: QemuVersion): QemuHypervisor {
+    return new QemuHypervisor({
+      env: { clock: realClock, log: silentLogger },
+      connector: realConnector,
+      processes: realProcesses,
+      hostFiles: realFiles,
+      program: PROGRAM,
+      version,
+      user: UNPRIVILEGED,
+    });
+  }
+
+  /** A run that nobody has had. */
+  newRun(): MachineRun {
+    const instance = `t${process.pid}-${this.#names++}`;
+    return { directory: join(this.directory, instance), instance };
+  }
+
+  /** A machine with the probe in it. */
+  spec(options: { machineType?: string; memoryMiB?: number; commandLine?: string; disk?: string } = {}): MachineSpec {
+    const { machineType = 'microvm', memoryMiB = 32, commandLine = 'mib=8 tick=20', disk } = options;
+    return {
+      name: `test/probe-${this.#names}`,
+      uuid: '6f1c2d3e-0000-4000-8000-000000000001',
+      machineType,
+      accelerator: 'tcg',
+      cpu: { model: 'qemu64', features: [{ name: 'rdrand', isEnabled: true }], sockets: 1, cores: 1, threads: 1 },
+      memoryBytes: memoryMiB * 1024 * 1024,
+      kernel: { path: join(this.directory, 'probe.elf'), commandLine },
+      ...(disk === undefined ? {} : { disks: [this.#disk(disk, machineType)] }),
+    };
+  }
+
+  /** An empty disk that QEMU may write to. */
+  newDisk(mebibytes = 4): string {
+    const directory = join(this.directory, `disks-${this.#names++}`);
+    mkdirSync(directory);
+    chmodSync(directory, 0o777);
+    const path = join(directory, 'disk.raw');
+    writeFileSync(path, '');
+    truncateSync(path, mebibytes * 1024 * 1024);
+    chmodSync(path, 0o666);
+    return path;
+  }
+
+  close(): void {
+    rmSync(this.directory, { recursive: true, force: true });
+  }
+
+  #disk(path: string, machineType: string): DiskSpec {
+    const place =
+      machineType === 'microvm' ? { bus: 'virtio-mmio' as const, at: 0 } : { bus: 'virtio' as const, at: 4 };
+    return { place, path, format: 'raw', cache: 'writeback' };
+  }
+}
