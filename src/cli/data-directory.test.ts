@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../../test/support/eventually.ts';
 import { DirectoryInUse, DirectoryLock, holderOf } from './data-directory.ts';
 
 let directory = '';
@@ -34,6 +35,23 @@ describe('the data directory', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     DirectoryLock.acquire(directory, 0).release();
+  });
+
+  it('is taken over from a process that was killed, though its parent does not care', async () => {
+    const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000']);
+    try {
+      const pid = Number(String((await once(parent.stdout, 'data'))[0]));
+      const startTicks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[21];
+      DirectoryLock.acquire(directory, 0).release();
+      writeFileSync(join(directory, 'lock'), JSON.stringify({ pid, startTicks, since: '' }));
+      expect(holderOf(directory)).toMatchObject({ pid });
+      process.kill(pid, 'SIGKILL');
+      await eventually(() => expect(holderOf(directory)).toBeUndefined());
+      expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
+      DirectoryLock.acquire(directory, 0).release();
+    } finally {
+      parent.kill('SIGKILL');
+    }
   });
 
   it('is taken over from a lock whose process id belongs to somebody else now, or that is torn', () => {

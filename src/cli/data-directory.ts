@@ -4,6 +4,7 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -42,11 +43,15 @@ export function defaultDataDirectory(): string {
   return process.env['GODWIT_DATA_DIR'] ?? join(homedir(), '.godwit');
 }
 
+/** When a process started; undefined when there is none, or nothing of it is left but a name that nobody has read yet. */
 function startTicksOf(pid: number): string | undefined {
   try {
     // The second field is the command in parentheses and may itself contain spaces and parentheses.
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // A zombie holds nothing, unless one of its threads is still on its way out: that one may be writing.
+    const isGone = state === 'Z' && readdirSync(`/proc/${pid}/task`).length <= 1;
+    return isGone ? undefined : fields[18];
   } catch {
     // No such process: exactly what the caller wants to know.
     return undefined;
