@@ -90,6 +90,20 @@ describe('a namespace that is deleted', () => {
     expect(await isThere(configMaps, 'room', 'a')).toBe(false);
   });
 
+  it.each(['GET', 'DELETE'])('keeps the rest while nobody knows of its pods (%s)', async (method) => {
+    await runningPod(600);
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+    scene.lost = new RegExp(`^${method} /api/v1/namespaces/room/pods`);
+    await end();
+    await scene.pass(20_000);
+    expect(await told()).toMatchObject({ NamespaceDeletionContentFailure: 'True ContentDeletionFailed' });
+    expect(await isThere(configMaps, 'room', 'a')).toBe(true);
+    scene.lost = undefined;
+    await leave('patient');
+    await scene.pass(60_000);
+    await gone();
+  });
+
   it('complains of pods that do not end in time, and goes on trying', async () => {
     await runningPod(30);
     await end();

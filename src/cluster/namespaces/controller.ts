@@ -195,9 +195,9 @@ class Gathering {
     this.#start = start;
   }
 
-  /** Whether nothing is known to be left. */
+  /** Whether nothing is left. Where that could not be looked into, nobody knows. */
   get isEmpty(): boolean {
-    return this.#leaving.length === 0;
+    return this.#leaving.length === 0 && this.#contentFailures.length === 0;
   }
 
   add(resource: Resource, { count, version, finalizers, seconds, failure }: Remains): void {
