@@ -18,7 +18,7 @@ export interface Plan {
   readonly actions: readonly PlannedAction[];
 }
 
-export const STRIKES = ['crash-server', 'kill', 'partition', 'step-clock', 'node-down'] as const;
+export const STRIKES = ['crash-server', 'kill', 'partition', 'pause', 'step-clock', 'node-down'] as const;
 
 /** A fault that happens at a certain time, to a certain victim. */
 export interface Strike {

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events';
 import type { Env, Logger, Random } from '../env/ports.ts';
 import type { FaultName, FaultPlan } from '../kube/faults.ts';
 import { FaultyTransport } from '../kube/faulty-transport.ts';
+import { Gate } from '../kube/gate.ts';
 import type { LocalIdentity } from '../kube/in-process-transport.ts';
 import type { Transport, TransportRequest, TransportResponse } from '../kube/transport.ts';
 import { ProcessClock, type VirtualClock } from './virtual-clock.ts';
@@ -33,6 +34,7 @@ export class SimulatedProcess {
   readonly #options: ProcessOptions;
   readonly #killed = new AbortController();
   readonly #transports: FaultyTransport[] = [];
+  readonly #awake = new Gate();
 
   constructor(options: ProcessOptions) {
     this.name = options.name;
@@ -59,12 +61,19 @@ export class SimulatedProcess {
       readsAreConsistent: true,
     });
     this.#transports.push(transport);
-    return new MortalTransport(transport, this.#killed.signal);
+    return new MortalTransport(transport, this.#killed.signal, this.#awake);
   }
 
   kill(): void {
     this.clock.stop();
     this.#killed.abort();
+  }
+
+  /** Stands still for so long, and then goes on as if no time had passed: first with what has come for it meanwhile. */
+  pause(durationMs: number): void {
+    this.#awake.close();
+    this.#options.clock.setTimer(() => this.#awake.open(), durationMs);
+    this.clock.pause(durationMs);
   }
 
   partition(): void {
@@ -85,10 +94,12 @@ export class SimulatedProcess {
 class MortalTransport implements Transport {
   readonly #inner: Transport;
   readonly #killed: AbortSignal;
+  readonly #awake: Gate;
 
-  constructor(inner: Transport, killed: AbortSignal) {
+  constructor(inner: Transport, killed: AbortSignal, awake: Gate) {
     this.#inner = inner;
     this.#killed = killed;
+    this.#awake = awake;
   }
 
   async send(request: TransportRequest): Promise<TransportResponse> {
@@ -96,9 +107,11 @@ class MortalTransport implements Transport {
     if (killed.aborted) return never();
     try {
       const response = await this.#inner.send(request);
+      if (!this.#awake.isOpen) await this.#awake.pass(killed);
       if (killed.aborted) return await never();
-      return { ...response, body: mortalBody(response.body, killed) };
+      return { ...response, body: mortalBody(response.body, killed, this.#awake) };
     } catch (error) {
+      if (!this.#awake.isOpen) await this.#awake.pass(killed);
       if (killed.aborted) return never();
       throw error;
     }
@@ -109,9 +122,10 @@ class MortalTransport implements Transport {
   }
 }
 
-async function* mortalBody(body: AsyncIterable<string>, killed: AbortSignal): AsyncGenerator<string> {
+async function* mortalBody(body: AsyncIterable<string>, killed: AbortSignal, awake: Gate): AsyncGenerator<string> {
   try {
     for await (const piece of body) {
+      if (!awake.isOpen) await awake.pass(killed);
       if (killed.aborted) break;
       yield piece;
     }

@@ -2,6 +2,7 @@ import { clusterLoops } from '../cluster/cluster.ts';
 import { schedulerLoop } from '../cluster/scheduler/loop.ts';
 import type { Logger } from '../env/ports.ts';
 import { turn } from '../env/turn.ts';
+import { onUnhandled } from '../env/unhandled.ts';
 import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
 import { LeadershipLostError } from '../kube/leader-election.ts';
@@ -9,14 +10,17 @@ import { Component } from './component.ts';
 import { calmed, drawCommitFault, drawSyncMs, type FaultMix, mixOf } from './fault-mix.ts';
 import type { Invariant, ObservedCache, Unsettled } from './invariant.ts';
 import { kubelet, type Machine } from './kubelet.ts';
+import { machinesOf } from './machines.ts';
 import { loopProgram } from './loops.ts';
 import { isObserved, type Observation, Observer, type State } from './observer.ts';
 import type { Plan, PlannedAction, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
+import type { SimulatedProcess } from './process.ts';
+import { describeUnsettled } from './report.ts';
 import { RequestsUnderWay } from './requests-under-way.ts';
 import type { Scenario } from './scenario.ts';
 import { SimulatedServer } from './server.ts';
-import { oneOf, Streams } from './streams.ts';
+import { Streams } from './streams.ts';
 import { Trace } from './trace.ts';
 import { tracingLogger } from './tracing-logger.ts';
 import { ACTIONS, type ActionName, prepare } from './user.ts';
@@ -124,10 +128,11 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
-    const { horizonMs } = this.#plan;
+    const stopListening = onUnhandled((error) => this.#fail('no-bugs', `nobody handled ${errorText(error)}`));
     await this.#begin();
-    await this.#runUntil(horizonMs);
+    await this.#runUntil(this.#plan.horizonMs);
     if (!this.#failure && !this.#isSafetyOnly) await this.#settle();
+    stopListening();
     if (this.#failure) this.#trace.add('failure', `${this.#failure.invariant}: ${this.#failure.message}`);
     const [digest, lines] = [this.#trace.digest(), this.#trace.last()];
     for (const component of this.#components) component.stop();
@@ -138,7 +143,12 @@ class Simulation {
   /** Lets time pass until then, or until something is wrong. */
   async #runUntil(endMs: number): Promise<void> {
     await turn();
-    while (!this.#failure && this.#clock.fireNext(endMs)) await turn();
+    try {
+      while (!this.#failure && this.#clock.fireNext(endMs)) await turn();
+    } catch (error) {
+      // What a timer throws would have ended its process.
+      this.#fail('no-bugs', errorText(error));
+    }
   }
 
   async #begin(): Promise<void> {
@@ -198,6 +208,12 @@ class Simulation {
         process.partition();
         return back(() => process.heal());
       }
+      case 'pause': {
+        const process = pick(this.#world.processes.filter((each) => this.#mayPause(each)));
+        if (!process) return;
+        this.#trace.add(process.name, `stands still for ${Math.round(durationMs)} ms`);
+        return process.pause(durationMs);
+      }
       case 'step-clock': {
         const process = pick(this.#world.processes);
         if (process) process.clock.offsetMs = (durationMs % CLOCK_STEP_MS_MAX) - CLOCK_STEP_MS_MAX / 2;
@@ -211,6 +227,14 @@ class Simulation {
         return back(() => node.process ?? node.start());
       }
     }
+  }
+
+  /**
+   * A scheduler that slept through the loss of its leadership may still bind a pod when it wakes, beside what another
+   * one has placed meanwhile: no server can refuse that, and on real nodes it is the kubelet that does.
+   */
+  #mayPause({ name }: SimulatedProcess): boolean {
+    return !(this.#mix.hasReplicas && name.startsWith('scheduler'));
   }
 
   /** Nothing fails any more. Everything has to come to rest. */
@@ -230,7 +254,7 @@ class Simulation {
       calmLooks = found ? 0 : calmLooks + 1;
       unsettled = found?.unsettled ?? [];
       if (!found || this.#clock.elapsedMs < endMs) continue;
-      return this.#fail(found.invariant, describe(unsettled, this.#trace.last()));
+      return this.#fail(found.invariant, describeUnsettled(unsettled, this.#trace.last()));
     }
   }
 
@@ -333,36 +357,4 @@ class Simulation {
       },
     });
   }
-}
-
-const CPUS = ['2', '4', '8'];
-const ZONES = ['a', 'b'];
-
-function machinesOf(scenario: Scenario): Machine[] {
-  const random = new Streams(0).of(scenario.name);
-  return Array.from({ length: scenario.nodes }, (_, index) => ({
-    name: `node-${index}`,
-    cpu: oneOf(random, CPUS) ?? '',
-    memory: '16Gi',
-    podsMax: 10,
-    labels: { zone: oneOf(random, ZONES) ?? '' },
-    startsMs: new Map(),
-    endsMs: new Map(),
-  }));
-}
-
-const UNSETTLED_SHOWN_MAX = 5;
-const LINES_SHOWN_MAX = 8;
-
-/** What is stuck, and what was last done about it, by whom. */
-function describe(unsettled: readonly Unsettled[], lines: readonly string[]): string {
-  return unsettled
-    .slice(0, UNSETTLED_SHOWN_MAX)
-    .map(({ key, what }) => {
-      const name = key.split('/').at(-1) ?? key;
-      const about = lines.filter((line) => line.includes(name)).slice(-LINES_SHOWN_MAX);
-      return [`${key}: ${what}`, ...about.map((line) => `    ${line}`)].join('\n');
-    })
-    .concat(unsettled.length > UNSETTLED_SHOWN_MAX ? [`and ${unsettled.length - UNSETTLED_SHOWN_MAX} more`] : [])
-    .join('\n');
 }

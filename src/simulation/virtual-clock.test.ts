@@ -67,6 +67,19 @@ describe('the clock of a process', () => {
     expect(firedMs).toBe(100);
   });
 
+  it('fires afterwards, in order, what was due while it stood still', () => {
+    const clock = new VirtualClock();
+    const process = new ProcessClock(clock);
+    const fired: string[] = [];
+    for (const delayMs of [30, 10, 200])
+      process.setTimer(() => fired.push(`${delayMs} at ${clock.elapsedMs}`), delayMs);
+    const cancelled = process.setTimer(() => fired.push('cancelled'), 20);
+    process.pause(100);
+    clock.setTimer(() => cancelled.cancel(), 50);
+    while (clock.fireNext(1000)) continue;
+    expect(fired).toEqual(['10 at 100', '30 at 100', '200 at 200']);
+  });
+
   it('fires nothing when it has stopped', () => {
     const clock = new VirtualClock();
     const process = new ProcessClock(clock);

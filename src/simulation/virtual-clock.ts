@@ -67,12 +67,16 @@ export class VirtualClock implements Clock {
   }
 }
 
+/** Less than this is no time: sums of fractions are not exact. */
+const ROUNDING_MS = 0.01;
+
 /** The clock of one process: wrong by some offset, and dead when the process is. */
 export class ProcessClock implements Clock {
   readonly #clock: VirtualClock;
   /** How far it is ahead of the others. */
   offsetMs: number;
   #isStopped = false;
+  #resumesMs = 0;
 
   constructor(clock: VirtualClock, offsetMs = 0) {
     this.#clock = clock;
@@ -84,9 +88,19 @@ export class ProcessClock implements Clock {
   }
 
   setTimer(callback: () => void, delayMs: number): Timer {
-    return this.#clock.setTimer(() => {
-      if (!this.#isStopped) callback();
-    }, delayMs);
+    const fire = (): void => {
+      const waitMs = this.#resumesMs - this.#clock.elapsedMs;
+      if (this.#isStopped) return;
+      if (waitMs > ROUNDING_MS) timer = this.#clock.setTimer(fire, waitMs);
+      else callback();
+    };
+    let timer = this.#clock.setTimer(fire, delayMs);
+    return { cancel: () => timer.cancel() };
+  }
+
+  /** For so long no timer fires; those that are due meanwhile fire afterwards, as after a machine has slept. */
+  pause(durationMs: number): void {
+    this.#resumesMs = this.#clock.elapsedMs + durationMs;
   }
 
   /** No timer fires any more. */
