@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type DefaultsContext, withVirtualMachineDefaults, withVirtualMachineInstanceDefaults } from './defaults.ts';
 import type { KubeVirtConfiguration } from './kube-virt.ts';
 import { CONTAINER_DISK_MACHINE, GUESTS, objectsOf } from './manifests.fixture.ts';
-import type { VirtualMachineSpec } from './virtual-machine.ts';
+import type { VirtualMachine, VirtualMachineSpec } from './virtual-machine.ts';
 import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec.ts';
 
 type Spec = VirtualMachineInstanceSpec;
@@ -65,8 +65,8 @@ describe('what is said', () => {
     }
   });
   it('is the same when it is said twice', () => {
-    const [machine] = objectsOf(CONTAINER_DISK_MACHINE);
-    const spec = (machine?.spec as VirtualMachineSpec).template.spec as Spec;
+    const [spec] = objectsOf(CONTAINER_DISK_MACHINE).map((each) => (each as VirtualMachine).spec.template.spec);
+    if (!spec) throw new Error('no template');
     const once = withVirtualMachineInstanceDefaults(spec, context());
     expect(withVirtualMachineInstanceDefaults(once, { ...context(), newUuid: () => 'another' })).toEqual(once);
   });
