@@ -93,6 +93,8 @@ export interface ChildProcess {
 
 /** The processes of this host. */
 export interface Processes {
+  /** True when this process may do everything, and so may what it starts unless told otherwise. */
+  readonly isRoot: boolean;
   /** Starts a process that outlives this one. Rejects when it cannot be started. */
   spawnDetached(spec: ProcessSpec): Promise<ChildProcess>;
   /** Runs a short command to its end, and answers what it printed. Rejects unless it succeeds. */
@@ -108,6 +110,8 @@ export interface Processes {
 export interface HostFiles {
   /** Makes a directory that its owner alone may enter, whether it was there or not. */
   makePrivateDirectory(path: string, owner: UserIdentity | undefined): Promise<void>;
+  /** Makes or overwrites a file that its owner alone may read and write. */
+  writePrivate(path: string, bytes: Uint8Array, owner: UserIdentity | undefined): Promise<void>;
   /** The last bytes of a file as text; empty where there is none. */
   readEnd(path: string, bytesMax: number): Promise<string>;
 }

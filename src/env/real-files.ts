@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, open } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, writeFile } from 'node:fs/promises';
 import type { HostFiles } from './ports.ts';
 
 /** The files of the host. */
@@ -7,6 +7,11 @@ export const realFiles: HostFiles = {
     await mkdir(path, { recursive: true, mode: 0o700 });
     // Whatever it was before, and whatever the umask is.
     await chmod(path, 0o700);
+    if (owner) await chown(path, owner.uid, owner.gid);
+  },
+  async writePrivate(path, bytes, owner) {
+    await writeFile(path, bytes, { mode: 0o600 });
+    await chmod(path, 0o600);
     if (owner) await chown(path, owner.uid, owner.gid);
   },
   async readEnd(path, bytesMax) {

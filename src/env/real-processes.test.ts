@@ -62,6 +62,14 @@ describe('real files', () => {
     expect(statSync(open).mode & 0o777).toBe(0o700);
   });
 
+  it('write for their owner alone, also over what others could read', async () => {
+    const path = join(directory, 'secret');
+    writeFileSync(path, 'a longer text than the new one', { mode: 0o666 });
+    await realFiles.writePrivate(path, Buffer.from('new'), undefined);
+    expect(readFileSync(path, 'utf8')).toBe('new');
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
   it('give the end of a file, or nothing where there is none', async () => {
     const path = join(directory, 'text');
     writeFileSync(path, 'abc');

@@ -71,6 +71,7 @@ async function spawnDetached({ command, arguments: args, outputPath, user }: Pro
 
 /** The processes of a Linux host. */
 export const realProcesses: Processes = {
+  isRoot: process.getuid?.() === 0,
   spawnDetached,
   findByArgument,
   isRunning,

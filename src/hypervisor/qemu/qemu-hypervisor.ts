@@ -18,7 +18,7 @@ export interface QemuOptions {
   /** The program, such as `qemu-system-x86_64`. */
   readonly program: string;
   readonly version: QemuVersion;
-  /** Whom QEMU runs as; must be given, and not be root, when this process is root. */
+  /** Whom QEMU runs as, if not as this process: never root. */
   readonly user: UserIdentity | undefined;
 }
 
@@ -35,7 +35,8 @@ export class QemuHypervisor implements Hypervisor {
   readonly #options: QemuOptions;
 
   constructor(options: QemuOptions) {
-    if (options.user?.uid === 0) throw new Error('QEMU must not run as root');
+    const { user, processes } = options;
+    if (user ? user.uid === 0 : processes.isRoot) throw new Error('QEMU must not run as root: name somebody else');
     this.#options = options;
   }
 

@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import type { ConnectionHandlers, HostFiles } from '../../env/ports.ts';
+import { ManualClock } from '../../env/test.ts';
+import { HypervisorError, type Machine, type MachineEnd, type MachineEvent } from '../hypervisor.ts';
+import type { MachineSpec } from '../machine.ts';
+import { probeAccelerator } from './probe-accelerator.ts';
+
+/** What happens once the machine of the probe runs. */
+interface Stage {
+  say(text: string): void;
+  tell(kind: MachineEvent['kind']): void;
+  end(end: MachineEnd): void;
+  readonly clock: ManualClock;
+}
+
+async function probe(
+  play: (stage: Stage) => void,
+  startError?: Error,
+): Promise<{ verdict: unknown; isKilled: boolean }> {
+  const clock = new ManualClock();
+  let handlers: ConnectionHandlers | undefined;
+  let listener: (event: MachineEvent) => void = () => undefined;
+  let end: (end: MachineEnd) => void = () => undefined;
+  let isKilled = false;
+  const stage: Stage = {
+    say: (text) => handlers?.data(Buffer.from(text)),
+    tell: (kind) => listener({ kind, atMs: undefined }),
+    end: (how) => end(how),
+    clock,
+  };
+  const unused = (): never => expect.unreachable();
+  const run = { directory: '/run/probe', instance: 'probe' };
+  const machine: Machine = {
+    run,
+    ended: new Promise((resolve) => (end = resolve)),
+    continue: () => Promise.resolve(play(stage)),
+    kill: () => {
+      isKilled = true;
+      return Promise.resolve({ reason: 'Killed', message: '', log: [] });
+    },
+    onEvent: (given) => {
+      listener = given;
+      return () => undefined;
+    },
+    openConsole: (given) => {
+      handlers = given;
+      return Promise.resolve({ write: () => undefined, close: () => undefined });
+    },
+    status: unused,
+    stop: unused,
+    powerDown: unused,
+    quit: unused,
+    detach: unused,
+  };
+  const written = new Map<string, Uint8Array>();
+  const hostFiles: HostFiles = {
+    makePrivateDirectory: () => Promise.resolve(),
+    writePrivate: (path, bytes) => Promise.resolve(void written.set(path, bytes)),
+    readEnd: unused,
+  };
+  const start = (spec: MachineSpec): Promise<Machine> => {
+    expect(spec.accelerator).toBe('kvm');
+    expect([...(written.get(spec.disks?.[0]?.path ?? '')?.slice(510, 512) ?? [])]).toEqual([0x55, 0xaa]);
+    return startError ? Promise.reject(startError) : Promise.resolve(machine);
+  };
+  const hypervisor = { start, adopt: unused };
+  const verdict = await probeAccelerator({
+    clock,
+    hypervisor,
+    hostFiles,
+    user: undefined,
+    run,
+    machineType: 'pc-q35-7.2',
+  });
+  return { verdict, isKilled };
+}
+
+describe('the probe of accelerators', () => {
+  it('trusts KVM when the guest has spoken, in however many pieces', async () => {
+    const { verdict, isKilled } = await probe((stage) => {
+      stage.say('SeaBIOS\r\ngod');
+      stage.say('wit\n');
+    });
+    expect(verdict).toMatchObject({ accelerator: 'kvm' });
+    expect(isKilled).toBe(true);
+  });
+
+  it.each<[string, (stage: Stage) => void, string]>([
+    ['the processor fails', (stage) => stage.tell('stopped'), 'the processor of the guest failed'],
+    ['nothing is heard', (stage) => stage.clock.advance(10_000), 'said nothing for 10 s'],
+    ['only the firmware is heard', (stage) => (stage.say('SeaBIOS'), stage.clock.advance(10_000)), 'said nothing'],
+    [
+      'the machine dies',
+      (stage) => stage.end({ reason: 'Killed', message: 'QEMU was killed by SIGSEGV', log: [] }),
+      'SIGSEGV',
+    ],
+  ])('does without KVM when %s', async (_, play, reason) => {
+    const { verdict, isKilled } = await probe(play);
+    expect(verdict).toMatchObject({ accelerator: 'tcg', reason: expect.stringContaining(reason) as string });
+    expect(isKilled).toBe(true);
+  });
+
+  it('does without KVM when the machine does not even start', async () => {
+    const { verdict } = await probe(() => undefined, new HypervisorError('StartFailed', 'no /dev/kvm'));
+    expect(verdict).toEqual({ accelerator: 'tcg', reason: 'KVM does not work: no /dev/kvm' });
+  });
+});

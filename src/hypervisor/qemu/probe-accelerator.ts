@@ -1,0 +1,96 @@
+import { errorMessage } from '../../api/error-message.ts';
+import type { Clock, HostFiles, UserIdentity } from '../../env/ports.ts';
+import type { Hypervisor, Machine, MachineRun } from '../hypervisor.ts';
+import type { Accelerator } from '../machine.ts';
+import { BOOT_WORD, bootImage } from './boot-sector.ts';
+
+/**
+ * Whether KVM works, found out by using it. That `/dev/kvm` can be opened, and even that it makes processors, proves
+ * nothing: there are hosts where every guest dies a moment later. So a guest is run that does what systems do when they
+ * boot, and KVM is trusted when a word comes out of its serial port.
+ */
+
+/** Far more than a guest needs where it runs at all; without KVM it takes half a second. */
+const TIMEOUT_MS = 10_000;
+
+export interface ProbeOptions {
+  readonly clock: Clock;
+  readonly hypervisor: Hypervisor;
+  readonly hostFiles: HostFiles;
+  /** Whom the hypervisor runs guests as: it is they who must be able to use KVM. */
+  readonly user: UserIdentity | undefined;
+  readonly run: MachineRun;
+  /** A versioned machine type with a SATA controller. */
+  readonly machineType: string;
+}
+
+/** What is to be used, and why nothing better. */
+export interface AcceleratorVerdict {
+  readonly accelerator: Accelerator;
+  readonly reason: string;
+}
+
+/** Finds out which accelerator guests can run on here; never rejects. */
+export async function probeAccelerator(options: ProbeOptions): Promise<AcceleratorVerdict> {
+  const problem = await problemWith('kvm', options);
+  return problem === undefined
+    ? { accelerator: 'kvm', reason: 'a guest ran on KVM' }
+    : { accelerator: 'tcg', reason: `KVM does not work: ${problem}` };
+}
+
+/** Runs a guest on the accelerator. Answers what went wrong, or undefined when it ran. */
+export async function problemWith(accelerator: Accelerator, options: ProbeOptions): Promise<string | undefined> {
+  const { hostFiles, hypervisor, user, run, machineType } = options;
+  const path = `${run.directory}/boot.img`;
+  let machine: Machine | undefined;
+  try {
+    await hostFiles.makePrivateDirectory(run.directory, user);
+    await hostFiles.writePrivate(path, bootImage(), user);
+    machine = await hypervisor.start(
+      {
+        name: `probe of ${accelerator}`,
+        uuid: '00000000-0000-4000-8000-000000000000',
+        machineType,
+        accelerator,
+        cpu: { model: 'qemu64', sockets: 1, cores: 1, threads: 1 },
+        memoryBytes: 32 * 1024 * 1024,
+        disks: [{ place: { bus: 'sata', at: 0 }, path, format: 'raw', cache: 'writeback', bootOrder: 1 }],
+      },
+      run,
+    );
+    return await problemOf(machine, options.clock);
+  } catch (error) {
+    return errorMessage(error);
+  } finally {
+    await machine?.kill();
+  }
+}
+
+/** Lets the machine run until it has spoken, or cannot any more. */
+async function problemOf(machine: Machine, clock: Clock): Promise<string | undefined> {
+  let verdict: (problem: string | undefined) => void = () => undefined;
+  const decided = new Promise<string | undefined>((resolve) => (verdict = resolve));
+  const timer = clock.setTimer(() => verdict(`the guest said nothing for ${TIMEOUT_MS / 1000} s`), TIMEOUT_MS);
+  // A processor that fails stops the machine.
+  const forget = machine.onEvent(({ kind }) => {
+    if (kind === 'stopped') verdict('the processor of the guest failed');
+  });
+  void machine.ended.then(({ message }) => verdict(message));
+  let heard = '';
+  const console = await machine.openConsole({
+    data: (bytes) => {
+      // The firmware may speak before; only the end matters, and that nothing grows without bounds.
+      heard = (heard + Buffer.from(bytes).toString('latin1')).slice(-1024);
+      if (heard.includes(BOOT_WORD)) verdict(undefined);
+    },
+    closed: () => undefined,
+  });
+  try {
+    await machine.continue();
+    return await decided;
+  } finally {
+    timer.cancel();
+    forget();
+    console.close();
+  }
+}
