@@ -36,9 +36,9 @@ async function report(name: string, status = 'True'): Promise<void> {
   await world.client.patch<Node>(nodes, '', name, { type: 'strategic', body }, world.signal, { subresource: 'status' });
 }
 
-async function renew(name: string): Promise<void> {
+async function renew(name: string, namespace = 'kube-node-lease'): Promise<void> {
   const renewTime = formatMicroTime(world.env.clock.now());
-  const metadata = { name, namespace: 'kube-node-lease' };
+  const metadata = { name, namespace };
   const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: { renewTime } };
   await world.client.create(leaseResource, lease, world.signal).catch(async () => {
     const body = { spec: { renewTime } };
@@ -155,6 +155,16 @@ describe('a node that falls silent', () => {
     expect(await readinessOf('n')).toBe('True Kubelet');
   });
 
+  it('is one though something else of its name has a lease that is renewed', async () => {
+    await makeNodes(['n', 'well']);
+    alive.delete('n');
+    for (let seconds = 0; seconds < 50; seconds += 5) {
+      await renew('n', 'default');
+      await pass(5);
+    }
+    expect(await readinessOf('n')).toBe('Unknown NodeStatusUnknown');
+  });
+
   it('may take a little longer at first', async () => {
     await makeNodes(['well']);
     await world.client.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'new' } }, world.signal);
@@ -240,6 +250,21 @@ describe('nodes that are lost', () => {
 });
 
 describe('a node', () => {
+  it('has all its time again when others are back, where nobody was heard of', async () => {
+    await makeNodes(['n', 'other']);
+    alive.clear();
+    await pass(30);
+    await report('n', 'False');
+    await pass(45);
+    expect(await readinessOf('other')).toBe('Unknown NodeStatusUnknown');
+    await report('other');
+    alive.set('other', 'status');
+    await pass(45);
+    expect(await readinessOf('n')).toBe('False Kubelet');
+    await pass(5);
+    expect(await readinessOf('n')).toBe('Unknown NodeStatusUnknown');
+  });
+
   it('keeps in step, and what others put on it', async () => {
     await makeNodes(['n'], { 'kubernetes.io/os': 'linux' });
     expect((await read('n')).metadata.labels).toMatchObject({ 'beta.kubernetes.io/os': 'linux' });
