@@ -1,0 +1,96 @@
+import type { VirtualMachineSpec } from './virtual-machine.ts';
+import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec.ts';
+
+/**
+ * Fields that are kept and not acted on, where their author could think that they were: each is worth a warning when
+ * the object is written. What nobody would miss (a case's manufacturer, a sound card's model) is kept in silence.
+ */
+
+/** Paths below the spec of a guest; `[]` is any item of a list. */
+const NOT_ACTED_ON: readonly string[] = [
+  'accessCredentials',
+  'dnsConfig',
+  'dnsPolicy',
+  'domain.clock.timezone',
+  'domain.cpu.dedicatedCpuPlacement',
+  'domain.cpu.isolateEmulatorThread',
+  'domain.cpu.numa',
+  'domain.cpu.realtime',
+  'domain.devices.autoattachVSOCK',
+  'domain.devices.clientPassthrough',
+  'domain.devices.disks[].lun',
+  'domain.devices.disks[].shareable',
+  'domain.devices.downwardMetrics',
+  'domain.devices.filesystems',
+  'domain.devices.gpus',
+  'domain.devices.hostDevices',
+  'domain.devices.interfaces[].binding',
+  'domain.devices.interfaces[].dhcpOptions',
+  'domain.devices.interfaces[].macvtap',
+  'domain.devices.interfaces[].passt',
+  'domain.devices.interfaces[].passtBinding',
+  'domain.devices.interfaces[].sriov',
+  'domain.devices.tpm',
+  'domain.devices.watchdog',
+  'domain.features.hyperv',
+  'domain.firmware.acpi',
+  'domain.ioThreadsPolicy',
+  'domain.launchSecurity',
+  'domain.memory.hugepages',
+  'livenessProbe',
+  'networks[].multus',
+  'readinessProbe',
+  'resourceClaims',
+  'utilityVolumes',
+  'volumes[].cloudInitConfigDrive',
+  'volumes[].containerPath',
+  'volumes[].dataVolume',
+  'volumes[].downwardAPI',
+  'volumes[].downwardMetrics',
+  'volumes[].ephemeral',
+  'volumes[].memoryDump',
+  'volumes[].serviceAccount',
+  'volumes[].sysprep',
+];
+
+const STEPS: readonly (readonly string[])[] = NOT_ACTED_ON.map((path) => path.replaceAll('[]', '.[]').split('.'));
+
+/** What to tell the author of a machine. */
+export function virtualMachineWarnings(spec: VirtualMachineSpec): string[] {
+  return [
+    ...(spec.running === undefined ? [] : ['spec.running is deprecated, please use spec.runStrategy instead.']),
+    ...found(spec, ['dataVolumeTemplates'], 0, 'spec').map(warning),
+    ...(spec.template.spec ? guestWarnings(spec.template.spec, 'spec.template.spec') : []),
+  ];
+}
+
+/** What to tell the author of a guest. */
+export function virtualMachineInstanceWarnings(spec: VirtualMachineInstanceSpec): string[] {
+  return guestWarnings(spec, 'spec');
+}
+
+function guestWarnings(spec: VirtualMachineInstanceSpec, path: string): string[] {
+  return STEPS.flatMap((steps) => found(spec, steps, 0, path)).map(warning);
+}
+
+function warning(field: string): string {
+  return `${field} is kept, but nothing acts on it here`;
+}
+
+/** The paths in a value that the rest of the steps lead to. */
+function found(value: unknown, steps: readonly string[], index: number, path: string): string[] {
+  const step = steps[index];
+  if (step === undefined) return isSaid(value) ? [path] : [];
+  if (step === '[]')
+    return Array.isArray(value)
+      ? value.flatMap((item, position) => found(item, steps, index + 1, `${path}[${position}]`))
+      : [];
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, step)) return [];
+  return found((value as Record<string, unknown>)[step], steps, index + 1, `${path}.${step}`);
+}
+
+/** Whether something is asked for: what is switched off or empty cannot be missed. */
+function isSaid(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === '') return false;
+  return !Array.isArray(value) || value.length > 0;
+}
