@@ -85,7 +85,7 @@ program
   .description('Run whole clusters in virtual time under faults, and look for what breaks.')
   .option('--seeds <count>', 'how many seeds to run (default: 100, or 1 with --seed)', parseCount)
   .option('--seed <number>', 'the seed to begin with (default: one that nobody chose)', parseSeed)
-  .option('--scenario <name>', 'what the clusters are like (default: all, in turn)')
+  .option('--scenario <name>', 'what the clusters are like (default: all in turn, or that of --plant)')
   .option('--only <parts>', "run a part of a seed's plan, as a failure prints it")
   .option('--trace', 'print every line of the trace of one seed')
   .option('--plant <bug>', 'plant a bug, to see that it is found')

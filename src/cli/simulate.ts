@@ -36,10 +36,7 @@ const LINES_SHOWN_MAX = 60;
 
 /** Runs seeds, and throws UserError when one fails, after having told all about it. */
 export async function simulate(options: SimulateOptions, host: SimulateHost): Promise<void> {
-  const chosen = {
-    scenarios: options.scenario === undefined ? SCENARIOS : [byName(SCENARIOS, options.scenario, 'scenario')],
-    bug: options.plant === undefined ? undefined : byName(PLANTED_BUGS, options.plant, 'planted bug'),
-  };
+  const chosen = choose(options);
   if (options.only !== undefined || options.trace === true) return single(options, chosen, host);
   const { seed, seeds = seed === undefined ? SEEDS_DEFAULT : 1 } = options;
   const firstSeed = seed ?? host.randomSeed();
@@ -56,6 +53,22 @@ export async function simulate(options: SimulateOptions, host: SimulateHost): Pr
 }
 
 type Chosen = { readonly scenarios: readonly Scenario[]; readonly bug: (typeof PLANTED_BUGS)[number] | undefined };
+
+/** A planted bug shows only where its invariant is asked: elsewhere a run would pass for having found nothing. */
+function choose({ scenario: name, plant }: SimulateOptions): Chosen {
+  const bug = plant === undefined ? undefined : byName(PLANTED_BUGS, plant, 'planted bug');
+  const wanted = name ?? bug?.scenario;
+  if (wanted === undefined) return { scenarios: SCENARIOS, bug };
+  const scenario = byName(SCENARIOS, wanted, 'scenario');
+  if (bug && !scenario.invariants.some((make) => make().name === bug.invariant))
+    throw new UserError(
+      `${bug.name} breaks ${bug.invariant}, which ${scenario.name} does not ask; try ${bug.scenario}`,
+      {
+        exitCode: 2,
+      },
+    );
+  return { scenarios: [scenario], bug };
+}
 
 /** One seed, or a part of its plan, with its whole trace where that is asked for. */
 async function single(options: SimulateOptions, { scenarios, bug }: Chosen, host: SimulateHost): Promise<void> {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { simulate } from '../../src/cli/simulate.ts';
+import { realClock } from '../../src/env/real.ts';
 import { runCli } from '../support/cli.ts';
 
 /** `godwit simulate` as a user types it: in processes of its own, one after another. */
@@ -17,7 +19,7 @@ describe('godwit simulate', () => {
   }, 120_000);
 
   it('tells of a failure all that is needed, and the command that replays it', async () => {
-    const found = await runCli(['simulate', '--scenario', 'pods', '--seed', '1', '--plant', 'lying-disk']);
+    const found = await runCli(['simulate', '--seed', '1', '--plant', 'lying-disk']);
     expect(found.code).toBe(1);
     expect(found.stdout).toMatch(/Seed 1 of pods breaks durability after [\d.]+ s:\n {2}the store came back/);
     expect(found.stderr).toBe('godwit: seed 1 of pods breaks durability\n');
@@ -34,9 +36,26 @@ describe('godwit simulate', () => {
     expect(code).toBe(0);
   }, 120_000);
 
+  it('says how far it is', async () => {
+    const [lines, printed]: [string[], string[]] = [[], []];
+    const host = { clock: realClock, randomSeed: () => 41, print: (line: string) => printed.push(line) };
+    const progress = (line: string): unknown => lines.push(line);
+    await simulate({ scenario: 'garbage', seeds: 2 }, { ...host, progress });
+    expect(lines).toEqual([
+      '0/2 seeds, 0.0 simulated hours; now 41 of garbage',
+      expect.stringMatching(/^1\/2 seeds, 0\.[1-9] simulated hours; now 42 of garbage$/),
+      '',
+    ]);
+    expect(printed).toHaveLength(1);
+  }, 120_000);
+
   it.each([
     [['--scenario', 'none'], /there is no scenario "none"; there are pods, /],
     [['--plant', 'none'], /there is no planted bug "none"; there are lying-disk, /],
+    [
+      ['--scenario', 'quotas', '--plant', 'lying-disk'],
+      /lying-disk breaks durability, which quotas does not ask; try pods/,
+    ],
     [['--seeds', '0'], /give a whole number above 0/],
     [['--seeds', 'many'], /give a whole number above 0/],
     [['--seed', '-1'], /give a whole number of at most 15 digits/],
