@@ -2,6 +2,7 @@
 #include "probe.h"
 
 #define PORT 0x3f8
+#define PATIENCE_US 2000000
 
 static char line[512];
 static u32 length;
@@ -39,12 +40,29 @@ void put_field(const char *name, u32 value) {
   put_number(value);
 }
 
-void serial_flush(void) {
-  for (u32 i = 0; i < length; i++) {
-    /* Bounded: nobody may be taking the bytes, and the guest must go on. */
-    for (u32 tries = 0; tries < 100000 && !(in8(PORT + 5) & 0x20); tries++) {}
-    out8(PORT, line[i]);
+static int can_send(void) { return in8(PORT + 5) & 0x20; }
+
+/* Whoever listens may stop taking bytes; QEMU holds a few hundred for them. A reader that is late is waited for, one that
+ * has gone to sleep is not: the guest goes on, and says what it has to say to nobody until somebody takes bytes again. */
+static int wait_until_taken(void) {
+  static int sleeps;
+  if (!can_send() && sleeps) return 0;
+  for (u64 start = now_us(); !can_send();) {
+    if (now_us() - start < PATIENCE_US) continue;
+    sleeps = 1;
+    return 0;
   }
+  /* The line that was cut off ends here. */
+  if (sleeps) {
+    sleeps = 0;
+    out8(PORT, '\n');
+    return wait_until_taken();
+  }
+  return 1;
+}
+
+void serial_flush(void) {
+  for (u32 i = 0; i < length && wait_until_taken(); i++) out8(PORT, line[i]);
   length = 0;
 }
 

@@ -72,7 +72,10 @@ export interface Machine {
   kill(): Promise<MachineEnd>;
   /** Calls back for every event from now on, until the answer is called. */
   onEvent(listener: (event: MachineEvent) => void): () => void;
-  /** Opens the serial console, for one at a time. */
+  /**
+   * Opens the serial console, for one at a time, who must keep reading: a guest waits for its serial port once a few
+   * hundred bytes have not been taken. While nobody has it open, nothing waits.
+   */
   openConsole(handlers: ConnectionHandlers): Promise<Connection>;
   /** Lets go of the machine, which goes on; `ended` is heard no more. */
   detach(): void;

@@ -44,7 +44,7 @@ describe.each(['microvm', 'pc-q35-7.2', 'pc-i440fx-7.2'])('a machine of type %s'
     expect((await console.next('ready')).fields.get('count')).toBe('0');
     const first = Number((await console.next('guest')).fields.get('count'));
     const later = await console.next('guest');
-    expect(Number(later.fields.get('count'))).toBe(first + 1);
+    expect(Number(later.fields.get('count'))).toBeGreaterThan(first);
     expect([later.fields.get('memory'), later.fields.get('disk')]).toEqual(['ok', 'ok']);
     expect((await console.ask('disk')).get('disk')).toBe('ok');
 

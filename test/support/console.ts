@@ -61,6 +61,11 @@ export class Console {
     return (await this.next('answer')).fields;
   }
 
+  /** Waits until everything that the guest said has come: the machine has ended, or somebody has closed the console. */
+  async over(): Promise<void> {
+    while (!this.#isOver) await new Promise<void>((resolve) => (this.#wake = resolve));
+  }
+
   /** The counts that were heard, by boot. */
   counts(): Map<string, number[]> {
     const counts = new Map<string, number[]>();

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { it } from 'vitest';
 import type { Anything } from './api.ts';
+import { install } from './install.ts';
 import { say } from './say.ts';
 
 /** The real kubectl: the one on the PATH (or in GODWIT_KUBECTL), else Debian's package, installed on the way. */
@@ -38,11 +39,7 @@ function locate(): { path: string; minor: number } {
   const path = process.env['GODWIT_KUBECTL'] ?? 'kubectl';
   let minor = clientMinor(path);
   if (minor === undefined) {
-    say('kubectl is not on the PATH: installing kubernetes-client from the distribution');
-    spawnSync('apt-get', ['update', '-qq'], { stdio: 'inherit' });
-    spawnSync('apt-get', ['install', '-y', '-qq', '--no-install-recommends', 'kubernetes-client'], {
-      stdio: 'inherit',
-    });
+    install('kubectl', ['kubernetes-client'], () => clientMinor(path) !== undefined);
     minor = clientMinor(path);
   }
   if (minor === undefined)

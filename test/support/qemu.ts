@@ -11,28 +11,23 @@ import type { MachineRun } from '../../src/hypervisor/hypervisor.ts';
 import type { DiskSpec, MachineSpec } from '../../src/hypervisor/machine.ts';
 import { QemuHypervisor, qemuVersion } from '../../src/hypervisor/qemu/qemu-hypervisor.ts';
 import type { QemuVersion } from '../../src/hypervisor/qemu/qmp-message.ts';
-import { say } from './say.ts';
+import { install } from './install.ts';
 
 /** The real QEMU: the one on the PATH (or in GODWIT_QEMU), else Debian's package, installed on the way. */
-const PROGRAM = process.env['GODWIT_QEMU'] ?? 'qemu-system-x86_64';
+export const PROGRAM = process.env['GODWIT_QEMU'] ?? 'qemu-system-x86_64';
 const buildScript = fileURLToPath(new URL('../../guest/probe/build.sh', import.meta.url));
 
 /** Whom QEMU runs as where tests run as root: a number that is nobody's. */
 export const UNPRIVILEGED = process.getuid?.() === 0 ? { uid: 64_801, gid: 64_801 } : undefined;
 
-function works(command: string): boolean {
+function has(command: string): boolean {
   return spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
 }
 
-function install(command: string, ...packages: readonly string[]): void {
-  if (works(command)) return;
-  say(`${command} is not on the PATH: installing ${packages.join(' ')} from the distribution`);
-  const options = ['-o', 'DPkg::Lock::Timeout=120'];
-  spawnSync('apt-get', [...options, 'update', '-qq'], { stdio: 'inherit' });
-  spawnSync('apt-get', [...options, 'install', '-y', '-qq', '--no-install-recommends', ...packages], {
-    stdio: 'inherit',
-  });
-  if (!works(command)) throw new Error(`there is no ${command}: install ${packages.join(' ')}`);
+/** Sees to it that there is such a command. */
+function need(command: string, ...packages: readonly string[]): void {
+  install(command, packages, () => has(command));
+  if (!has(command)) throw new Error(`there is no ${command}: install ${packages.join(' ')}`);
 }
 
 /**
@@ -52,8 +47,8 @@ export class Workbench {
   }
 
   static async open(): Promise<Workbench> {
-    install(PROGRAM, 'qemu-system-x86');
-    install('gcc', 'gcc', 'libc6-dev');
+    need(PROGRAM, 'qemu-system-x86');
+    need('gcc', 'gcc', 'binutils');
     const directory = mkdtempSync('/tmp/godwit-vm-');
     chmodSync(directory, 0o711);
     const built = spawnSync(buildScript, [directory], { encoding: 'utf8' });

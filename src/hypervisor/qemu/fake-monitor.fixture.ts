@@ -12,6 +12,8 @@ export class FakeMonitor implements Connector {
   /** Every command that came, the negotiation included. */
   readonly commands: Command[] = [];
   isOpen = false;
+  /** Hears every command, after it was put on the list. */
+  onCommand: (command: Command) => void = () => undefined;
   readonly #greeting: string;
   #handlers: ConnectionHandlers | undefined;
 
@@ -30,6 +32,7 @@ export class FakeMonitor implements Connector {
         const command = JSON.parse(typeof bytes === 'string' ? bytes : Buffer.from(bytes).toString()) as Command;
         this.commands.push(command);
         if (command.execute === 'qmp_capabilities') this.answer(command.id);
+        this.onCommand(command);
       },
       close: () => this.hangUp(),
     });

@@ -52,8 +52,9 @@ async function connectWhenThere(
     try {
       return await QmpClient.connect({ clock, connector, path, onEvent, connectTimeoutMs });
     } catch (error) {
+      signal.throwIfAborted();
       const isThere = !(error instanceof QmpError) || error.code !== 'Disconnected';
-      if (isThere || clock.now() >= deadlineMs || signal.aborted) throw error;
+      if (isThere || clock.now() >= deadlineMs) throw error;
     }
     await sleep(clock, RETRY_MS, signal);
     signal.throwIfAborted();
