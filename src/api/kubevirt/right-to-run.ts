@@ -3,7 +3,8 @@ import { flag, type Infer, listByKey, long, needed, object, text } from '../type
 
 /**
  * The record of who may execute a guest. Agents and the seizer all write it, each change along one of the transitions
- * of the protocol; the rules here are the API server's own check of that, on whoever's behalf a change comes:
+ * of the protocol. The rules here are the API server's own check of that, whoever makes the change, and
+ * `right-to-run-transition` is the same for our code:
  *
  *   start    nobody holds it            epoch + 1, the agent holds it
  *   reserve  the holder stays           same epoch, a successor is named
@@ -39,7 +40,12 @@ const same = (one: string, other: string): string =>
 
 const HOLDER_STAYS = `has(self.holder) == has(oldSelf.holder) && (!has(self.holder) || ${same('self.holder', 'oldSelf.holder')})`;
 
-const TRANSITIONS: readonly ValidationRule[] = [
+const RULES: readonly ValidationRule[] = [
+  {
+    rule: `!has(self.successor) || (has(self.holder) && !${same('self.successor', 'self.holder')})`,
+    message: 'a successor is somebody else than the holder, who must be there to name it',
+    fieldPath: '.successor',
+  },
   {
     rule: 'self.epoch >= oldSelf.epoch',
     message: 'the epoch may only grow',
@@ -76,7 +82,7 @@ export const rightToRun = object(
     successor: runner('Who may be granted the right next.'),
     volumes: listByKey('Which contents of its volumes are the true ones.', 'name', volume),
   },
-  { 'x-kubernetes-validations': TRANSITIONS },
+  { 'x-kubernetes-validations': RULES },
 );
 
 export type RightToRun = Infer<typeof rightToRun>;
