@@ -18,7 +18,7 @@ const operation = fc.oneof(
 describe('an indexed heap', () => {
   it('answers what a sorted list would, whatever is pushed, popped, removed and updated', () => {
     fc.assert(
-      fc.property(fc.array(operation, { maxLength: 300 }), (operations) => {
+      fc.property(fc.array(operation, { maxLength: 300, size: 'max' }), (operations) => {
         const heap = new IndexedHeap<Item>();
         let model: Item[] = [];
         let sequence = 0;

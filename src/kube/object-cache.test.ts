@@ -98,7 +98,7 @@ describe('a cache', () => {
       owners: fc.array(value, { maxLength: 4 }),
     });
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), (steps) => {
         const cache = new ObjectCache(INDEXES);
         const model = new Map<string, KubeObject>();
         for (const [index, { name, isDeleted, node, owners }] of steps.entries()) {

@@ -128,6 +128,20 @@ describe('an answer that asks to come back', () => {
     expect(server.received).toHaveLength(isRepeated ? 2 : 1);
   });
 
+  it.each([429, 503])('(%i) is given the time that it asks for', async (status) => {
+    const { server, port } = await http2Server();
+    const delaysMs: number[] = [];
+    const setTimer: typeof realClock.setTimer = (callback, delayMs) => {
+      delaysMs.push(delayMs);
+      return realClock.setTimer(callback, delayMs >= 10_000 ? delayMs : 0);
+    };
+    const { transport } = transportTo(port, {}, { now: () => realClock.now(), setTimer });
+    server.handle = ({ stream }) =>
+      answer(stream, server.received.length === 1 ? status : 200, '{}', { 'retry-after': '7' });
+    expect((await transport.send(request())).status).toBe(200);
+    expect(delaysMs).toContain(7000);
+  });
+
   it('again and again is passed on in the end', async () => {
     const { server, port } = await http2Server();
     const { transport } = transportTo(port);

@@ -42,7 +42,7 @@ describe('the index of disruption budgets', () => {
   it('finds what looking at every budget would find, after any history', () =>
     fc.assert(
       fc.asyncProperty(
-        fc.array(step, { maxLength: 20 }),
+        fc.array(step, { maxLength: 20, size: 'max' }),
         fc.dictionary(key, value, { maxKeys: 3 }),
         fc.nat(20),
         async (steps, labels, indexedAfter) => {
