@@ -105,6 +105,28 @@ describe('the process of a machine', () => {
     expect(await bench.hypervisor.adopt(run)).toBeUndefined();
   });
 
+  it('does not start when the program is not the one that it was taken for', async () => {
+    if (bench.version.major >= 9) return;
+    const run = bench.newRun();
+    const mistaken = Workbench.hypervisor({ ...bench.version, major: 9 });
+    await expect(mistaken.start(bench.spec(), run)).rejects.toMatchObject({
+      code: 'StartFailed',
+      message: expect.stringContaining('would corrupt a guest') as string,
+    });
+    expect(await bench.hypervisor.adopt(run)).toBeUndefined();
+  });
+
+  it('shows what was said to it', async () => {
+    const machine = await start();
+    await machine.status();
+    expect(machine.version).toEqual(bench.version);
+    expect(machine.transcript().map(({ text }) => text)).toEqual(
+      expect.arrayContaining([expect.stringContaining('query-status'), expect.stringContaining('prelaunch')]),
+    );
+    await machine.quit();
+    expect(machine.transcript()).toEqual([]);
+  });
+
   it('is refused what it refuses', async () => {
     const machine = await start();
     await expect(machine.execute('no-such-command')).rejects.toMatchObject({ code: 'Refused' });

@@ -57,10 +57,10 @@ export class Workbench {
   }
 
   /** A hypervisor that knows nothing of what others have started. */
-  static hypervisor(version: QemuVersion): QemuHypervisor {
+  static hypervisor(version: QemuVersion, connector = realConnector): QemuHypervisor {
     return new QemuHypervisor({
       env: { clock: realClock, log: silentLogger },
-      connector: realConnector,
+      connector,
       processes: realProcesses,
       hostFiles: realFiles,
       program: PROGRAM,

@@ -1,10 +1,11 @@
 import { errorMessage } from '../../api/error-message.ts';
 import type { ChildProcess, Connector, Env, HostFiles, Processes, UserIdentity } from '../../env/ports.ts';
 import { type Hypervisor, HypervisorError, type MachineRun } from '../hypervisor.ts';
-import type { MachineSpec } from '../machine.ts';
+import { type MachineSpec, MachineSpecError } from '../machine.ts';
 import { commandLine, instanceLabel } from './command-line.ts';
 import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
 import type { QemuVersion } from './qmp-message.ts';
+import { checkRamBytes } from './ram-size.ts';
 import { type RunFiles, runFiles } from './run-files.ts';
 
 /** How much of QEMU's log is told when it does not start. */
@@ -43,7 +44,7 @@ export class QemuHypervisor implements Hypervisor {
   async start(spec: MachineSpec, run: MachineRun): Promise<QemuMachine> {
     const { processes, hostFiles, program, version, user } = this.#options;
     const files = runFiles(run.directory);
-    const { arguments: args } = commandLine(spec, { version, files, instance: run.instance });
+    const { arguments: args, ramBytes } = commandLine(spec, { version, files, instance: run.instance });
     let child: ChildProcess;
     try {
       await hostFiles.makePrivateDirectory(files.directory, user);
@@ -51,7 +52,10 @@ export class QemuHypervisor implements Hypervisor {
     } catch (error) {
       throw new HypervisorError('StartFailed', `cannot start ${program}: ${errorMessage(error)}`, error);
     }
-    return this.#reachOrKill(run, files, child);
+    return this.#reachOrKill(run, files, child, (machine) =>
+      // The program may have been replaced since its version was asked for.
+      checkRamBytes(ramBytes, machine.version, spec.accelerator),
+    );
   }
 
   async adopt(run: MachineRun): Promise<QemuMachine | undefined> {
@@ -70,17 +74,25 @@ export class QemuHypervisor implements Hypervisor {
     }
   }
 
-  async #reachOrKill(run: MachineRun, files: RunFiles, child: ChildProcess): Promise<QemuMachine> {
+  async #reachOrKill(
+    run: MachineRun,
+    files: RunFiles,
+    child: ChildProcess,
+    check: (machine: QemuMachine) => void,
+  ): Promise<QemuMachine> {
     const { processes, hostFiles } = this.#options;
     const { identity: process, exited } = child;
     try {
-      return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited });
+      const machine = await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited });
+      check(machine);
+      return machine;
     } catch (error) {
       await processes.kill(process, 'SIGKILL');
       const { code, signal } = await exited;
       const said = (await hostFiles.readEnd(files.log, LOG_BYTES)).trim();
       const how = `${errorMessage(error)} (exit ${code ?? signal})`;
-      throw new HypervisorError('StartFailed', `QEMU did not start: ${said === '' ? how : said}`, error);
+      const why = said === '' || error instanceof MachineSpecError ? how : said;
+      throw new HypervisorError('StartFailed', `QEMU did not start: ${why}`, error);
     }
   }
 

@@ -14,8 +14,9 @@ import { machineEvent, machineStatus } from './machine-events.ts';
 import { connectMonitors, type Monitors } from './monitors.ts';
 import type { ExecuteOptions } from './qmp.ts';
 import { QmpError } from './qmp-error.ts';
-import { isRecord, type QmpEvent } from './qmp-message.ts';
+import { isRecord, type QemuVersion, type QmpEvent } from './qmp-message.ts';
 import type { RunFiles } from './run-files.ts';
+import type { TranscriptLine } from './transcript.ts';
 
 /** How often a QEMU that is not our child is looked for once it has hung up. */
 const GONE_POLL_MS = 20;
@@ -49,6 +50,7 @@ export class QemuMachine implements Machine {
   readonly #detached = new AbortController();
   #onEnded: (end: MachineEnd) => void = () => undefined;
   #monitors: Monitors | undefined;
+  #version: QemuVersion = { major: 0, minor: 0, micro: 0 };
   #hasGuestShutDown = false;
   #wasToldToQuit = false;
   #isOver = false;
@@ -65,6 +67,16 @@ export class QemuMachine implements Machine {
     await machine.#connect();
     void machine.#watch();
     return machine;
+  }
+
+  /** The version of the QEMU that really runs. */
+  get version(): QemuVersion {
+    return this.#version;
+  }
+
+  /** The last lines that were said and heard on the main monitor since it was last connected. */
+  transcript(): readonly TranscriptLine[] {
+    return this.#monitors?.main.transcript() ?? [];
   }
 
   async status(): Promise<MachineStatus> {
@@ -162,6 +174,7 @@ export class QemuMachine implements Machine {
     try {
       const { signal } = giveUp;
       this.#monitors = await connectMonitors({ clock, connector, files, instance: run.instance, onEvent, signal });
+      this.#version = this.#monitors.main.version;
       // Its guest may have shut down while nobody listened.
       if ((await this.status()) === 'shut-down') this.#guestHasShutDown();
     } catch (error) {
