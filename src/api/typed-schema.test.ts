@@ -15,7 +15,6 @@ import {
   object,
   openObject,
   quantity,
-  setOf,
   text,
 } from './typed-schema.ts';
 
@@ -27,7 +26,7 @@ const disk = object('A disk.', {
 });
 const machine = openObject('A machine.', {
   disks: listByKey('Disks.', 'name', disk),
-  tags: setOf('Tags.', text('A tag.')),
+  tags: listOf('Tags.', text('A tag.')),
   labels: mapOf('Labels.', text('A value.')),
   isReady: flag('Whether it is ready.'),
   since: moment('Since when.'),
@@ -78,7 +77,7 @@ describe('schemas', () => {
       'x-kubernetes-list-type': 'map',
       'x-kubernetes-list-map-keys': ['name'],
     });
-    expect(machine.properties?.['tags']).toMatchObject({ 'x-kubernetes-list-type': 'set' });
+    expect(machine.properties?.['tags']).toMatchObject({ 'x-kubernetes-list-type': 'atomic' });
   });
   it.each(['1', '-1', '+.5', '1.', '10Mi', '1.5Gi', '500m', '12e6', '1E-3', '4k'])(
     'take %s for a quantity',

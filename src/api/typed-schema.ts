@@ -100,10 +100,6 @@ export const listOf = <T>(description: string, items: Shape<T>, extra: Extra = {
   ...extra,
 });
 
-/** A list of which appliers own single values. */
-export const setOf = <T extends string | number>(description: string, items: Shape<T>): Shape<T[]> =>
-  listOf(description, items, { 'x-kubernetes-list-type': 'set' });
-
 /** A list whose items are told apart by one of their needed fields. */
 export const listByKey = <T>(description: string, key: keyof T & string, items: Shape<T>): Shape<T[]> =>
   listOf(description, items, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [key] });

@@ -5,6 +5,7 @@ import { InProcessApi } from '../../../test/support/in-process.ts';
 import { makeNamespace } from '../../../test/support/objects.ts';
 import type { KubeObject } from '../meta.ts';
 import { parseApiVersion } from '../meta.ts';
+import type { Schema } from '../schema.ts';
 import { KUBEVIRT_CRDS } from './crds.ts';
 import {
   CONFIGURATION,
@@ -82,6 +83,25 @@ function machine(template: object, spec: object = {}): KubeObject {
   };
 }
 
+describe('kubectl explain', () => {
+  it('has a sentence for every field', () => {
+    const silent: string[] = [];
+    const look = (schema: Schema, path: string): void => {
+      if (!/^\S.*\.$/.test(schema.description ?? '')) silent.push(path);
+      for (const [field, each] of Object.entries(schema.properties ?? {})) look(each, `${path}.${field}`);
+      if (schema.items) look(schema.items, `${path}[]`);
+    };
+    for (const { spec, metadata } of KUBEVIRT_CRDS) {
+      const [{ schema }] = (spec as Anything).versions;
+      const { spec: ofSpec, status } = schema.openAPIV3Schema.properties;
+      // What is passed on to pods is explained there, and not by us.
+      for (const [name, each] of Object.entries({ spec: ofSpec, ...(status ? { status } : {}) }))
+        look(each as Schema, `${metadata.name}.${name}`);
+    }
+    expect(silent.filter((path) => !/\.(affinity|tolerations|topologySpreadConstraints)\b/.test(path))).toEqual([]);
+  });
+});
+
 describe('bad manifests', () => {
   const domain = (fields: object): object => ({ domain: { devices: {}, ...fields } });
   const devices = (fields: object): object => ({ domain: { devices: fields } });
@@ -124,6 +144,12 @@ describe('bad manifests', () => {
       machine(devices({ disks: [{ disk: {} }] })),
       422,
       'spec.template.spec.domain.devices.disks[0].name: Required value',
+    ],
+    [
+      'more disks than a machine has room for',
+      machine(devices({ disks: Array.from({ length: 257 }, (_, index) => ({ name: `d${index}` })) })),
+      422,
+      'spec.template.spec.domain.devices.disks: Too many: 257: must have at most 256 items',
     ],
     [
       'a port without a number',

@@ -46,10 +46,12 @@ const input = object('A device for input.', {
   bus: text('virtio or usb.'),
 });
 
-/** Devices of a guest. */
+/** As many as KubeVirt takes of each. */
+const AT_MOST = { maxItems: 256 };
+
 const devices = object('The devices of the guest.', {
-  disks: listOf('Disks.', disk),
-  interfaces: listOf('Interfaces of networks.', networkInterface),
+  disks: listOf('Disks.', disk, AT_MOST),
+  interfaces: listOf('Interfaces of networks.', networkInterface, AT_MOST),
   filesystems: listOf('Filesystems that are shared with the launcher.', filesystem),
   inputs: listOf('Devices for input.', input),
   autoattachSerialConsole: flag('Whether there is a serial console; there is by default.'),

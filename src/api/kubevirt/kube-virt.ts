@@ -10,7 +10,6 @@ import {
   object,
   openObject,
   quantity,
-  setOf,
   text,
 } from '../typed-schema.ts';
 import { conditions } from './condition.ts';
@@ -24,8 +23,8 @@ import { migrationConfiguration } from './migration-configuration.ts';
  */
 
 const developerConfiguration = openObject('What is tried out.', {
-  featureGates: setOf('Features that are switched on.', text('Name of a feature.')),
-  disabledFeatureGates: setOf('Features that are switched off.', text('Name of a feature.')),
+  featureGates: listOf('Features that are switched on.', text('Name of a feature.')),
+  disabledFeatureGates: listOf('Features that are switched off.', text('Name of a feature.')),
   memoryOvercommit: integer("What guests' memory may be, in percent of what their pods ask for; 100 by default."),
   cpuAllocationRatio: integer('How many processors of guests share one of a node; 10 by default.'),
 });

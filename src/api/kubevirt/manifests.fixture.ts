@@ -246,7 +246,7 @@ spec:
   configuration:
     evictionStrategy: LiveMigrate
     developerConfiguration:
-      featureGates: [DecentralizedLiveMigration, Snapshot]
+      featureGates: [DecentralizedLiveMigration, Snapshot, Snapshot]
       logVerbosity: {virtLauncher: 3}
     migrations:
       parallelMigrationsPerCluster: 10

@@ -7,11 +7,14 @@ import { utilityVolume, volume } from './volumes.ts';
 
 /** What a guest is. Where it may run is said in the words of pods, since it is passed on to the launcher pod as it is. */
 
+/** As many as KubeVirt takes of each. */
+const AT_MOST = { maxItems: 256 };
+
 /** The spec of a VirtualMachineInstance, and of a VirtualMachine's template. */
 export const virtualMachineInstanceSpec = object('What the guest is, and where it may run.', {
   domain: needed(domain),
-  volumes: listOf("Contents of the guest's disks.", volume),
-  networks: listOf('Networks that the guest is on.', network),
+  volumes: listOf("Contents of the guest's disks.", volume, AT_MOST),
+  networks: listOf('Networks that the guest is on.', network, AT_MOST),
   evictionStrategy: choice(
     'What happens when the guest has to leave its node: None, LiveMigrate, LiveMigrateIfPossible or External.',
     EVICTION_STRATEGIES,
@@ -34,7 +37,7 @@ export const virtualMachineInstanceSpec = object('What the guest is, and where i
   dnsConfig: kept('More about where names are looked up.'),
   livenessProbe: kept('How to see that the guest still works; it is stopped when it does not.'),
   readinessProbe: kept('How to see that the guest is ready.'),
-  accessCredentials: listOf('Keys and passwords that are put into the guest.', kept('A key or a password.')),
+  accessCredentials: listOf('Keys and passwords that are put into the guest.', kept('A key or a password.'), AT_MOST),
   resourceClaims: listOf('Devices that are claimed for the launcher pod.', kept('A claim.')),
   utilityVolumes: listOf('Claims for the launcher itself.', utilityVolume),
 });

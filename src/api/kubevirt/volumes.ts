@@ -16,7 +16,11 @@ import {
 /** Where the contents of a guest's disks come from. */
 
 const localReference = (description: string) =>
-  object(description, { name: text('Name of the object, in the same namespace.') });
+  object(
+    description,
+    { name: text('Name of the object, in the same namespace.') },
+    { 'x-kubernetes-map-type': 'atomic' },
+  );
 
 const pullPolicy = choice('When the image is fetched again: Always, Never or IfNotPresent.', [
   'Always',
