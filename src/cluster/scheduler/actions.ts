@@ -22,6 +22,8 @@ const RETRY_MS = 500;
 const RETRY_MS_MAX = 10_000;
 /** Attempts to write a status that others keep changing. */
 const STATUS_ATTEMPTS_MAX = 5;
+/** Pods that are listed at once. */
+const PAGE_LIMIT = 500;
 
 /** What a pod without a node is told. */
 export interface Mark {
@@ -77,6 +79,19 @@ export class Actions {
     }
   }
 
+  /** All pods that have a node right now. Asks until it is answered. */
+  async placedPods(signal: AbortSignal): Promise<readonly Pod[]> {
+    for (let delayMs = RETRY_MS; ; delayMs = Math.min(2 * delayMs, RETRY_MS_MAX)) {
+      try {
+        return await this.#listPlaced(signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        this.#env.log.warn('cannot list the pods that have nodes; trying again', { error: messageOf(error) });
+      }
+      await sleep(this.#env.clock, delayMs, signal);
+    }
+  }
+
   /** Tells a pod why it has no node. A pod that has one by now is told nothing. */
   async mark(pod: PodInfo, mark: Mark, signal: AbortSignal): Promise<void> {
     const { reason, message, nominatedNode } = mark;
@@ -126,6 +141,18 @@ export class Actions {
       if (signal.aborted) throw error;
       return error;
     }
+  }
+
+  async #listPlaced(signal: AbortSignal): Promise<readonly Pod[]> {
+    const placed: Pod[] = [];
+    let token: string | undefined;
+    do {
+      const options = { fieldSelector: 'spec.nodeName!=', limit: PAGE_LIMIT, ...(token ? { continue: token } : {}) };
+      const { items, metadata } = await this.#client.list(podResource, options, signal);
+      for (const item of items) placed.push(item);
+      token = metadata.continue;
+    } while (token !== undefined && token !== '');
+    return placed;
   }
 
   /** The pod as it is right now; undefined where it is gone, also where another has its name. */

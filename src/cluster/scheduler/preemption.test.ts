@@ -213,6 +213,14 @@ describe('budgets', () => {
       'n: a',
     ],
     [
+      'protect nobody where they select everybody, as upstream',
+      {
+        pods: { n: [pod('a', '4', web)], m: [pod('b', '4', { ...db, priority: 50 })] },
+        budgets: [{ ...budget('x', 'web', 0), spec: { selector: {} } }],
+      },
+      'n: a',
+    ],
+    [
       'do not count those twice that the eviction API let go',
       {
         pods: { n: [pod('a', '4', web)], m: [pod('b', '4', { ...db, priority: 50 })] },

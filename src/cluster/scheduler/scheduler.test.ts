@@ -39,6 +39,33 @@ describe('order', () => {
   });
 });
 
+describe('a scheduler that takes over', () => {
+  it('does not give away again what another one has given away, though nobody has told it yet', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.put(pod('theirs', '1', { nodeName: 'n' }));
+    world.add(pod('mine'));
+    await world.pass(2 * MINUTE_MS);
+    expect(world.nodeOf('mine')).toBeUndefined();
+    world.tell('theirs');
+    world.pods.delete('default/theirs');
+    world.tell('theirs');
+    await world.settle();
+    expect(world.nodeOf('mine')).toBe('n');
+  });
+
+  it('learns by itself that they are gone where nobody ever tells it of them', async () => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.put(pod('theirs', '1', { nodeName: 'n' }));
+    world.add(pod('mine'));
+    await world.settle();
+    world.pods.delete('default/theirs');
+    await world.pass(MINUTE_MS);
+    expect(world.nodeOf('mine')).toBe('n');
+  });
+});
+
 describe('pods that fit nowhere', () => {
   const failures = () => world.events.filter((event) => event.startsWith('p FailedScheduling')).length;
 
@@ -93,6 +120,23 @@ describe('pods that fit nowhere', () => {
     const told = world.pods.get('default/p') as Pod;
     expect(told.status?.conditions).toMatchObject([{ type: 'PodScheduled', status: 'False' }]);
     world.add({ ...told, spec: { ...told.spec, tolerations: [{ operator: 'Exists' }] } });
+    await world.settle();
+    expect(world.nodeOf('p')).toBe('n');
+  });
+
+  it('are tried when a namespace comes to have the company that they ask for', async () => {
+    world.start();
+    world.addNode(makeNode('n', { labels: { zone: 'a' } }));
+    world.told.set(makePod('w', { nodeName: 'n' }, { namespace: 'other', labels: { app: 'web' } }));
+    const term = {
+      topologyKey: 'zone',
+      labelSelector: { matchLabels: { app: 'web' } },
+      namespaceSelector: { matchLabels: { team: 'x' } },
+    };
+    world.add(pod('p', '1', { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } }));
+    await world.settle();
+    expect(failures()).toBe(1);
+    world.namespaces.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other', labels: { team: 'x' } } });
     await world.settle();
     expect(world.nodeOf('p')).toBe('n');
   });

@@ -100,7 +100,7 @@ export class Scheduler implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    if (!(await this.#hasSynced(signal))) return;
+    if (!(await this.#hasSynced(signal)) || !(await this.#hasCaughtUp(signal))) return;
     this.#signal = signal;
     this.#enqueueBacklog();
     try {
@@ -115,6 +115,28 @@ export class Scheduler implements Service {
     const sources: readonly Source[] = Object.values(this.#informers);
     try {
       await unlessAborted(Promise.all(sources.map(({ synced }) => synced)), signal);
+      return true;
+    } catch (error) {
+      if (signal.aborted) return false;
+      throw error;
+    }
+  }
+
+  /**
+   * Learns of bindings that the informers have not told of yet; false where it is stopped before. Who takes over from
+   * another scheduler may have been listening to a watch that lags, and would give away again what the other has given
+   * away meanwhile. What is learned here is treated as a binding of its own that was accepted and not yet seen.
+   */
+  async #hasCaughtUp(signal: AbortSignal): Promise<boolean> {
+    try {
+      for (const pod of await this.#actions.placedPods(signal)) {
+        const { uid = '' } = pod.metadata;
+        const known = this.#pod(keyOf(pod));
+        const isKnown = known?.metadata.uid === uid && (known.spec?.nodeName ?? '') !== '';
+        if (isKnown || isFinished(pod)) continue;
+        this.#state.assume(podInfoOf(pod), pod.spec?.nodeName ?? '');
+        this.#state.confirm(uid, this.#env.clock.now());
+      }
       return true;
     } catch (error) {
       if (signal.aborted) return false;

@@ -46,6 +46,7 @@ export class World {
   readonly env = testEnv();
   readonly nodes = new TestSource();
   readonly told = new TestSource();
+  readonly namespaces = new TestSource();
   /** The pods as the server has them. */
   readonly pods = new Map<string, Pod>();
   readonly events: string[] = [];
@@ -66,7 +67,7 @@ export class World {
       informers: {
         pods: this.told,
         nodes: this.nodes,
-        namespaces: rest(),
+        namespaces: this.namespaces,
         persistentVolumeClaims: rest(),
         persistentVolumes: rest(),
         storageClasses: rest(),
@@ -130,14 +131,17 @@ export class World {
   }
 
   async #send(request: TransportRequest) {
+    if (request.path.startsWith('/api/v1/pods?')) return response(200, this.#placed());
     const mishap = this.mishaps.shift();
     if (mishap === 'request') throw new TransportError('lost on the way there');
     const [code, body] = this.#answer(request);
     if (mishap === 'answer') throw new TransportError('lost on the way back');
-    const pieces = async function* () {
-      yield JSON.stringify(body);
-    };
-    return { status: code, headers: {}, body: pieces() };
+    return response(code, body);
+  }
+
+  #placed(): object {
+    const items = [...this.pods.values()].filter(({ spec }) => (spec?.nodeName ?? '') !== '');
+    return { kind: 'PodList', apiVersion: 'v1', metadata: { resourceVersion: String(this.#version) }, items };
   }
 
   #answer({ method, path, body = '{}' }: TransportRequest): [number, object] {
@@ -159,6 +163,13 @@ export class World {
     this.put({ ...pod, status: { ...pod.status, ...given.status } });
     return [200, pod];
   }
+}
+
+function response(status: number, body: object) {
+  const pieces = async function* () {
+    yield JSON.stringify(body);
+  };
+  return { status, headers: {}, body: pieces() };
 }
 
 function refusal(code: number, reason: string): [number, object] {

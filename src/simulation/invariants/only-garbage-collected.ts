@@ -11,27 +11,36 @@ const COLLECTOR = 'system:serviceaccount:kube-system:generic-garbage-collector';
 const OWNER_BUCKETS: { readonly [kind: string]: string } = { ConfigMap: 'configmaps', Secret: 'secrets' };
 
 export function onlyGarbageCollected(): Invariant {
-  /** Owners, by UID, that were deleted so that their dependents stay. */
-  const orphaning = new Set<string>();
+  /** Those, with an owner each, who were there when that owner was to be deleted without them. */
+  const spared = new Set<string>();
   return {
     name: 'only-garbage-collected',
     observe(observation, state) {
       const { object, previous, bucket, key, deleters } = observation;
       const { uid = '', finalizers = [], deletionTimestamp } = object?.metadata ?? {};
-      if (deletionTimestamp !== undefined && finalizers.includes('orphan')) orphaning.add(uid);
+      const wasGoing = previous?.metadata.deletionTimestamp !== undefined;
+      if (deletionTimestamp !== undefined && !wasGoing && finalizers.includes('orphan'))
+        for (const child of dependentsOf(uid, state)) spared.add(`${uid} ${child}`);
       if (!previous || !isDeletion(observation) || !deleters.every((user) => user === COLLECTOR)) return undefined;
       if (deleters.length === 0) return undefined;
       const owners = previous.metadata.ownerReferences ?? [];
       const what = `${bucket} ${key} was collected as garbage`;
       if (owners.length === 0) return `${what}, though it has no owner`;
       for (const { kind, name, uid: owner } of owners) {
-        if (orphaning.has(owner)) return `${what}, though its owner ${name} was deleted without its dependents`;
+        if (spared.has(`${owner} ${previous.metadata.uid}`))
+          return `${what}, though its owner ${name} was deleted without its dependents`;
         const live = ownerOf(kind, name, owner, previous, state);
         if (live && !isGoingWithDependents(live)) return `${what}, though its owner ${name} is there`;
       }
       return undefined;
     },
   };
+}
+
+function* dependentsOf(owner: string, state: State): Iterable<string> {
+  for (const bucket of Object.values(OWNER_BUCKETS))
+    for (const { metadata } of state.list(bucket))
+      if (metadata.ownerReferences?.some(({ uid }) => uid === owner)) yield metadata.uid ?? '';
 }
 
 /** Whether the change begins a deletion, or is one. */
