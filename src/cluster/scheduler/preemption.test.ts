@@ -215,10 +215,10 @@ describe('budgets', () => {
     [
       'protect nobody where they select everybody, as upstream',
       {
-        pods: { n: [pod('a', '4', web)], m: [pod('b', '4', { ...db, priority: 50 })] },
+        pods: { n: [pod('a', '2'), pod('b', '2')], m: [pod('c', '4', { priority: 1 })] },
         budgets: [{ ...budget('x', 'web', 0), spec: { selector: {} } }],
       },
-      'n: a',
+      'n: a b',
     ],
     [
       'do not count those twice that the eviction API let go',
