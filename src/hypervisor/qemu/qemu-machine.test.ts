@@ -106,6 +106,18 @@ describe('a machine of QEMU', () => {
     await expect(qemu.connect()).rejects.toThrow('QEMU has ended');
   });
 
+  it('leaves nobody waiting who lets go of it', async () => {
+    const qemu = new FakeQemu();
+    qemu.die = () => undefined;
+    const machine = await qemu.connect();
+    const ends = [machine.quit(), machine.kill()].map((end) =>
+      expect(end).rejects.toMatchObject({ code: 'Unreachable' }),
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    machine.detach();
+    await Promise.all(ends);
+  });
+
   it('tells its own events, and those that everybody understands', async () => {
     const qemu = new FakeQemu();
     const machine = await qemu.connect();

@@ -105,16 +105,20 @@ export class QemuMachine implements Machine {
       // It may have ended before it could answer; if it has not, it is ended below.
       log.debug('QEMU did not confirm that it quits', { error: errorMessage(error) });
     }
-    const timer = clock.setTimer(() => void this.kill(), QUIT_WAIT_MS);
-    const end = await this.ended;
-    timer.cancel();
-    return end;
+    const timer = clock.setTimer(() => {
+      this.kill().catch((error: unknown) => log.warn('QEMU cannot be ended', { error: errorMessage(error) }));
+    }, QUIT_WAIT_MS);
+    try {
+      return await this.#endWhileHeld();
+    } finally {
+      timer.cancel();
+    }
   }
 
   async kill(): Promise<MachineEnd> {
     this.#checkHeld();
     if (!this.#isOver) await this.#options.processes.kill(this.#options.process, 'SIGKILL');
-    return this.ended;
+    return this.#endWhileHeld();
   }
 
   onEvent(listener: (event: MachineEvent) => void): () => void {
@@ -166,6 +170,17 @@ export class QemuMachine implements Machine {
     if (this.#detached.signal.aborted) throw new HypervisorError('Unreachable', 'the machine was let go of');
   }
 
+  /** The end of the machine, unless it is let go of before. */
+  #endWhileHeld(): Promise<MachineEnd> {
+    return new Promise((resolve, reject) => {
+      const { signal } = this.#detached;
+      const onDetached = (): void => reject(new HypervisorError('Unreachable', 'the machine was let go of'));
+      signal.addEventListener('abort', onDetached, { once: true });
+      if (signal.aborted) onDetached();
+      void this.ended.then(resolve).finally(() => signal.removeEventListener('abort', onDetached));
+    });
+  }
+
   async #connect(): Promise<void> {
     const { clock, connector, files, run } = this.#options;
     const onEvent = (event: QmpEvent): void => this.#hear(event);
@@ -209,7 +224,8 @@ export class QemuMachine implements Machine {
   /** QEMU stays when its guest is gone, so that we learn of it; then it has done its work. */
   #guestHasShutDown(): void {
     this.#hasGuestShutDown = true;
-    void this.quit();
+    const { log } = this.#options;
+    this.quit().catch((error: unknown) => log.debug('QEMU is left as it is', { error: errorMessage(error) }));
   }
 
   #hangUp(): void {
