@@ -186,6 +186,22 @@ describe('in the foreground', () => {
 });
 
 describe('orphans', () => {
+  it('are none where their owner has come to be deleted in another way, though nobody has heard of it yet', async () => {
+    const owner = await make(configMaps, 'owner');
+    await make(secrets, 'dependent', [referenceTo(owner, { blockOwnerDeletion: true })]);
+    scene.lost = /^GET \/api\/v1\/namespaces\/room\/secrets/;
+    await remove(configMaps, 'owner', 'Orphan');
+    await scene.pass(1000);
+    scene.hold('configmaps');
+    await remove(configMaps, 'owner', 'Foreground');
+    scene.lost = undefined;
+    await scene.pass(10_000);
+    expect(await ownersOf(secrets, 'dependent')).toEqual(['owner']);
+    await scene.release('configmaps');
+    await isGone(secrets, 'dependent');
+    await isGone(configMaps, 'owner');
+  });
+
   it('stay, without an owner', async () => {
     const [owner, other] = [await make(configMaps, 'owner'), await make(configMaps, 'other')];
     await make(secrets, 'orphan', [referenceTo(owner)]);
