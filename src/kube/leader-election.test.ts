@@ -172,6 +172,7 @@ class Candidate {
   lingersMs = 0;
   isActive = false;
   seen: string[] = [];
+  readonly told: string[] = [];
 
   constructor(election: Election, identity: string, process: Process) {
     this.identity = identity;
@@ -185,6 +186,10 @@ class Candidate {
       identity,
       metrics: this.metrics,
       onNewLeader: (holder) => this.seen.push(holder),
+      events: {
+        event: ({ kind, metadata }, type, reason, message) =>
+          void this.told.push(`${type} ${reason} of ${kind} ${metadata.name}: ${message}`),
+      },
     });
     this.ended = this.elector
       .lead(this.#stop.signal, async (leadership) => {
@@ -249,6 +254,23 @@ describe('an election', () => {
     });
     expect(a.process.requests).toEqual(['GET', 'POST', 'PUT', 'PUT']);
     a.stop();
+    await advance(1000);
+  });
+
+  it('is told of in events and metrics', async () => {
+    const election = new Election();
+    const [a, b] = [election.stand('a'), election.stand('b')];
+    const status = async (each: Candidate): Promise<string | undefined> =>
+      /leader_election_master_status\{.*\} (\d)/.exec(await each.metrics.render())?.[1];
+    await settle();
+    expect([await status(a), await status(b)]).toEqual(['1', '0']);
+    expect(a.told).toEqual([`Normal LeaderElection of Lease ${election.name}: a became leader`]);
+    a.stop();
+    await advance(1000);
+    expect(await status(a)).toBe('0');
+    expect(a.told.slice(1)).toEqual([`Normal LeaderElection of Lease ${election.name}: a stopped leading`]);
+    expect(b.told.filter((each) => each.includes(' a '))).toEqual([]);
+    b.stop();
     await advance(1000);
   });
 
