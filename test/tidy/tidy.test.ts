@@ -27,6 +27,7 @@ const LAYERS: { readonly [room: string]: readonly string[] } = {
   apiserver: ['machinery', 'api'],
   kube: ['machinery', 'api'],
   cluster: ['kube', 'migration', 'machinery', 'api'],
+  control: ['kube', 'migration', 'machinery', 'api'],
   migration: ['machinery', 'api'],
   hypervisor: ['api'],
   simulation: ['cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],

@@ -1,0 +1,190 @@
+import { InProcessApi } from '../../test/support/in-process.ts';
+import { KUBEVIRT_CRDS } from '../api/kubevirt/crds.ts';
+import type { JsonObject, KubeObject } from '../api/meta.ts';
+import { ManualClock } from '../env/test.ts';
+import { Client } from '../kube/client.ts';
+import type { CoreEvent } from '../kube/event-correlator.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import { InProcessTransport } from '../kube/in-process-transport.ts';
+import { Manager } from '../kube/manager.ts';
+import type { Resource } from '../kube/resource.ts';
+import type { Service } from '../kube/service.ts';
+import { SharedInformers } from '../kube/shared-informers.ts';
+import type { TransportRequest, TransportResponse } from '../kube/transport.ts';
+import type { ControlContext } from './context.ts';
+
+const definitions: Resource = {
+  group: 'apiextensions.k8s.io',
+  version: 'v1',
+  plural: 'customresourcedefinitions',
+  kind: 'CustomResourceDefinition',
+  namespaced: false,
+};
+const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
+const events: Resource<CoreEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+/** The namespace of all that a scene is about. */
+export const NAMESPACE = 'shop';
+
+/** Some controllers at work on a server in this process that knows our kinds, in time that the test moves. */
+export class ControlScene {
+  readonly clock = new ManualClock();
+  readonly signal = new AbortController().signal;
+  /** What the controllers wrote: `METHOD path`. */
+  readonly writes: string[] = [];
+  /** Whether the next write of the controllers that matches gets lost on its way back. */
+  loseAnswerOf: RegExp | undefined;
+  readonly #makers: readonly ((context: ControlContext) => Service)[];
+  #api: InProcessApi | undefined;
+  #stopControllers: () => Promise<void> = async () => undefined;
+
+  constructor(...makers: readonly ((context: ControlContext) => Service)[]) {
+    this.#makers = makers;
+  }
+
+  async start(): Promise<void> {
+    this.#api = await InProcessApi.start({ env: { clock: this.clock } });
+    for (const definition of KUBEVIRT_CRDS) await this.client.create(definitions, definition, this.signal);
+    await this.until(async () => {
+      for (const { metadata, spec } of KUBEVIRT_CRDS) {
+        const { group, versions, names } = spec as {
+          group: string;
+          versions: { name: string }[];
+          names: { plural: string };
+        };
+        const resource = { group, version: versions[0]?.name ?? '', plural: names.plural, kind: '', namespaced: true };
+        await this.client.list(resource, {}, this.signal).catch((error) => {
+          throw new Error(`${metadata.name} is not served`, { cause: error });
+        });
+      }
+    });
+    await this.client.create(
+      namespaces,
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
+      this.signal,
+    );
+    await this.startControllers();
+  }
+
+  async stop(): Promise<void> {
+    await this.stopControllers();
+    await this.#api?.stop();
+  }
+
+  /** Starts the controllers, which remember nothing of their former life. */
+  async startControllers(): Promise<void> {
+    const { env } = this.#server();
+    const stopping = new AbortController();
+    const client = this.#clientOf('controllers');
+    const informers = new SharedInformers({ client, env });
+    const recorder = new EventRecorder({ client, env, component: 'virt-controller' });
+    const services = this.#makers.map((make) => make({ env, client, informers, recorder }));
+    const manager = new Manager({ env, name: 'controllers' });
+    manager.add(...informers.all(), recorder, ...services);
+    const running = manager.run(stopping.signal);
+    this.#stopControllers = async () => {
+      stopping.abort();
+      await running;
+    };
+    await this.settle();
+  }
+
+  async stopControllers(): Promise<void> {
+    await this.#stopControllers();
+    this.#stopControllers = async () => undefined;
+  }
+
+  /** Whoever the tests act as: may do everything. */
+  get client(): Client {
+    return new Client(this.#transport(), 'test');
+  }
+
+  create<T extends KubeObject>(resource: Resource<T>, object: Partial<T>): Promise<T> {
+    const { metadata = {} } = object;
+    const namespace = resource.namespaced ? { namespace: NAMESPACE } : {};
+    return this.client.create(resource, { ...object, metadata: { ...namespace, ...metadata } } as T, this.signal);
+  }
+
+  get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
+    return this.client.get(resource, resource.namespaced ? NAMESPACE : '', name, this.signal);
+  }
+
+  /** Undefined where it is gone. */
+  async find<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T | undefined> {
+    const { items } = await this.client.list(resource, { namespace: NAMESPACE }, this.signal);
+    return items.find(({ metadata }) => metadata.name === name);
+  }
+
+  async list<T extends KubeObject>(resource: Resource<T>): Promise<readonly T[]> {
+    return (await this.client.list(resource, { namespace: NAMESPACE }, this.signal)).items;
+  }
+
+  async patch(resource: Resource, name: string, body: JsonObject, subresource?: string): Promise<void> {
+    const options = subresource === undefined ? {} : { subresource };
+    await this.client.patch(resource, NAMESPACE, name, { type: 'merge', body }, this.signal, options);
+  }
+
+  async delete(resource: Resource, name: string, gracePeriodSeconds?: number): Promise<void> {
+    const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+    await this.client.delete(resource, NAMESPACE, name, this.signal, options);
+  }
+
+  /** What people were told: `name type reason: message`. */
+  async events(): Promise<readonly string[]> {
+    return (await this.list(events)).map(
+      ({ involvedObject, type, reason, message }) => `${involvedObject.name} ${type} ${reason}: ${message}`,
+    );
+  }
+
+  /** Lets everything happen that does not wait for time to pass. */
+  async settle(): Promise<void> {
+    for (let turn = 0; turn < 20; turn++) {
+      await new Promise((resolve) => setImmediate(resolve));
+      this.clock.advance(0);
+    }
+  }
+
+  /** Lets time pass, in steps in which everything can react. */
+  async pass(durationMs: number, stepMs = 1000): Promise<void> {
+    for (let leftMs = durationMs; leftMs > 0; leftMs -= stepMs) {
+      this.clock.advance(Math.min(stepMs, leftMs));
+      await this.settle();
+    }
+  }
+
+  /** Waits, in next to no virtual time, until the check does not throw. */
+  async until<T>(check: () => T | Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      await this.settle();
+      try {
+        return await check();
+      } catch (error) {
+        if (tries === 100) throw error;
+        this.clock.advance(20);
+      }
+    }
+  }
+
+  #server(): InProcessApi {
+    if (!this.#api) throw new Error('the server was not started');
+    return this.#api;
+  }
+
+  #transport(): InProcessTransport {
+    const admin = { user: 'admin', groups: ['system:masters'] };
+    return new InProcessTransport((request) => this.#server().core.handle(request), admin);
+  }
+
+  #clientOf(manager: string): Client {
+    const real = this.#transport();
+    const send = async (request: TransportRequest): Promise<TransportResponse> => {
+      const what = `${request.method} ${request.path.replace(/\?.*/, '')}`;
+      if (request.method !== 'GET' && !what.includes('/events')) this.writes.push(what);
+      const response = await real.send(request);
+      if (request.method === 'GET' || !this.loseAnswerOf?.test(what)) return response;
+      this.loseAnswerOf = undefined;
+      throw new Error('the answer was lost');
+    };
+    return new Client({ send, close: () => undefined }, manager);
+  }
+}

@@ -1,0 +1,57 @@
+import type { KubeObject } from '../api/meta.ts';
+import type { Instancetype } from '../api/kubevirt/instancetype.ts';
+import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
+import type { Preference } from '../api/kubevirt/preference.ts';
+import type { VirtualMachine } from '../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
+import type { Resource } from '../kube/resource.ts';
+
+/** The resources that the controllers watch and write. */
+
+function resource<T extends KubeObject>(plural: string, kind: string, group: string, namespaced = true): Resource<T> {
+  return { group, version: 'v1', plural, kind, namespaced };
+}
+
+function sizing<T extends KubeObject>(plural: string, kind: string, namespaced: boolean): Resource<T> {
+  return { group: 'instancetype.kubevirt.io', version: 'v1beta1', plural, kind, namespaced };
+}
+
+export const virtualMachines = resource<VirtualMachine>('virtualmachines', 'VirtualMachine', 'kubevirt.io');
+export const virtualMachineInstances = resource<VirtualMachineInstance>(
+  'virtualmachineinstances',
+  'VirtualMachineInstance',
+  'kubevirt.io',
+);
+export const kubeVirts = resource<KubeVirt>('kubevirts', 'KubeVirt', 'kubevirt.io');
+export const persistentVolumeClaims = resource<Claim>('persistentvolumeclaims', 'PersistentVolumeClaim', '');
+export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');
+
+/** By the name under which machines refer to a kind. */
+export const INSTANCETYPES: ReadonlyMap<string, Resource<Instancetype>> = new Map([
+  ['virtualmachineinstancetype', sizing('virtualmachineinstancetypes', 'VirtualMachineInstancetype', true)],
+  [
+    'virtualmachineclusterinstancetype',
+    sizing('virtualmachineclusterinstancetypes', 'VirtualMachineClusterInstancetype', false),
+  ],
+]);
+
+/** By the name under which machines refer to a kind. */
+export const PREFERENCES: ReadonlyMap<string, Resource<Preference>> = new Map([
+  ['virtualmachinepreference', sizing('virtualmachinepreferences', 'VirtualMachinePreference', true)],
+  [
+    'virtualmachineclusterpreference',
+    sizing('virtualmachineclusterpreferences', 'VirtualMachineClusterPreference', false),
+  ],
+]);
+
+/** A claim, with what decides how a guest has it. */
+export interface Claim extends KubeObject {
+  spec?: { readonly accessModes?: readonly string[]; readonly volumeMode?: string };
+  status?: { readonly phase?: string };
+}
+
+/** A copy of an object as it was. */
+export interface ControllerRevision extends KubeObject {
+  data?: KubeObject;
+  revision: number;
+}

@@ -1,0 +1,47 @@
+import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
+import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { formatTime } from '../../api/meta.ts';
+import type { Env } from '../../env/ports.ts';
+import { isFinal } from './decide.ts';
+
+/** Guests that end before they ever ran are not started again at once, but after delays that grow. */
+
+type StartFailure = VirtualMachineStatus['startFailure'];
+
+const DELAY_SECONDS_MIN = 10;
+const DELAY_SECONDS_MAX = 300;
+
+/** After how many seconds to try it again: ten for the first, growing with the square, and up to a half more by chance. */
+export function retryDelaySeconds(failCount: number, random: Env['random']): number {
+  const base = DELAY_SECONDS_MIN * Math.max(1, failCount) ** 2;
+  return Math.min(DELAY_SECONDS_MAX, base + Math.floor(random.number() * (base / 2 + 1)));
+}
+
+/** What the machine's status says of failures once this guest has been looked at. Each guest counts once. */
+export function startFailureAfter(
+  machine: VirtualMachine,
+  guest: VirtualMachineInstance | undefined,
+  env: Pick<Env, 'clock' | 'random'>,
+): StartFailure {
+  const known = machine.status?.startFailure;
+  const strategy = effectiveRunStrategy(machine.spec);
+  if (strategy !== 'Always' && strategy !== 'RerunOnFailure' && strategy !== 'Once') return undefined;
+  if (!guest) return known;
+  if (hasRun(guest)) return undefined;
+  const { uid } = guest.metadata;
+  if (!isFinal(guest) || known?.lastFailedVMIUID === uid) return known;
+  const consecutiveFailCount = (known?.consecutiveFailCount ?? 0) + 1;
+  const delayMs = retryDelaySeconds(consecutiveFailCount, env.random) * 1000;
+  return {
+    consecutiveFailCount,
+    ...(uid === undefined ? {} : { lastFailedVMIUID: uid }),
+    retryAfterTimestamp: formatTime(env.clock.now() + delayMs),
+  };
+}
+
+function hasRun({ status }: VirtualMachineInstance): boolean {
+  return (
+    status?.phase === 'Running' || (status?.phaseTransitionTimestamps ?? []).some(({ phase }) => phase === 'Running')
+  );
+}

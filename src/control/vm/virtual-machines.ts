@@ -1,0 +1,275 @@
+import type { JsonObject } from '../../api/meta.ts';
+import { ApiError } from '../../api/status.ts';
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resource.ts';
+import type { Service } from '../../kube/service.ts';
+import { configurationOf, type ControlContext } from '../context.ts';
+import { controllerOf } from '../owner.ts';
+import { type Claim, persistentVolumeClaims, virtualMachineInstances, virtualMachines } from '../resources.ts';
+import { statusPatch } from '../status-patch.ts';
+import { claimNameOf } from '../volume-claims.ts';
+import { MACHINE_FINALIZER } from '../well-known.ts';
+import { type Decision, decide, isFinal } from './decide.ts';
+import { makeGuest } from './make-guest.ts';
+import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
+import { type Outcome, statusAfter } from './status.ts';
+
+const WORKERS = 8;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
+/** How soon a machine is looked at again whose instance type, preference or name could not be had. */
+const RETRY_FAILURE_MS = 15_000;
+
+type Failure = NonNullable<Outcome['failure']>;
+
+/**
+ * Keeps each VirtualMachine's guest as the machine's run strategy and its users want it: makes the guest and ends it,
+ * and says in the machine's status what has become of it. A guest is made only for the version of the machine that was
+ * decided on, so that a request that has been served is not served twice on the word of a late cache.
+ */
+export class VirtualMachines implements Service {
+  readonly name = 'virtual machines';
+  readonly #env: Env;
+  readonly #client: Client;
+  readonly #recorder: Pick<EventRecorder, 'event'>;
+  readonly #machines: Informer<VirtualMachine>;
+  readonly #guests: Informer<VirtualMachineInstance>;
+  readonly #claims: Informer<Claim>;
+  readonly #configuration: () => KubeVirtConfiguration;
+  readonly #controller: Controller;
+
+  constructor({ env, client, recorder, informers, metrics }: ControlContext) {
+    this.#env = env;
+    this.#client = client;
+    this.#recorder = recorder;
+    this.#machines = informers.of(virtualMachines, { claim: claimKeys });
+    this.#guests = informers.of(virtualMachineInstances);
+    this.#claims = informers.of(persistentVolumeClaims);
+    this.#configuration = configurationOf(informers);
+    this.#controller = new Controller({
+      name: 'virtualmachine-controller',
+      env,
+      workers: WORKERS,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#machines.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    // A guest has its machine's name.
+    this.#guests.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    this.#claims.onChange(({ object, old }) => {
+      if (old?.status?.phase === object.status?.phase && old) return;
+      for (const machine of this.#machines.byIndex('claim', keyOf(object))) this.#controller.enqueue(keyOf(machine));
+    });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#controller.run(signal);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
+    const machine = this.#machines.get(key);
+    if (!machine) return;
+    const named = this.#guests.get(key);
+    const isOurs = named !== undefined && controllerOf(named)?.uid === machine.metadata.uid;
+    const guest = isOurs ? named : undefined;
+    try {
+      if (machine.metadata.deletionTimestamp !== undefined && !guest) return await this.#forget(machine, signal);
+      if (!(await this.#isHeld(machine, signal))) return;
+      return await this.#bring(machine, guest, signal);
+    } catch (error) {
+      // Somebody else wrote at the same time; we hear of it, and begin anew.
+      if (error instanceof ApiError && error.code === 409) return { requeueAfterMs: RECHECK_MS };
+      throw error;
+    }
+  }
+
+  async #bring(
+    machine: VirtualMachine,
+    guest: VirtualMachineInstance | undefined,
+    signal: AbortSignal,
+  ): Promise<Result | void> {
+    const decision = decide(machine, guest, this.#env.clock.now());
+    const { kept, failure: sizingFailure } = await this.#sizing(machine, decision, signal);
+    let failure = sizingFailure;
+    if (decision.action === 'start' && !failure) failure = await this.#start(machine, decision, kept, signal);
+    // Not for this version of the machine: nothing was done, and nothing is said.
+    if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
+    const outcome = { decision, failure, references: kept.references, isUnbound: this.#isUnbound(machine) };
+    const isTold = await this.#tell(machine, guest, outcome, signal);
+    if (decision.action === 'stop' && guest) await this.#stop(machine, guest, signal);
+    if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
+    // What the guest tells must be in the machine's status before the guest may be forgotten.
+    if (guest && !isTold) await this.#release(guest, signal);
+    if (decision.action === 'wait') return { requeueAfterMs: decision.untilMs - this.#env.clock.now() };
+    if (failure) return { requeueAfterMs: RETRY_FAILURE_MS };
+  }
+
+  /** A machine that is to be kept until its guest is gone says so before there is a guest. */
+  async #isHeld(machine: VirtualMachine, signal: AbortSignal): Promise<boolean> {
+    const { finalizers = [], deletionTimestamp } = machine.metadata;
+    if (finalizers.includes(MACHINE_FINALIZER) || deletionTimestamp !== undefined) return true;
+    await this.#patchMetadata(virtualMachines, machine, { finalizers: [...finalizers, MACHINE_FINALIZER] }, signal);
+    return false;
+  }
+
+  async #sizing(
+    machine: VirtualMachine,
+    decision: Decision,
+    signal: AbortSignal,
+  ): Promise<{ readonly kept: KeptSizing; readonly failure?: Failure }> {
+    const { instancetypeRef, preferenceRef } = machine.status ?? {};
+    const known = { sizing: {}, references: { instancetypeRef, preferenceRef } };
+    const isGoing = machine.metadata.deletionTimestamp !== undefined;
+    if (isGoing || (decision.action !== 'start' && isSizingKept(machine))) return { kept: known };
+    try {
+      return { kept: await keepSizing(this.#client, machine, signal) };
+    } catch (error) {
+      if (!(error instanceof SizingError)) throw error;
+      const { reason, message } = error;
+      this.#recorder.event(machine, 'Warning', reason, message);
+      return { kept: known, failure: { reason, message } };
+    }
+  }
+
+  async #start(
+    machine: VirtualMachine,
+    decision: Extract<Decision, { action: 'start' }>,
+    { sizing }: KeptSizing,
+    signal: AbortSignal,
+  ): Promise<Failure | undefined> {
+    const { namespace = '', name = '', uid, resourceVersion } = machine.metadata;
+    const made = makeGuest(machine, { sizing, configuration: this.#configuration(), isReceiver: decision.isReceiver });
+    if (!made.guest) {
+      const message = made.errors.map(({ message: each }) => each).join('; ');
+      return this.#failed(machine, 'FailedCreate', `Error creating virtual machine instance: ${message}`);
+    }
+    const current = await this.#client.get(virtualMachines, namespace, name, signal);
+    if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
+    try {
+      const guest = await this.#client.create(virtualMachineInstances, made.guest, signal);
+      const message = `Started the virtual machine by creating the new virtual machine instance ${guest.metadata.name}`;
+      this.#recorder.event(machine, 'Normal', 'SuccessfulCreate', message);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === 409) return this.#isTaken(machine, signal);
+      return this.#failed(machine, 'FailedCreate', `Error creating virtual machine instance: ${error.message}`);
+    }
+  }
+
+  /** Whether the guest that is in the way is ours, and only our cache is late. */
+  async #isTaken(machine: VirtualMachine, signal: AbortSignal): Promise<Failure> {
+    const { namespace = '', name = '', uid } = machine.metadata;
+    const other = await this.#client.get(virtualMachineInstances, namespace, name, signal);
+    if (controllerOf(other)?.uid === uid) return STALE;
+    const message = `VirtualMachineInstance ${name} exists and is not of this machine`;
+    return this.#failed(machine, 'AlreadyExists', message);
+  }
+
+  #failed(machine: VirtualMachine, reason: string, message: string): Failure {
+    this.#recorder.event(machine, 'Warning', reason, message);
+    return { reason, message };
+  }
+
+  async #stop(machine: VirtualMachine, guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', uid = '' } = guest.metadata;
+    try {
+      await this.#client.delete(virtualMachineInstances, namespace, name, signal, { preconditions: { uid } });
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return;
+      const message = `Error deleting virtual machine instance ${name}: ${String(error)}`;
+      this.#recorder.event(machine, 'Warning', 'FailedDelete', message);
+      throw error;
+    }
+    const message = `Stopped the virtual machine by deleting the virtual machine instance ${uid}`;
+    this.#recorder.event(machine, 'Normal', 'SuccessfulDelete', message);
+  }
+
+  async #setStrategy(machine: VirtualMachine, strategy: string, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', resourceVersion = '' } = machine.metadata;
+    const isOld = machine.spec.runStrategy === undefined;
+    const spec: JsonObject = isOld ? { running: strategy === 'Always' } : { runStrategy: strategy };
+    // The version may have changed by what was just said of it; the spec must not have.
+    const current = await this.#client.get(virtualMachines, namespace, name, signal);
+    if (current.metadata.generation !== machine.metadata.generation) return;
+    const version = current.metadata.resourceVersion ?? resourceVersion;
+    const patch = { type: 'merge', body: { metadata: { resourceVersion: version }, spec } } as const;
+    await this.#client.patch(virtualMachines, namespace, name, patch, signal);
+  }
+
+  /** Says what is new; false where nothing is. */
+  async #tell(
+    machine: VirtualMachine,
+    guest: VirtualMachineInstance | undefined,
+    outcome: Outcome,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { namespace = '', name = '' } = machine.metadata;
+    const body = statusPatch(machine, statusAfter(machine, guest, outcome, this.#env));
+    if (!body) return false;
+    await this.#client.patch(virtualMachines, namespace, name, { type: 'merge', body }, signal, {
+      subresource: 'status',
+    });
+    return true;
+  }
+
+  /** Lets go of a guest that has ended and is to be deleted. */
+  async #release(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const { finalizers = [], deletionTimestamp } = guest.metadata;
+    if (deletionTimestamp === undefined || !isFinal(guest) || !finalizers.includes(MACHINE_FINALIZER)) return;
+    const others = finalizers.filter((each) => each !== MACHINE_FINALIZER);
+    await this.#patchMetadata(virtualMachineInstances, guest, { finalizers: others }, signal);
+  }
+
+  /** Lets go of a machine that is to be deleted, once the server says that its guest is gone. */
+  async #forget(machine: VirtualMachine, signal: AbortSignal): Promise<Result | void> {
+    const { namespace = '', name = '', uid, finalizers = [] } = machine.metadata;
+    if (!finalizers.includes(MACHINE_FINALIZER)) return;
+    try {
+      const guest = await this.#client.get(virtualMachineInstances, namespace, name, signal);
+      if (controllerOf(guest)?.uid === uid) return { requeueAfterMs: RECHECK_MS };
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+    const others = finalizers.filter((each) => each !== MACHINE_FINALIZER);
+    await this.#patchMetadata(virtualMachines, machine, { finalizers: others }, signal);
+  }
+
+  async #patchMetadata(
+    resource: typeof virtualMachines | typeof virtualMachineInstances,
+    { metadata }: VirtualMachine | VirtualMachineInstance,
+    change: { readonly finalizers: string[] },
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata;
+    const patch = { type: 'merge', body: { metadata: { uid, resourceVersion, ...change } } } as const;
+    try {
+      await this.#client.patch(resource as typeof virtualMachines, namespace, name, patch, signal);
+    } catch (error) {
+      // Gone meanwhile: there is nothing left to hold or to let go.
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  }
+
+  #isUnbound(machine: VirtualMachine): boolean {
+    return claimKeys(machine).some((key) => this.#claims.get(key)?.status?.phase === 'Pending');
+  }
+}
+
+/** Stands for: the machine is not what it was when this was decided. */
+const STALE: Failure = { reason: '', message: '' };
+
+/** The claims that a machine's volumes name. */
+function claimKeys({ metadata, spec }: VirtualMachine): readonly string[] {
+  return (spec.template.spec?.volumes ?? []).flatMap((volume) => {
+    const name = claimNameOf(volume);
+    return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
+  });
+}
