@@ -34,7 +34,9 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
     const server = await listen(options, directory, env, metrics, print);
-    const services = clusterServices({ env, metrics, clientOf: inProcessClients(server.handle) });
+    const { host } = new URL(server.url);
+    const clientOf = inProcessClients(server.handle, (transport) => metrics.metered(transport, host));
+    const services = clusterServices({ env, metrics, clientOf });
     const loops = new ClusterLoops(env, services);
     rememberPort(directory, server.port);
     const kubeconfig = writeKubeconfig(directory, server.kubeconfig);

@@ -5,6 +5,7 @@ import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../ku
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
+import type { Transport } from '../kube/transport.ts';
 import { disruptionLoop } from './disruption-budgets/loop.ts';
 import { garbageCollectionLoop } from './garbage-collection/loop.ts';
 import type { ClusterLoop } from './loop.ts';
@@ -42,12 +43,18 @@ export interface ClusterOptions {
   readonly loops?: readonly ClusterLoop[];
 }
 
-/** Clients of a server in this process, whose writes are recorded under the names that kubectl's users know. */
-export function inProcessClients(handle: LocalHandler): ClusterOptions['clientOf'] {
+/**
+ * Clients of a server in this process, whose writes are recorded under the names that kubectl's users know. `metered`
+ * may count what they send.
+ */
+export function inProcessClients(
+  handle: LocalHandler,
+  metered: (transport: Transport) => Transport = (transport) => transport,
+): ClusterOptions['clientOf'] {
   return (identity) => {
     const isScheduler = identity.user === schedulerLoop.identity.user;
     const manager = isScheduler ? 'kube-scheduler' : 'kube-controller-manager';
-    return new Client(new InProcessTransport(handle, identity), manager);
+    return new Client(metered(new InProcessTransport(handle, identity)), manager);
   };
 }
 

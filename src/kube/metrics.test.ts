@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../env/test.ts';
 import { KubeMetrics } from './metrics.ts';
+import { ScriptedTransport } from './scripted-transport.fixture.ts';
+import { TransportError } from './transport.ts';
 import { WorkQueue } from './work-queue.ts';
 
 function linesOf(text: string, prefix: string): string[] {
@@ -84,6 +86,45 @@ describe('metrics', () => {
     ]);
     expect(linesOf(text, 'workqueue_work_duration_seconds_sum')).toEqual([
       'workqueue_work_duration_seconds_sum{name="vm",controller="vm"} 0.5',
+    ]);
+  });
+
+  it('tell what became of requests, and how long they took, watches aside', async () => {
+    const env = testEnv();
+    const metrics = new KubeMetrics(env.clock);
+    const answers: (number | undefined)[] = [200, 409, undefined, 200, 200];
+    const inner = new ScriptedTransport(() => {
+      env.clock.advance(200);
+      const status = answers.shift();
+      if (status === undefined) throw new TransportError('no answer');
+      return { status };
+    });
+    const transport = metrics.metered(inner, 'server:6443');
+    const { signal } = new AbortController();
+    const send = (method: 'GET' | 'PUT', path: string) => transport.send({ method, path, headers: {}, signal });
+    await send('GET', '/api/v1/pods');
+    await send('PUT', '/api/v1/namespaces/a/pods/b');
+    await expect(send('PUT', '/api/v1/namespaces/a/pods/b')).rejects.toThrow('no answer');
+    await send('GET', '/api/v1/pods?allowWatchBookmarks=true&watch=true');
+    await send('GET', '/api/v1/pods?watch=true&resourceVersion=1');
+    const text = await metrics.render();
+    expect(linesOf(text, 'rest_client_requests_total')).toEqual([
+      'rest_client_requests_total{code="200",method="GET",host="server:6443"} 3',
+      'rest_client_requests_total{code="409",method="PUT",host="server:6443"} 1',
+      'rest_client_requests_total{code="<error>",method="PUT",host="server:6443"} 1',
+    ]);
+    const durations = linesOf(text, 'rest_client_request_duration_seconds');
+    const bounds = durations.filter((line) => line.includes('verb="GET"')).map((line) => /le="(.+?)"/.exec(line)?.[1]);
+    expect(bounds.slice(0, -2).join(' ')).toBe('0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf');
+    expect(durations.filter((line) => /_(sum|count)|le="0\.1"|le="0\.25"/.test(line))).toEqual([
+      'rest_client_request_duration_seconds_bucket{le="0.1",verb="GET",host="server:6443"} 0',
+      'rest_client_request_duration_seconds_bucket{le="0.25",verb="GET",host="server:6443"} 1',
+      'rest_client_request_duration_seconds_sum{verb="GET",host="server:6443"} 0.2',
+      'rest_client_request_duration_seconds_count{verb="GET",host="server:6443"} 1',
+      'rest_client_request_duration_seconds_bucket{le="0.1",verb="PUT",host="server:6443"} 0',
+      'rest_client_request_duration_seconds_bucket{le="0.25",verb="PUT",host="server:6443"} 2',
+      'rest_client_request_duration_seconds_sum{verb="PUT",host="server:6443"} 0.4',
+      'rest_client_request_duration_seconds_count{verb="PUT",host="server:6443"} 2',
     ]);
   });
 

@@ -1,7 +1,10 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../env/ports.ts';
+import { MeteredTransport } from './metered-transport.ts';
 import { renderQueues } from './queue-metrics.ts';
 import { QueueStats } from './queue-stats.ts';
+import { SteadyTime } from './steady-time.ts';
+import type { Transport } from './transport.ts';
 
 /**
  * What controllers count, under the names that controller-runtime and client-go use. Every series exists from the
@@ -13,6 +16,9 @@ const RECONCILE_SECONDS_BUCKETS = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75, 2,
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
+
+/** client-go's, for requests. */
+const REQUEST_SECONDS_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
 /** As which a reconcile is counted. `requeue` never is, since it does not exist here, but dashboards ask for it. */
 const RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
@@ -38,10 +44,19 @@ export interface LeaderMetrics {
   tookSlowPath(): void;
 }
 
+/** The series of the requests to one server. */
+export interface RequestMetrics {
+  /** A request was answered with this code; undefined where no answer came. */
+  answered(method: string, code: number | undefined): void;
+  /** How long a request took, answered or not. */
+  took(method: string, durationMs: number): void;
+}
+
 export class KubeMetrics {
   /** For metrics of others that are to be rendered along with these. */
   readonly registry = new Registry();
   readonly #clock: Clock;
+  readonly #time: SteadyTime;
   readonly #queues = new Map<string, QueueStats>();
   readonly #reconciles = this.#counter('controller_runtime_reconcile_total', 'Reconciles by how they ended.', [
     'result',
@@ -76,9 +91,28 @@ export class KubeMetrics {
     labelNames: ['name'],
     registers: [this.registry],
   });
+  readonly #requests = new Counter({
+    name: 'rest_client_requests_total',
+    help: 'Requests to API servers by how they were answered.',
+    labelNames: ['code', 'method', 'host'],
+    registers: [this.registry],
+  });
+  readonly #requestDurations = new Histogram({
+    name: 'rest_client_request_duration_seconds',
+    help: 'How long requests to API servers took, except for watches.',
+    labelNames: ['verb', 'host'],
+    buckets: REQUEST_SECONDS_BUCKETS,
+    registers: [this.registry],
+  });
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#time = new SteadyTime(clock);
+  }
+
+  /** The transport, with all that goes through it counted as requests to this host. */
+  metered(transport: Transport, host: string): Transport {
+    return new MeteredTransport(transport, this.#requestsTo(host), this.#time);
   }
 
   /** The numbers of a new queue; they take the place of those of an earlier one of the same name. */
@@ -137,6 +171,27 @@ export class KubeMetrics {
   /** The media type of what `render` answers. */
   get contentType(): string {
     return this.registry.contentType;
+  }
+
+  /** Finds each series once: looking it up by its labels costs more than counting. */
+  #requestsTo(host: string): RequestMetrics {
+    const codes = new Map<string, Counter.Internal>();
+    const durations = new Map<string, Histogram.Internal<string>>();
+    return {
+      answered: (method, code = 0) => {
+        const id = `${method}${code}`;
+        let series = codes.get(id);
+        // What else errors say is no label: there would be no end of them.
+        if (!series)
+          codes.set(id, (series = this.#requests.labels(code === 0 ? '<error>' : String(code), method, host)));
+        series.inc();
+      },
+      took: (method, durationMs) => {
+        let series = durations.get(method);
+        if (!series) durations.set(method, (series = this.#requestDurations.labels(method, host)));
+        series.observe(durationMs / 1000);
+      },
+    };
   }
 
   #counter(name: string, help: string, labels: readonly string[] = []): Counter {

@@ -99,6 +99,8 @@ describe('godwit up', () => {
     expect(metrics).toMatch(/^controller_runtime_reconcile_total\{controller="scheduler",result="success"\} [1-9]/m);
     expect(metrics).toMatch(/^workqueue_adds_total\{.*name="scheduler".*\} [1-9]/m);
     expect(metrics).toMatch(/^apiserver_request_total\{.*verb="POST".*resource="pods"/m);
+    expect(metrics).toMatch(/^rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} [1-9]/m);
+    expect(metrics).toMatch(/^rest_client_request_duration_seconds_count\{verb="GET",host="127\.0\.0\.1:\d+"\} [1-9]/m);
   });
 
   it.each(['SIGTERM', 'SIGINT'] as const)('stops cleanly on %s, and starts again with all it had', async (signal) => {
