@@ -22,6 +22,8 @@ export class LoopScene {
   readonly signal = new AbortController().signal;
   /** Requests of the loops, as `METHOD path`, that never arrive. */
   lost: RegExp | undefined;
+  /** What the loops are answered, given the request as `METHOD path` and the true answer; watches are left alone. */
+  altered: ((request: string, body: string) => string) | undefined;
   readonly #loops: readonly ClusterLoop[];
   readonly #held = new Map<string, Gate>();
   #api: InProcessApi | undefined;
@@ -154,9 +156,16 @@ export class LoopScene {
         );
       if (this.lost?.test(`${request.method} ${request.path}`)) throw new TransportError('lost on the way');
       const response = await real.send(request);
-      return plural === undefined ? response : { ...response, body: this.#gated(plural, response.body) };
+      if (plural !== undefined) return { ...response, body: this.#gated(plural, response.body) };
+      return this.altered ? { ...response, body: this.#altered(request, response.body) } : response;
     };
     return new Client({ send, close: () => undefined }, 'kube-controller-manager');
+  }
+
+  async *#altered({ method, path }: TransportRequest, body: AsyncIterable<string>): AsyncGenerator<string> {
+    let text = '';
+    for await (const piece of body) text += piece;
+    yield this.altered?.(`${method} ${path}`, text) ?? text;
   }
 
   async *#gated(plural: string, body: AsyncIterable<string>): AsyncGenerator<string> {

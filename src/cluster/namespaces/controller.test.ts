@@ -50,6 +50,16 @@ async function runningPod(seconds: number): Promise<void> {
 const leave = (name: string): Promise<unknown> =>
   scene.client.delete(pods, 'room', name, scene.signal, { gracePeriodSeconds: 0 });
 
+type Versions = readonly { readonly resources: readonly { readonly resource: string }[] }[];
+interface Groups {
+  readonly items: readonly { readonly versions: Versions }[];
+}
+
+const withVersions = ({ items, ...rest }: Groups, told: (versions: Versions) => Versions): Groups => ({
+  ...rest,
+  items: items.map((group) => ({ ...group, versions: told(group.versions) })),
+});
+
 describe('a namespace that is deleted', () => {
   it('is emptied, and goes', async () => {
     await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
@@ -168,6 +178,37 @@ describe('a namespace that is deleted', () => {
     expect(await isThere(namespaces, '', 'room')).toBe(true);
     await scene.client.delete(apiServices, '', name, scene.signal);
     await scene.pass(60_000);
+    await gone();
+  });
+
+  it.each<[string, (versions: Versions) => Versions, string]>([
+    [
+      'leaves them out',
+      (versions) =>
+        versions.map((each) => ({ ...each, resources: each.resources.filter(({ resource }) => resource !== 'pods') })),
+      'the server does not say that it serves pods',
+    ],
+    [
+      'is out of date',
+      (versions) => versions.map((each) => ({ ...each, freshness: 'Stale', resources: [] })),
+      'Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: v1: stale GroupVersion discovery: v1',
+    ],
+  ])('keeps all that its pods may need where discovery %s', async (_, told, message) => {
+    const leases = { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true };
+    await runningPod(30);
+    await scene.create(configMaps, { metadata: { name: 'a', namespace: 'room' } });
+    await scene.create(leases, { metadata: { name: 'b', namespace: 'room' } });
+    scene.altered = (request, body) =>
+      request === 'GET /api' ? JSON.stringify(withVersions(JSON.parse(body) as Groups, told)) : body;
+    await end();
+    await scene.pass(60_000);
+    expect((await scene.get(namespaces, '', 'room')).status?.conditions).toContainEqual(
+      expect.objectContaining({ type: 'NamespaceDeletionDiscoveryFailure', status: 'True', message }),
+    );
+    expect(await Promise.all([isThere(configMaps, 'room', 'a'), isThere(leases, 'room', 'b')])).toEqual([true, true]);
+    scene.altered = undefined;
+    await scene.pass(60_000);
+    await leave('patient');
     await gone();
   });
 
