@@ -5,6 +5,7 @@ import type { Preference } from '../api/kubevirt/preference.ts';
 import type { VirtualMachine } from '../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
 import type { Resource } from '../kube/resource.ts';
+import type { PodCondition } from '../migration/fit/objects.ts';
 
 /** The resources that the controllers watch and write. */
 
@@ -23,6 +24,7 @@ export const virtualMachineInstances = resource<VirtualMachineInstance>(
   'kubevirt.io',
 );
 export const kubeVirts = resource<KubeVirt>('kubevirts', 'KubeVirt', 'kubevirt.io');
+export const pods = resource<LauncherPod>('pods', 'Pod', '');
 export const persistentVolumeClaims = resource<Claim>('persistentvolumeclaims', 'PersistentVolumeClaim', '');
 export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');
 
@@ -43,6 +45,30 @@ export const PREFERENCES: ReadonlyMap<string, Resource<Preference>> = new Map([
     sizing('virtualmachineclusterpreferences', 'VirtualMachineClusterPreference', false),
   ],
 ]);
+
+/** A pod with what is looked at in launchers. */
+export interface LauncherPod extends KubeObject {
+  spec?: {
+    readonly nodeName?: string;
+    readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
+  };
+  status?: {
+    readonly phase?: string;
+    readonly qosClass?: 'BestEffort' | 'Burstable' | 'Guaranteed';
+    readonly conditions?: readonly PodCondition[];
+    readonly containerStatuses?: readonly ContainerStatus[];
+  };
+}
+
+interface ContainerStatus {
+  readonly name: string;
+  readonly ready?: boolean;
+  readonly state?: {
+    readonly waiting?: { readonly reason?: string; readonly message?: string };
+    readonly running?: object;
+    readonly terminated?: object;
+  };
+}
 
 /** A claim, with what decides how a guest has it. */
 export interface Claim extends KubeObject {

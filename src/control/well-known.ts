@@ -2,9 +2,19 @@
 
 /** Keeps a machine until its guest is gone, and a guest until its machine has taken note of how it ended. */
 export const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
+/** Keeps a guest until nobody executes it. */
+export const GUEST_FINALIZER = 'foregroundDeleteVirtualMachine';
 
+/** What a pod is. */
+export const APP_LABEL = 'kubevirt.io';
+/** UID of the guest that a launcher pod is for. For selectors: who needs certainty looks at the owner. */
+export const CREATED_BY_LABEL = 'kubevirt.io/created-by';
 /** Name of the guest that a launcher pod is for, and of the machine that a guest is of. */
 export const MACHINE_NAME_LABEL = 'vm.kubevirt.io/name';
+/** The node that a guest was given to. */
+export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
+/** Nodes that can run guests. */
+export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 
 /** The machine's generation that a guest was made from. */
 export const GENERATION_ANNOTATION = 'kubevirt.io/vm-generation';
@@ -12,3 +22,5 @@ export const GENERATION_ANNOTATION = 'kubevirt.io/vm-generation';
 export const RECEIVER_ANNOTATION = 'kubevirt.io/create-migration-target';
 /** The strategy of a machine once its guest has come from elsewhere. */
 export const RESTORE_STRATEGY_ANNOTATION = 'kubevirt.io/restore-run-strategy';
+/** Lets a guest move that is bridged to its pod's network. */
+export const BRIDGE_MIGRATION_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';

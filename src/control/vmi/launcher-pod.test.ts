@@ -1,0 +1,352 @@
+import { describe, expect, it } from 'vitest';
+import { CONTAINER_DISK_MACHINE, objectsOf, PLACED_MACHINE } from '../../api/kubevirt/manifests.fixture.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { machineOf } from '../vm/machines.fixture.ts';
+import { makeGuest } from '../vm/make-guest.ts';
+import { guestOf } from './guests.fixture.ts';
+import { launcherName, launcherPod } from './launcher-pod.ts';
+
+const options = { image: 'launcher:1', configuration: {}, isBlock: (claim: string) => claim === 'database-data' };
+
+/** The guest that a machine's manifest leads to. */
+function guestOfManifest(manifest: string): VirtualMachineInstance {
+  const machine = objectsOf(manifest)[0] as VirtualMachine;
+  const made = makeGuest(
+    { ...machine, metadata: { ...machineOf({}).metadata, ...machine.metadata } },
+    { sizing: {}, configuration: {}, isReceiver: false },
+  );
+  if (!made.guest) throw new Error(JSON.stringify(made.errors));
+  return { ...made.guest, metadata: { ...made.guest.metadata, uid: 'guest-1' } };
+}
+
+describe('the launcher pod', () => {
+  it('of a guest with an image', () => {
+    expect(launcherPod(guestOfManifest(CONTAINER_DISK_MACHINE), options)).toMatchInlineSnapshot(`
+      {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+          "annotations": {
+            "descheduler.alpha.kubernetes.io/request-evict-only": "",
+            "example.com/owner": "shop",
+            "kubectl.kubernetes.io/default-container": "compute",
+            "kubevirt.io/domain": "web",
+            "kubevirt.io/migrationTransportUnix": "true",
+            "kubevirt.io/vm-generation": "3",
+          },
+          "labels": {
+            "kubevirt.io": "virt-launcher",
+            "kubevirt.io/created-by": "guest-1",
+            "kubevirt.io/domain": "web",
+            "vm.kubevirt.io/name": "web",
+          },
+          "name": "virt-launcher-web-w98xg",
+          "namespace": "shop",
+          "ownerReferences": [
+            {
+              "apiVersion": "kubevirt.io/v1",
+              "blockOwnerDeletion": true,
+              "controller": true,
+              "kind": "VirtualMachineInstance",
+              "name": "web",
+              "uid": "guest-1",
+            },
+          ],
+        },
+        "spec": {
+          "automountServiceAccountToken": false,
+          "containers": [
+            {
+              "env": [
+                {
+                  "name": "VMI_NAME",
+                  "value": "web",
+                },
+                {
+                  "name": "VMI_UID",
+                  "value": "guest-1",
+                },
+                {
+                  "name": "GRACE_PERIOD_SECONDS",
+                  "value": "75",
+                },
+                {
+                  "name": "POD_NAME",
+                  "valueFrom": {
+                    "fieldRef": {
+                      "fieldPath": "metadata.name",
+                    },
+                  },
+                },
+              ],
+              "image": "launcher:1",
+              "imagePullPolicy": "IfNotPresent",
+              "name": "compute",
+              "resources": {
+                "limits": {
+                  "cpu": "2",
+                },
+                "requests": {
+                  "cpu": "500m",
+                  "memory": "1146Mi",
+                },
+              },
+              "volumeMounts": [
+                {
+                  "mountPath": "/var/run/kubevirt-ephemeral-disks",
+                  "name": "ephemeral-disks",
+                },
+              ],
+            },
+          ],
+          "enableServiceLinks": false,
+          "hostname": "web",
+          "nodeSelector": {
+            "kubernetes.io/arch": "amd64",
+            "kubevirt.io/schedulable": "true",
+          },
+          "restartPolicy": "Never",
+          "securityContext": {
+            "fsGroup": 107,
+            "runAsGroup": 107,
+            "runAsNonRoot": true,
+            "runAsUser": 107,
+          },
+          "terminationGracePeriodSeconds": 75,
+          "volumes": [
+            {
+              "emptyDir": {},
+              "name": "ephemeral-disks",
+            },
+          ],
+        },
+      }
+    `);
+  });
+  it('of a guest on claims, placed with everything there is', () => {
+    expect(launcherPod(guestOfManifest(PLACED_MACHINE), options)).toMatchInlineSnapshot(`
+      {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+          "annotations": {
+            "descheduler.alpha.kubernetes.io/request-evict-only": "",
+            "kubectl.kubernetes.io/default-container": "compute",
+            "kubevirt.io/domain": "database",
+            "kubevirt.io/migrationTransportUnix": "true",
+            "kubevirt.io/vm-generation": "3",
+          },
+          "labels": {
+            "kubevirt.io": "virt-launcher",
+            "kubevirt.io/created-by": "guest-1",
+            "vm.kubevirt.io/name": "database",
+          },
+          "name": "virt-launcher-database-w98xg",
+          "namespace": "shop",
+          "ownerReferences": [
+            {
+              "apiVersion": "kubevirt.io/v1",
+              "blockOwnerDeletion": true,
+              "controller": true,
+              "kind": "VirtualMachineInstance",
+              "name": "database",
+              "uid": "guest-1",
+            },
+          ],
+        },
+        "spec": {
+          "affinity": {
+            "nodeAffinity": {
+              "requiredDuringSchedulingIgnoredDuringExecution": {
+                "nodeSelectorTerms": [
+                  {
+                    "matchExpressions": [
+                      {
+                        "key": "topology.kubernetes.io/zone",
+                        "operator": "In",
+                        "values": [
+                          "a",
+                          "b",
+                        ],
+                      },
+                    ],
+                  },
+                ],
+              },
+            },
+            "podAntiAffinity": {
+              "preferredDuringSchedulingIgnoredDuringExecution": [
+                {
+                  "podAffinityTerm": {
+                    "labelSelector": {
+                      "matchExpressions": [
+                        {
+                          "key": "app",
+                          "operator": "In",
+                          "values": [
+                            "database",
+                          ],
+                        },
+                      ],
+                    },
+                    "topologyKey": "kubernetes.io/hostname",
+                  },
+                  "weight": 100,
+                },
+              ],
+            },
+          },
+          "automountServiceAccountToken": false,
+          "containers": [
+            {
+              "env": [
+                {
+                  "name": "VMI_NAME",
+                  "value": "database",
+                },
+                {
+                  "name": "VMI_UID",
+                  "value": "guest-1",
+                },
+                {
+                  "name": "GRACE_PERIOD_SECONDS",
+                  "value": "45",
+                },
+                {
+                  "name": "POD_NAME",
+                  "valueFrom": {
+                    "fieldRef": {
+                      "fieldPath": "metadata.name",
+                    },
+                  },
+                },
+              ],
+              "image": "launcher:1",
+              "imagePullPolicy": "IfNotPresent",
+              "name": "compute",
+              "resources": {
+                "limits": {
+                  "cpu": "4",
+                  "hugepages-2Mi": "8Gi",
+                  "memory": "205Mi",
+                },
+                "requests": {
+                  "cpu": "4",
+                  "hugepages-2Mi": "8Gi",
+                  "memory": "205Mi",
+                },
+              },
+              "volumeDevices": [
+                {
+                  "devicePath": "/dev/data",
+                  "name": "data",
+                },
+              ],
+              "volumeMounts": [
+                {
+                  "mountPath": "/var/run/kubevirt-ephemeral-disks",
+                  "name": "ephemeral-disks",
+                },
+                {
+                  "mountPath": "/var/run/kubevirt-private/vmi-disks/root",
+                  "name": "root",
+                },
+              ],
+            },
+          ],
+          "enableServiceLinks": false,
+          "hostname": "database",
+          "nodeSelector": {
+            "disktype": "ssd",
+            "kubernetes.io/arch": "amd64",
+            "kubevirt.io/schedulable": "true",
+          },
+          "priorityClassName": "important",
+          "restartPolicy": "Never",
+          "schedulerName": "default-scheduler",
+          "securityContext": {
+            "fsGroup": 107,
+            "runAsGroup": 107,
+            "runAsNonRoot": true,
+            "runAsUser": 107,
+          },
+          "terminationGracePeriodSeconds": 45,
+          "tolerations": [
+            {
+              "effect": "NoSchedule",
+              "key": "dedicated",
+              "operator": "Equal",
+              "value": "databases",
+            },
+          ],
+          "topologySpreadConstraints": [
+            {
+              "labelSelector": {
+                "matchLabels": {
+                  "app": "database",
+                },
+              },
+              "maxSkew": 1,
+              "topologyKey": "kubernetes.io/hostname",
+              "whenUnsatisfiable": "ScheduleAnyway",
+            },
+          ],
+          "volumes": [
+            {
+              "emptyDir": {},
+              "name": "ephemeral-disks",
+            },
+            {
+              "name": "root",
+              "persistentVolumeClaim": {
+                "claimName": "database-root",
+              },
+            },
+            {
+              "name": "data",
+              "persistentVolumeClaim": {
+                "claimName": "database-data",
+              },
+            },
+          ],
+        },
+      }
+    `);
+  });
+  it('has what only pods may read', () => {
+    const guest = guestOf({
+      volumes: [
+        { name: 'config', configMap: { name: 'settings', optional: true } },
+        { name: 'keys', secret: { secretName: 'keys' } },
+        { name: 'seed', cloudInitNoCloud: { secretRef: { name: 'user' }, networkDataSecretRef: { name: 'network' } } },
+        { name: 'host', hostDisk: { path: '/var/lib/disk.img', type: 'DiskOrCreate' } },
+        { name: 'copy', ephemeral: { persistentVolumeClaim: { claimName: 'golden', readOnly: true } } },
+        { name: 'token', serviceAccount: { serviceAccountName: 'robot' } },
+      ],
+    });
+    const { spec } = launcherPod(guest, options);
+    expect(spec).toMatchObject({ serviceAccountName: 'robot', automountServiceAccountToken: true });
+    expect((spec as { volumes: object[] }).volumes).toEqual([
+      { name: 'ephemeral-disks', emptyDir: {} },
+      { name: 'config', configMap: { name: 'settings', optional: true } },
+      { name: 'keys', secret: { secretName: 'keys' } },
+      { name: 'seed-udata', secret: { secretName: 'user' } },
+      { name: 'seed-ndata', secret: { secretName: 'network' } },
+      { name: 'host', hostPath: { path: '/var/lib', type: 'DirectoryOrCreate' } },
+      { name: 'copy', persistentVolumeClaim: { claimName: 'golden', readOnly: true } },
+    ]);
+  });
+});
+
+describe('its name', () => {
+  it('follows from the UID, and is no longer than names may be', () => {
+    const [guest, other] = [guestOf(), guestOf()];
+    other.metadata.uid = 'guest-2';
+    expect(launcherName(guest)).toMatch(/^virt-launcher-web-[a-z0-9]{5}$/);
+    expect(launcherName(guest)).toBe(launcherName(guestOf()));
+    expect(launcherName(other)).not.toBe(launcherName(guest));
+    guest.metadata.name = 'a'.repeat(253);
+    expect(launcherName(guest)).toHaveLength(253);
+  });
+});

@@ -1,0 +1,141 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
+import { derivedSuffix } from '../derived-identity.ts';
+import { APP_LABEL, CREATED_BY_LABEL, MACHINE_NAME_LABEL, SCHEDULABLE_LABEL } from '../well-known.ts';
+import { launcherResources } from './launcher-resources.ts';
+import { podVolumes } from './launcher-volumes.ts';
+
+/** The launcher pod of a guest: where QEMU runs, with what it asks of its node. */
+
+export interface LauncherOptions {
+  /** The launcher's image. */
+  readonly image: string;
+  readonly configuration: KubeVirtConfiguration;
+  /** Whether a claim is a device and no filesystem. */
+  readonly isBlock: (claimName: string) => boolean;
+}
+
+/** The container that QEMU runs in. */
+export const COMPUTE = 'compute';
+
+const PREFIX = 'virt-launcher-';
+const NAME_LENGTH_MAX = 253;
+const LABEL_LENGTH_MAX = 63;
+const GRACE_PERIOD_SECONDS = 30;
+/** What the launcher has left to clean up once the guest's own time is over. */
+const CLEANUP_SECONDS = 15;
+/** The user that QEMU runs as, which is the same in KubeVirt's images. */
+const USER = 107;
+
+/**
+ * The name of a guest's first launcher pod. It follows from the guest's UID, so that a guest has one such pod whoever
+ * tries to create it, and how often.
+ */
+export function launcherName({ metadata }: VirtualMachineInstance): string {
+  const { name = '', uid = '' } = metadata;
+  const suffix = `-${derivedSuffix(uid, 'launcher')}`;
+  return PREFIX + name.slice(0, NAME_LENGTH_MAX - PREFIX.length - suffix.length) + suffix;
+}
+
+/** The pod to be created for a guest. */
+export function launcherPod(guest: VirtualMachineInstance, options: LauncherOptions): KubeObject {
+  const { spec } = guest;
+  const { image, configuration, isBlock } = options;
+  const graceSeconds = (spec.terminationGracePeriodSeconds ?? GRACE_PERIOD_SECONDS) + CLEANUP_SECONDS;
+  const { volumes, volumeMounts, volumeDevices } = podVolumes(spec.volumes ?? [], isBlock);
+  const account = spec.volumes?.find(({ serviceAccount }) => serviceAccount)?.serviceAccount?.serviceAccountName;
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: podMetadata(guest),
+    spec: {
+      restartPolicy: 'Never',
+      terminationGracePeriodSeconds: graceSeconds,
+      hostname: hostnameOf(guest),
+      enableServiceLinks: false,
+      automountServiceAccountToken: account !== undefined,
+      ...(account === undefined ? {} : { serviceAccountName: account }),
+      securityContext: { runAsUser: USER, runAsGroup: USER, fsGroup: USER, runAsNonRoot: true },
+      ...scheduling(guest),
+      ...present({ subdomain: spec.subdomain, dnsPolicy: spec.dnsPolicy, dnsConfig: spec.dnsConfig }),
+      containers: [
+        {
+          name: COMPUTE,
+          image,
+          imagePullPolicy: 'IfNotPresent',
+          env: environmentOf(guest, graceSeconds),
+          resources: launcherResources(spec, configuration),
+          volumeMounts,
+          ...(volumeDevices.length > 0 ? { volumeDevices } : {}),
+        },
+      ],
+      volumes,
+    },
+  };
+}
+
+function podMetadata(guest: VirtualMachineInstance): ObjectMeta {
+  const { name = '', namespace = '', uid = '', labels, annotations = {} } = guest.metadata;
+  const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...kept } = annotations;
+  return {
+    name: launcherName(guest),
+    namespace,
+    labels: {
+      ...labels,
+      [APP_LABEL]: 'virt-launcher',
+      [CREATED_BY_LABEL]: uid,
+      ...(name.length > LABEL_LENGTH_MAX ? {} : { [MACHINE_NAME_LABEL]: name }),
+    },
+    annotations: {
+      ...kept,
+      'kubevirt.io/domain': name,
+      'kubevirt.io/migrationTransportUnix': 'true',
+      'kubectl.kubernetes.io/default-container': COMPUTE,
+      // The descheduler asks, and whoever answers moves the guest.
+      'descheduler.alpha.kubernetes.io/request-evict-only': '',
+    },
+    ownerReferences: [
+      {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachineInstance',
+        name,
+        uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ],
+  };
+}
+
+function scheduling({ spec }: VirtualMachineInstance): object {
+  const { affinity, tolerations, topologySpreadConstraints, priorityClassName, schedulerName } = spec;
+  return {
+    nodeSelector: {
+      [SCHEDULABLE_LABEL]: 'true',
+      'kubernetes.io/arch': spec.architecture || 'amd64',
+      ...spec.nodeSelector,
+    },
+    ...present({ affinity, tolerations, topologySpreadConstraints, priorityClassName, schedulerName }),
+  };
+}
+
+/** The launcher knows whom it is for, and how long it may hold a guest that nobody tells it what to do with. */
+function environmentOf({ metadata }: VirtualMachineInstance, graceSeconds: number): object[] {
+  return [
+    { name: 'VMI_NAME', value: metadata.name ?? '' },
+    { name: 'VMI_UID', value: metadata.uid ?? '' },
+    { name: 'GRACE_PERIOD_SECONDS', value: String(graceSeconds) },
+    { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+  ];
+}
+
+/** Hostnames are single labels. */
+function hostnameOf({ metadata, spec }: VirtualMachineInstance): string {
+  const [first = ''] = (spec.hostname || metadata.name || '').split('.');
+  return first.slice(0, LABEL_LENGTH_MAX).replace(/-+$/, '');
+}
+
+function present(fields: object): object {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ''));
+}

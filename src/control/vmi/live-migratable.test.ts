@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Devices, Domain } from '../../api/kubevirt/domain.ts';
+import type { Volume } from '../../api/kubevirt/volumes.ts';
+import type { Claim } from '../resources.ts';
+import { guestOf } from './guests.fixture.ts';
+import { migratability } from './live-migratable.ts';
+
+function claimOf(name: string): Claim | undefined {
+  if (name === 'missing') return undefined;
+  const accessModes = [name === 'shared' ? 'ReadWriteMany' : 'ReadWriteOnce'];
+  return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name }, spec: { accessModes } };
+}
+
+const POD_NETWORK = [{ name: 'default', pod: {} }];
+const withDevices = (devices: Devices, more: Partial<Domain> = {}): VirtualMachineInstance =>
+  guestOf({ domain: { devices, ...more }, networks: POD_NETWORK });
+const withVolumes = (...volumes: Volume[]): VirtualMachineInstance => guestOf({ volumes });
+const bridged = withDevices({ interfaces: [{ name: 'default', bridge: {} }] });
+const allowed = withDevices({ interfaces: [{ name: 'default', bridge: {} }] });
+allowed.metadata.annotations = { 'kubevirt.io/allow-pod-bridge-network-live-migration': '' };
+const moving = withVolumes({ name: 'root', persistentVolumeClaim: { claimName: 'local' } });
+moving.status = { migratedVolumes: [{ volumeName: 'root' }] };
+const everything = guestOf({
+  networks: POD_NETWORK,
+  volumes: [{ name: 'root', persistentVolumeClaim: { claimName: 'local' } }],
+  domain: {
+    launchSecurity: { sev: {} },
+    devices: { interfaces: [{ name: 'default', bridge: {} }], gpus: [{ name: 'one' }] },
+  },
+});
+
+describe('what keeps a guest from moving', () => {
+  it.each<[string, VirtualMachineInstance, string | undefined]>([
+    ['nothing', guestOf(), undefined],
+    ['masquerade', withDevices({ interfaces: [{ name: 'default', masquerade: {} }] }), undefined],
+    ["a bridge to the pod's network", bridged, 'InterfaceNotLiveMigratable'],
+    ['the same, allowed', allowed, undefined],
+    ['a bridge to another network', withDevices({ interfaces: [{ name: 'storage', bridge: {} }] }), undefined],
+    ['a device of the node', withDevices({ hostDevices: [{ name: 'card' }] }), 'HostDeviceNotLiveMigratable'],
+    ['encrypted memory', withDevices({}, { launchSecurity: { sev: {} } }), 'SEVNotLiveMigratable'],
+    ['the same of another make', withDevices({}, { launchSecurity: { tdx: {} } }), 'TDXNotLiveMigratable'],
+    ['all of Hyper-V', withDevices({}, { features: { hypervPassthrough: {} } }), 'HypervPassthroughNotLiveMigratable'],
+    ['a shared directory', withDevices({ filesystems: [{ name: 'a', virtiofs: {} }] }), 'VirtIOFSNotLiveMigratable'],
+    ['a shared claim', withVolumes({ name: 'a', persistentVolumeClaim: { claimName: 'shared' } }), undefined],
+    ['a claim of one node', withVolumes({ name: 'a', dataVolume: { name: 'local' } }), 'DisksNotLiveMigratable'],
+    ['no claim', withVolumes({ name: 'a', dataVolume: { name: 'missing' } }), 'DisksNotLiveMigratable'],
+    ['a claim that changes', moving, undefined],
+    ['the first of all', everything, 'InterfaceNotLiveMigratable'],
+  ])('%s', (_, guest, reason) => {
+    const { condition } = migratability(guest, claimOf);
+    expect(condition.status).toBe(reason === undefined ? 'True' : 'False');
+    expect(condition.reason).toBe(reason);
+  });
+  it('names the claim', () => {
+    const { condition } = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf);
+    expect(condition.message).toContain('PVC local is not shared');
+  });
+});
+
+describe('how a guest moves', () => {
+  const cdrom = guestOf({
+    volumes: [{ name: 'tools', containerDisk: { image: 'tools' } }],
+    domain: { devices: { disks: [{ name: 'tools', cdrom: { bus: 'sata' } }] } },
+  });
+  it.each<[string, VirtualMachineInstance, string]>([
+    ['without disks', guestOf(), 'LiveMigration'],
+    ['with shared claims', withVolumes({ name: 'a', dataVolume: { name: 'shared' } }), 'LiveMigration'],
+    [
+      'with what it wrote over an image',
+      withVolumes({ name: 'a', containerDisk: { image: 'linux' } }),
+      'BlockMigration',
+    ],
+    ['with an empty disk', withVolumes({ name: 'a', emptyDisk: { capacity: '1Gi' } }), 'BlockMigration'],
+    ['with a file of the node', withVolumes({ name: 'a', hostDisk: { path: '/a', type: 'Disk' } }), 'BlockMigration'],
+    [
+      'with a file of all nodes',
+      withVolumes({ name: 'a', hostDisk: { path: '/a', type: 'Disk', shared: true } }),
+      'LiveMigration',
+    ],
+    ['with what it cannot write to', cdrom, 'LiveMigration'],
+    ['with a claim that changes', moving, 'BlockMigration'],
+  ])('%s', (_, guest, method) => expect(migratability(guest, claimOf).method).toBe(method));
+});

@@ -1,0 +1,99 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Volume } from '../../api/kubevirt/volumes.ts';
+import type { Claim } from '../resources.ts';
+import { BRIDGE_MIGRATION_ANNOTATION } from '../well-known.ts';
+
+/** Whether a guest can move while it runs, and if not, why: the first obstacle in KubeVirt's order is the one that is told. */
+
+export interface Migratability {
+  readonly condition: KubeVirtCondition;
+  readonly method: NonNullable<VirtualMachineInstanceStatus['migrationMethod']>;
+}
+
+type ClaimOf = (claimName: string) => Claim | undefined;
+
+const OBSTACLES: readonly (readonly [
+  string,
+  (guest: VirtualMachineInstance, claimOf: ClaimOf) => string | undefined,
+])[] = [
+  ['InterfaceNotLiveMigratable', interfaceObstacle],
+  ['HostDeviceNotLiveMigratable', hostDeviceObstacle],
+  ['SEVNotLiveMigratable', (guest) => (hasSecurity(guest, 'sev', 'snp') ? 'VMI uses SEV' : undefined)],
+  ['TDXNotLiveMigratable', (guest) => (hasSecurity(guest, 'tdx') ? 'VMI uses TDX' : undefined)],
+  ['HypervPassthroughNotLiveMigratable', hypervObstacle],
+  ['DisksNotLiveMigratable', diskObstacle],
+  ['VirtIOFSNotLiveMigratable', sharedDirectoryObstacle],
+];
+
+/** The condition LiveMigratable, and how the guest would move. */
+export function migratability(guest: VirtualMachineInstance, claimOf: ClaimOf): Migratability {
+  const method = copiedVolumes(guest).length > 0 ? 'BlockMigration' : 'LiveMigration';
+  for (const [reason, find] of OBSTACLES) {
+    const message = find(guest, claimOf);
+    if (message !== undefined)
+      return { condition: { type: 'LiveMigratable', status: 'False', reason, message }, method };
+  }
+  return { condition: { type: 'LiveMigratable', status: 'True' }, method };
+}
+
+/** On the pod's network only a binding that gives the guest an address of its own survives the change of pods. */
+function interfaceObstacle({ metadata, spec }: VirtualMachineInstance): string | undefined {
+  const onPodNetwork = new Set((spec.networks ?? []).filter(({ pod }) => pod).map(({ name }) => name));
+  const isBridgeAllowed = Object.hasOwn(metadata.annotations ?? {}, BRIDGE_MIGRATION_ANNOTATION);
+  const isStuck = (spec.domain.devices.interfaces ?? []).some(
+    ({ name, masquerade, bridge, passt, passtBinding, binding }) =>
+      onPodNetwork.has(name) &&
+      !(masquerade ?? passt ?? passtBinding ?? binding ?? (isBridgeAllowed ? bridge : undefined)),
+  );
+  return isStuck
+    ? `cannot migrate VMI which does not use masquerade, bridge with ${BRIDGE_MIGRATION_ANNOTATION} VM annotation or a migratable plugin to connect to the pod network`
+    : undefined;
+}
+
+function hostDeviceObstacle({ spec }: VirtualMachineInstance): string | undefined {
+  const { hostDevices = [], gpus = [], interfaces = [] } = spec.domain.devices;
+  const hasDevice = hostDevices.length + gpus.length > 0 || interfaces.some(({ sriov }) => sriov);
+  return hasDevice ? 'VMI uses a PCI host devices' : undefined;
+}
+
+function sharedDirectoryObstacle({ spec }: VirtualMachineInstance): string | undefined {
+  return (spec.domain.devices.filesystems ?? []).length > 0 ? 'VMI uses virtiofs' : undefined;
+}
+
+function hasSecurity({ spec }: VirtualMachineInstance, ...kinds: readonly string[]): boolean {
+  const { launchSecurity } = spec.domain;
+  return launchSecurity !== undefined && kinds.some((kind) => Object.hasOwn(launchSecurity, kind));
+}
+
+function hypervObstacle({ spec }: VirtualMachineInstance): string | undefined {
+  const passthrough = spec.domain.features?.['hypervPassthrough'] as { enabled?: boolean } | undefined;
+  return passthrough && passthrough.enabled !== false ? 'VMI uses hyperv passthrough' : undefined;
+}
+
+/** A claim that one node alone can have keeps the target pod from ever being scheduled. */
+function diskObstacle({ spec, status }: VirtualMachineInstance, claimOf: ClaimOf): string | undefined {
+  const moving = new Set((status?.migratedVolumes ?? []).map(({ volumeName }) => volumeName));
+  for (const { name, persistentVolumeClaim, dataVolume } of spec.volumes ?? []) {
+    const claimName = persistentVolumeClaim?.claimName ?? dataVolume?.name;
+    if (claimName === undefined || moving.has(name)) continue;
+    if (!claimOf(claimName)?.spec?.accessModes?.includes('ReadWriteMany'))
+      return `cannot migrate VMI: PVC ${claimName} is not shared, live migration requires that all PVCs must be shared (using ReadWriteMany access mode)`;
+  }
+  return undefined;
+}
+
+/** Volumes without a claim of their own: what the guest wrote to them is copied with it. */
+function copiedVolumes({ spec, status }: VirtualMachineInstance): readonly Volume[] {
+  const readonlyDisks = new Set(
+    (spec.domain.devices.disks ?? []).filter(({ cdrom }) => cdrom && cdrom.readonly !== false).map(({ name }) => name),
+  );
+  const moving = new Set((status?.migratedVolumes ?? []).map(({ volumeName }) => volumeName));
+  return (spec.volumes ?? []).filter(({ name, persistentVolumeClaim, dataVolume, hostDisk }) => {
+    if (persistentVolumeClaim ?? dataVolume) return moving.has(name);
+    return hostDisk?.shared !== true && !readonlyDisks.has(name);
+  });
+}

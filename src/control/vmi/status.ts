@@ -1,0 +1,153 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+import { formatTime } from '../../api/meta.ts';
+import { formatQuantity } from '../../api/quantity.ts';
+import { findCondition, removeCondition, setCondition } from '../../kube/conditions.ts';
+import type { Claim, LauncherPod } from '../resources.ts';
+import { COMPUTE } from './launcher-pod.ts';
+import { guestMemory, memoryOverhead } from './launcher-resources.ts';
+import { migratability } from './live-migratable.ts';
+import { isFinal, isGoingDown, nextPhase } from './phase.ts';
+
+/** What a guest's status says, of all that its controller writes. The rest is the agent's, and is left as it is. */
+
+export interface Observed {
+  readonly guest: VirtualMachineInstance;
+  /** The launcher pod that runs the guest, or will. */
+  readonly pod: LauncherPod | undefined;
+  /** All launcher pods of the guest. */
+  readonly pods: readonly LauncherPod[];
+  readonly claimOf: (claimName: string) => Claim | undefined;
+  /** Why what was to be done was not. */
+  readonly failure: Failure | undefined;
+}
+
+export interface Failure {
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** The guest waits for a claim that is not there. */
+export const CLAIM_NOT_FOUND = 'FailedPvcNotFound';
+
+/** The fields of the status as they should be; what should be absent is undefined. */
+export function statusAfter(observed: Observed, nowMs: number): VirtualMachineInstanceStatus {
+  const { guest, pod, pods, claimOf } = observed;
+  const { status = {} } = guest;
+  const phase = nextPhase(guest, pod);
+  const isNewPhase = phase !== status.phase;
+  const transition = { phase, phaseTransitionTimestamp: formatTime(nowMs) };
+  const { condition, method } = migratability(guest, claimOf);
+  const isHanding = phase === 'Scheduled' && isNewPhase;
+  return {
+    phase,
+    phaseTransitionTimestamps: isNewPhase
+      ? [...(status.phaseTransitionTimestamps ?? []), transition]
+      : status.phaseTransitionTimestamps,
+    conditions: conditionsAfter(observed, isFinal(guest) ? undefined : condition, nowMs),
+    activePods: activePods(pods),
+    ...(isFinal(guest) ? {} : { migrationMethod: method }),
+    ...(pod ? fromPod(pod, status) : {}),
+    ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
+    ...(status.memory ? {} : sizeOf(guest)),
+  };
+}
+
+function fromPod(pod: LauncherPod, status: VirtualMachineInstanceStatus): Partial<VirtualMachineInstanceStatus> {
+  const image = pod.spec?.containers?.find(({ name }) => name === COMPUTE)?.image;
+  const { qosClass = status.qosClass } = pod.status ?? {};
+  return { qosClass, launcherContainerImageVersion: image ?? status.launcherContainerImageVersion };
+}
+
+/** Pods that have a node and have not ended there. */
+function activePods(pods: readonly LauncherPod[]): Record<string, string> | undefined {
+  const active = pods.filter(
+    ({ spec, status }) => spec?.nodeName && !['Succeeded', 'Failed'].includes(status?.phase ?? ''),
+  );
+  if (active.length === 0) return undefined;
+  return Object.fromEntries(active.map(({ metadata, spec }) => [metadata.uid ?? '', spec?.nodeName ?? '']));
+}
+
+/** What the guest starts with. Once said it stays, until somebody plugs in more. */
+function sizeOf({ spec }: VirtualMachineInstance): Pick<VirtualMachineInstanceStatus, 'memory' | 'currentCPUTopology'> {
+  const memory = guestMemory(spec);
+  const { sockets, cores, threads } = spec.domain.cpu ?? {};
+  const overhead = { memoryOverhead: formatQuantity(memoryOverhead(spec)) };
+  const amount = memory && formatQuantity(memory);
+  return {
+    memory:
+      amount === undefined
+        ? overhead
+        : { guestAtBoot: amount, guestCurrent: amount, guestRequested: amount, ...overhead },
+    currentCPUTopology: { sockets: sockets || 1, cores: cores || 1, threads: threads || 1 },
+  };
+}
+
+function conditionsAfter(
+  { guest, pod, failure }: Observed,
+  migratable: KubeVirtCondition | undefined,
+  nowMs: number,
+): KubeVirtCondition[] {
+  const wanted: (readonly [string, KubeVirtCondition | undefined])[] = [
+    ['Ready', readyCondition(guest, pod)],
+    ['PodScheduled', scheduledCondition(pod, failure)],
+    ['Synchronized', synchronizedCondition(failure ?? imageFailure(pod))],
+  ];
+  if (migratable) wanted.push(['LiveMigratable', migratable]);
+  let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
+  for (const [type, condition] of wanted) {
+    const old = findCondition(conditions, type);
+    if (!condition) conditions = removeCondition(conditions, type);
+    // Reasons of an earlier state must not outlive it.
+    else if (old && old.status !== condition.status)
+      conditions = setCondition(removeCondition(conditions, type), condition, nowMs);
+    else conditions = setCondition(conditions, condition, nowMs);
+  }
+  return [...conditions];
+}
+
+function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefined): KubeVirtCondition {
+  const isNot = (reason: string, message: string): KubeVirtCondition => ({
+    type: 'Ready',
+    status: 'False',
+    reason,
+    message,
+  });
+  if (!pod) return isNot('PodNotExists', 'virt-launcher pod has not yet been scheduled');
+  if (isGoingDown(pod)) return isNot('PodTerminating', 'virt-launcher pod is terminating');
+  if (guest.status?.phase !== 'Running') return isNot('GuestNotRunning', 'Guest VM is not reported as running');
+  const ready = findPodCondition(pod, 'Ready');
+  if (!ready) return isNot('PodConditionMissing', 'virt-launcher pod is missing the Ready condition');
+  if (ready.status === 'True') return { type: 'Ready', status: 'True' };
+  return isNot(ready.reason ?? 'PodNotReady', ready.message ?? '');
+}
+
+/** Told only where no node was found. */
+function scheduledCondition(pod: LauncherPod | undefined, failure: Failure | undefined): KubeVirtCondition | undefined {
+  if (!pod && failure?.reason === CLAIM_NOT_FOUND)
+    return { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: failure.message };
+  const scheduled = pod && findPodCondition(pod, 'PodScheduled');
+  if (scheduled?.status !== 'False') return undefined;
+  const { reason = '', message = '' } = scheduled;
+  return { type: 'PodScheduled', status: 'False', reason, message };
+}
+
+function synchronizedCondition(failure: Failure | undefined): KubeVirtCondition | undefined {
+  return failure && { type: 'Synchronized', status: 'False', ...failure };
+}
+
+/** An image that is not there keeps the guest from starting as much as anything that we failed to do. */
+function imageFailure(pod: LauncherPod | undefined): Failure | undefined {
+  for (const { state } of pod?.status?.containerStatuses ?? []) {
+    const { reason, message = '' } = state?.waiting ?? {};
+    if (reason === 'ErrImagePull' || reason === 'ImagePullBackOff') return { reason, message };
+  }
+  return undefined;
+}
+
+function findPodCondition(pod: LauncherPod, type: string) {
+  return pod.status?.conditions?.find((condition) => condition.type === type);
+}

@@ -1,0 +1,254 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { JsonObject } from '../../api/meta.ts';
+import { ApiError } from '../../api/status.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { keyOf } from '../../kube/resource.ts';
+import type { Service } from '../../kube/service.ts';
+import { configurationOf, type ControlContext } from '../context.ts';
+import { controllerOf } from '../owner.ts';
+import { type Claim, type LauncherPod, persistentVolumeClaims, pods, virtualMachineInstances } from '../resources.ts';
+import { statusPatch } from '../status-patch.ts';
+import { claimNameOf } from '../volume-claims.ts';
+import { GUEST_FINALIZER, NODE_NAME_LABEL } from '../well-known.ts';
+import { launcherName, launcherPod } from './launcher-pod.ts';
+import { isForgettable, isHandedOver, needsPod } from './phase.ts';
+import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
+
+export interface VirtualMachineInstancesOptions extends ControlContext {
+  /** The launcher's image. */
+  readonly launcherImage: string;
+}
+
+const WORKERS = 8;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
+/** How soon a pod is tried again that the server refused. */
+const RETRY_CREATE_MS = 10_000;
+
+/**
+ * Gives each VirtualMachineInstance its launcher pod, hands it over to the agent of the node that the pod got, and lets
+ * it go when nobody executes it any more. It writes no phase once an agent has the right to run the guest.
+ */
+export class VirtualMachineInstances implements Service {
+  readonly name = 'virtual machine instances';
+  readonly #env: Env;
+  readonly #client: Client;
+  readonly #recorder: Pick<EventRecorder, 'event'>;
+  readonly #launcherImage: string;
+  readonly #guests: Informer<VirtualMachineInstance>;
+  readonly #pods: Informer<LauncherPod>;
+  readonly #claims: Informer<Claim>;
+  readonly #configuration: () => KubeVirtConfiguration;
+  readonly #controller: Controller;
+
+  constructor({ env, client, recorder, informers, metrics, launcherImage }: VirtualMachineInstancesOptions) {
+    this.#env = env;
+    this.#client = client;
+    this.#recorder = recorder;
+    this.#launcherImage = launcherImage;
+    this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
+    this.#pods = informers.of(pods, { guest: guestUids });
+    this.#claims = informers.of(persistentVolumeClaims);
+    this.#configuration = configurationOf(informers);
+    this.#controller = new Controller({
+      name: 'virtualmachineinstance-controller',
+      env,
+      workers: WORKERS,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#guests.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    this.#pods.onChange(({ object }) => {
+      const { namespace = '' } = object.metadata;
+      if (guestUids(object).length > 0) this.#controller.enqueue(`${namespace}/${controllerOf(object)?.name ?? ''}`);
+    });
+    this.#claims.onChange(({ object }) => {
+      for (const guest of this.#guests.byIndex('claims', keyOf(object))) this.#controller.enqueue(keyOf(guest));
+    });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#controller.run(signal);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
+    const guest = this.#guests.get(key);
+    if (!guest) return;
+    try {
+      if (!(await this.#isHeld(guest, signal))) return;
+      return await this.#bring(guest, signal);
+    } catch (error) {
+      // Somebody else wrote at the same time, or it is gone; we hear of it, and begin anew.
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === 404) return;
+      if (error.code === 409) return { requeueAfterMs: RECHECK_MS };
+      throw error;
+    }
+  }
+
+  async #bring(guest: VirtualMachineInstance, signal: AbortSignal): Promise<Result | void> {
+    const all = this.#pods.byIndex('guest', guest.metadata.uid ?? '');
+    const pod = currentPod(guest, all) ?? (await this.#unseenPod(guest, signal));
+    let failure: Failure | undefined;
+    if (needsPod(guest, pod)) {
+      failure = this.#missingClaim(guest) ?? (await this.#create(guest, signal));
+      if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
+    }
+    const observed = { guest, pod, pods: all, claimOf: this.#claimOf(guest), failure };
+    const told = await this.#tell(guest, statusPatch(guest, statusAfter(observed, this.#env.clock.now())), signal);
+    await this.#label(told, signal);
+    if (guest.metadata.deletionTimestamp !== undefined) await this.#end(told, all, signal);
+    if (failure && failure.reason !== CLAIM_NOT_FOUND) return { requeueAfterMs: RETRY_CREATE_MS };
+  }
+
+  /** A guest is to be kept until nobody executes it: it says so before anybody can. */
+  async #isHeld(guest: VirtualMachineInstance, signal: AbortSignal): Promise<boolean> {
+    const { finalizers = [], deletionTimestamp } = guest.metadata;
+    if (finalizers.includes(GUEST_FINALIZER) || deletionTimestamp !== undefined) return true;
+    await this.#patchMetadata(guest, { finalizers: [...finalizers, GUEST_FINALIZER] }, signal);
+    return false;
+  }
+
+  /**
+   * Pods and guests are heard of separately: a pod that the guest's phase tells of and that is not in the cache may be
+   * one that we have not heard of yet. Only the server knows that it is gone.
+   */
+  async #unseenPod(guest: VirtualMachineInstance, signal: AbortSignal): Promise<LauncherPod | undefined> {
+    const phase = guest.status?.phase ?? '';
+    if (isHandedOver(guest) || (phase !== 'Scheduling' && phase !== 'Scheduled')) return undefined;
+    const { namespace = '', uid } = guest.metadata;
+    try {
+      const pod = await this.#client.get(pods, namespace, launcherName(guest), signal);
+      return controllerOf(pod)?.uid === uid ? pod : undefined;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  #missingClaim(guest: VirtualMachineInstance): Failure | undefined {
+    const missing = claimKeys(guest).find((key) => !this.#claims.get(key));
+    if (missing === undefined) return undefined;
+    const message = `PVC ${missing} does not exist, waiting for it to appear`;
+    this.#recorder.event(guest, 'Warning', CLAIM_NOT_FOUND, message);
+    return { reason: CLAIM_NOT_FOUND, message };
+  }
+
+  async #create(guest: VirtualMachineInstance, signal: AbortSignal): Promise<Failure | undefined> {
+    const { namespace = '', name = '', uid, resourceVersion } = guest.metadata;
+    // A guest whose pod came and went must not get another one on the word of a late cache.
+    const current = await this.#client.get(virtualMachineInstances, namespace, name, signal);
+    if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
+    const claimOf = this.#claimOf(guest);
+    const isBlock = (claim: string): boolean => claimOf(claim)?.spec?.volumeMode === 'Block';
+    const options = { image: this.#launcherImage, configuration: this.#configuration(), isBlock };
+    try {
+      const pod = await this.#client.create(pods, launcherPod(guest, options) as LauncherPod, signal);
+      this.#recorder.event(guest, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${pod.metadata.name}`);
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === 409) return this.#taken(guest, error, signal);
+      return this.#failed(guest, error);
+    }
+  }
+
+  /** Whether the pod that is in the way is ours, and only our cache is late. */
+  async #taken(guest: VirtualMachineInstance, error: ApiError, signal: AbortSignal): Promise<Failure> {
+    const { namespace = '', uid } = guest.metadata;
+    const pod = await this.#client.get(pods, namespace, launcherName(guest), signal);
+    return controllerOf(pod)?.uid === uid ? STALE : this.#failed(guest, error);
+  }
+
+  #failed(guest: VirtualMachineInstance, error: ApiError): Failure {
+    this.#recorder.event(guest, 'Warning', 'FailedCreate', `Error creating pod: ${error.message}`);
+    return { reason: 'FailedCreate', message: `failed to create virtual machine pod: ${error.message}` };
+  }
+
+  /** The guest as it is once it says what is new. */
+  async #tell(
+    guest: VirtualMachineInstance,
+    body: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<VirtualMachineInstance> {
+    if (!body) return guest;
+    const { namespace = '', name = '' } = guest.metadata;
+    const patch = { type: 'merge', body } as const;
+    return this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, { subresource: 'status' });
+  }
+
+  /** Agents find their guests by label; this is theirs to change once they have taken over. */
+  async #label(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const { phase, nodeName } = guest.status ?? {};
+    const { labels = {} } = guest.metadata;
+    if (phase !== 'Scheduled' || isHandedOver(guest) || !nodeName || labels[NODE_NAME_LABEL] === nodeName) return;
+    await this.#patchMetadata(guest, { labels: { [NODE_NAME_LABEL]: nodeName } }, signal);
+  }
+
+  /** Ends the pods of a guest that is to be deleted, and lets it go once nobody executes it. */
+  async #end(guest: VirtualMachineInstance, all: readonly LauncherPod[], signal: AbortSignal): Promise<void> {
+    for (const { metadata } of all) {
+      const { namespace = '', name = '', uid = '', deletionTimestamp } = metadata;
+      if (deletionTimestamp !== undefined) continue;
+      try {
+        await this.#client.delete(pods, namespace, name, signal, { preconditions: { uid } });
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 404) continue;
+        this.#recorder.event(guest, 'Warning', 'FailedDelete', `Error deleting pod ${name}: ${String(error)}`);
+        throw error;
+      }
+      this.#recorder.event(guest, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${name}`);
+    }
+    const { finalizers = [] } = guest.metadata;
+    if (!isForgettable(guest, all.length) || !finalizers.includes(GUEST_FINALIZER)) return;
+    if (await this.#hasPods(guest, signal)) return;
+    await this.#patchMetadata(guest, { finalizers: finalizers.filter((each) => each !== GUEST_FINALIZER) }, signal);
+  }
+
+  /** Whether the server knows pods of the guest that we have not heard of; they will be told of, and ended. */
+  async #hasPods({ metadata }: VirtualMachineInstance, signal: AbortSignal): Promise<boolean> {
+    const { namespace = '', uid = '' } = metadata;
+    const labelSelector = `kubevirt.io/created-by=${uid}`;
+    const { items } = await this.#client.list(pods, { namespace, labelSelector }, signal);
+    return items.some((pod) => controllerOf(pod)?.uid === uid);
+  }
+
+  async #patchMetadata({ metadata }: VirtualMachineInstance, change: JsonObject, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata;
+    const patch = { type: 'merge', body: { metadata: { uid, resourceVersion, ...change } } } as const;
+    await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal);
+  }
+
+  #claimOf({ metadata }: VirtualMachineInstance): (claimName: string) => Claim | undefined {
+    return (claimName) => this.#claims.get(`${metadata.namespace ?? ''}/${claimName}`);
+  }
+}
+
+/** Stands for: the guest is not what it was when this was decided. */
+const STALE: Failure = { reason: '', message: '' };
+
+/** The pod that executes the guest, by the record of that; before there is one, the guest's first. */
+function currentPod(guest: VirtualMachineInstance, all: readonly LauncherPod[]): LauncherPod | undefined {
+  const holder = guest.status?.rightToRun?.holder?.podUID;
+  const first = launcherName(guest);
+  return all.find(({ metadata }) => (holder === undefined ? metadata.name === first : metadata.uid === holder));
+}
+
+/** The guest that manages a pod; none for other pods. */
+function guestUids(pod: LauncherPod): readonly string[] {
+  const owner = controllerOf(pod);
+  return owner?.kind === 'VirtualMachineInstance' && owner.apiVersion.startsWith('kubevirt.io/') ? [owner.uid] : [];
+}
+
+/** The claims that a guest's volumes name. */
+function claimKeys({ metadata, spec }: VirtualMachineInstance): readonly string[] {
+  return (spec.volumes ?? []).flatMap((volume) => {
+    const name = claimNameOf(volume);
+    return name === undefined ? [] : [`${metadata.namespace ?? ''}/${name}`];
+  });
+}
