@@ -145,7 +145,7 @@ export class NamespaceController implements Service {
         ? {}
         : { discoveryFailure: `Discovery failed for some groups, ${failures.size} failing: ${failureText(failures)}` };
     // What pods need must not go before them, so nothing goes where they may only have been left out. Upstream goes on.
-    if (false)
+    if (!resources.some(isPods))
       return { resources: [], discoveryFailure: 'the server does not say that it serves pods', ...discoveryFailure };
     const odd = resources.find(({ group, version }) => `${group}${version}`.includes('/'));
     if (!odd) return { resources, ...discoveryFailure };
