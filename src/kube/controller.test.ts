@@ -139,10 +139,27 @@ describe('a controller', () => {
       await advance(1);
       expect(calls).toBe(before + 1);
     }
-    expect(lines).toEqual(Array.from({ length: 3 }, () => 'warn reconcile failed a: ApiError: stale'));
+    expect(lines).toEqual(['warn reconcile failed a: ApiError: stale']);
     expect(controller.queue.failuresOf('a')).toBe(0);
     expect(await counts()).toMatchObject({ error: 3, success: 1, reconcile_errors_total: 3 });
     expect(await counts()).not.toHaveProperty('reconcile_panics_total');
+  });
+
+  it('says why a key fails once, until the reason is another, or it has succeeded', async () => {
+    const reasons = ['x', 'x', 'y', 'y', 'x', undefined, 'x', 'x'];
+    const { controller, advance, lines } = running(async (key) => {
+      const reason = key === 'a' ? reasons.shift() : 'x';
+      if (reason !== undefined) throw new Error(reason);
+      return { requeueAfterMs: 1 };
+    });
+    controller.enqueue('a');
+    for (let tries = 0; tries < 7; tries++) await advance(1000);
+    expect(reasons).toEqual([]);
+    const told = (reason: string, key = 'a') => `warn reconcile failed ${key}: Error: ${reason}`;
+    expect(lines).toEqual([told('x'), told('y'), told('x'), told('x')]);
+    controller.enqueue('b');
+    await settle();
+    expect(lines.at(-1)).toBe(told('x', 'b'));
   });
 
   it('does not try again after a terminal error, until something changes', async () => {

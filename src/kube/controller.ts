@@ -74,6 +74,8 @@ export class Controller implements Service {
   readonly #metrics: ControllerMetrics;
   readonly #time: SteadyTime;
   readonly #underWay = new Set<AbortController>();
+  /** Why keys failed when they were last tried: nobody is told the same again and again. */
+  readonly #complaints = new Map<string, string>();
   #isRunning = false;
 
   constructor(options: ControllerOptions) {
@@ -160,6 +162,7 @@ export class Controller implements Service {
     const { requeueAfterMs = Number.POSITIVE_INFINITY } = result ?? {};
     if (Number.isNaN(requeueAfterMs)) throw new TypeError('the result asks for a delay that is no number');
     this.queue.forget(key);
+    this.#complaints.delete(key);
     if (requeueAfterMs === Number.POSITIVE_INFINITY) return 'success';
     this.queue.addAfter(key, requeueAfterMs);
     return 'requeue_after';
@@ -169,12 +172,16 @@ export class Controller implements Service {
     if (error instanceof TerminalError) {
       this.#metrics.terminalError();
       this.queue.forget(key);
+      this.#complaints.delete(key);
       this.#env.log.error('reconcile failed for good', { key, error: errorText(error) });
       return;
     }
     this.queue.addRateLimited(key);
-    const fields = { key, failures: this.queue.failuresOf(key), error: errorText(error) };
-    if (!isPanic(error)) return this.#env.log.warn('reconcile failed', fields);
+    const text = errorText(error);
+    const fields = { key, failures: this.queue.failuresOf(key), error: text };
+    const isNews = this.#complaints.get(key) !== text;
+    this.#complaints.set(key, text);
+    if (!isPanic(error)) return this.#env.log[isNews ? 'warn' : 'debug']('reconcile failed', fields);
     this.#metrics.panicked();
     this.#env.log.error('reconcile has a bug', { ...fields, stack: error instanceof Error ? error.stack : undefined });
   }
