@@ -10,7 +10,7 @@ import { Manager } from '../kube/manager.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
-import type { TransportRequest, TransportResponse } from '../kube/transport.ts';
+import { TransportError, type TransportRequest, type TransportResponse } from '../kube/transport.ts';
 import type { ControlContext } from './context.ts';
 
 const definitions: Resource = {
@@ -32,6 +32,8 @@ export class ControlScene {
   readonly signal = new AbortController().signal;
   /** What the controllers wrote: `METHOD path`. */
   readonly writes: string[] = [];
+  /** After so many more writes the controllers are as good as dead: they hear no answer, and nothing of theirs arrives. */
+  writesLeft = Number.POSITIVE_INFINITY;
   /** Whether the next write of the controllers that matches gets lost on its way back. */
   loseAnswerOf: RegExp | undefined;
   readonly #makers: readonly ((context: ControlContext) => Service)[];
@@ -179,12 +181,20 @@ export class ControlScene {
     const real = this.#transport();
     const send = async (request: TransportRequest): Promise<TransportResponse> => {
       const what = `${request.method} ${request.path.replace(/\?.*/, '')}`;
-      if (request.method !== 'GET' && !what.includes('/events')) this.writes.push(what);
+      const isWrite = request.method !== 'GET' && !what.includes('/events');
+      if (isWrite) this.#countWrite(what);
       const response = await real.send(request);
-      if (request.method === 'GET' || !this.loseAnswerOf?.test(what)) return response;
+      const isLost = isWrite && (this.writesLeft <= 0 || this.loseAnswerOf?.test(what) === true);
+      if (!isLost) return response;
       this.loseAnswerOf = undefined;
-      throw new Error('the answer was lost');
+      throw new TransportError('the answer was lost');
     };
     return new Client({ send, close: () => undefined }, manager);
+  }
+
+  #countWrite(what: string): void {
+    if (this.writesLeft <= 0) throw new TransportError('nobody is there to send it');
+    this.writesLeft--;
+    this.writes.push(what);
   }
 }

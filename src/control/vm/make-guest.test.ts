@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MACHINE_FINALIZER } from '../well-known.ts';
+import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../well-known.ts';
 import { machineOf } from './machines.fixture.ts';
 import { makeGuest } from './make-guest.ts';
 
@@ -30,7 +30,7 @@ describe('the guest of a machine', () => {
           blockOwnerDeletion: true,
         },
       ],
-      finalizers: [MACHINE_FINALIZER],
+      finalizers: [MACHINE_FINALIZER, GUEST_FINALIZER],
     });
   });
   it('has the same UUID and hardware addresses whenever it is made, and its own where it says so', () => {

@@ -8,7 +8,13 @@ import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
 import { derivedMac, derivedUuid } from '../derived-identity.ts';
-import { GENERATION_ANNOTATION, MACHINE_FINALIZER, MACHINE_NAME_LABEL, RECEIVER_ANNOTATION } from '../well-known.ts';
+import {
+  GENERATION_ANNOTATION,
+  GUEST_FINALIZER,
+  MACHINE_FINALIZER,
+  MACHINE_NAME_LABEL,
+  RECEIVER_ANNOTATION,
+} from '../well-known.ts';
 
 /** Makes the guest of a machine: what its template says, in the size of its instance type, with an identity that stays. */
 
@@ -61,7 +67,8 @@ export function makeGuest(machine: VirtualMachine, options: GuestOptions): MadeG
       ownerReferences: [
         { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true, blockOwnerDeletion: true },
       ],
-      finalizers: [MACHINE_FINALIZER],
+      // The second is for those who run it; that it is there from the start saves a write.
+      finalizers: [MACHINE_FINALIZER, GUEST_FINALIZER],
     },
     spec: withAddresses(complete, uid),
   };

@@ -27,10 +27,12 @@ function make(spec: Partial<VirtualMachine['spec']>): Promise<VirtualMachine> {
 const machine = (): Promise<VirtualMachine> => scene.get(virtualMachines, 'web');
 const guest = (): Promise<VirtualMachineInstance> => scene.get(virtualMachineInstances, 'web');
 
-/** Plays those who run guests. */
+/** Plays those who run guests. One that ended is not held by them. */
 async function play(phase: VirtualMachineInstancePhase, more: JsonObject = {}): Promise<void> {
   const phases = (await guest()).status?.phaseTransitionTimestamps ?? [];
   const phaseTransitionTimestamps = [...phases, { phase }];
+  if (phase === 'Succeeded' || phase === 'Failed')
+    await scene.patch(virtualMachineInstances, 'web', { metadata: { finalizers: [MACHINE_FINALIZER] } });
   await scene.patch(
     virtualMachineInstances,
     'web',
