@@ -1,4 +1,5 @@
 import type { Clock } from '../env/ports.ts';
+import { BUILT_IN_CHECKS } from '../simulation/invariant.ts';
 import { excerpt, BadExcerpt, excerptOf } from '../simulation/plan-excerpt.ts';
 import { planOf } from '../simulation/plan.ts';
 import { PLANTED_BUGS } from '../simulation/planted-bugs.ts';
@@ -60,7 +61,8 @@ function choose({ scenario: name, plant }: SimulateOptions): Chosen {
   const wanted = name ?? bug?.scenario;
   if (wanted === undefined) return { scenarios: SCENARIOS, bug };
   const scenario = byName(SCENARIOS, wanted, 'scenario');
-  if (bug && !scenario.invariants.some((make) => make().name === bug.invariant))
+  const asked: readonly string[] = [...BUILT_IN_CHECKS, ...scenario.invariants.map((make) => make().name)];
+  if (bug && !asked.includes(bug.invariant))
     throw new UserError(
       `${bug.name} breaks ${bug.invariant}, which ${scenario.name} does not ask; try ${bug.scenario}`,
       {

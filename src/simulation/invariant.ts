@@ -15,6 +15,12 @@ export interface Invariant {
   unsettled?(scene: Scene): readonly Unsettled[];
 }
 
+/**
+ * What every run is asked, whatever its scenario: whether something was thrown that no careful code throws, or a loop
+ * ended by itself; and whether everything comes back in the end.
+ */
+export const BUILT_IN_CHECKS = ['no-bugs', 'everything-runs'] as const;
+
 /** What a server came back with. */
 export interface Load {
   readonly revision: number;

@@ -1,7 +1,8 @@
 import { LyingDisk } from './lying-disk.ts';
+import { MuteDisk } from './mute-disk.ts';
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { denying, forgetful, swallowing } from './spoilt-transports.ts';
+import { denying, forgetful, hollowing, swallowing } from './spoilt-transports.ts';
 
 const CRASH_EVERY_MS = 2 * 60_000;
 
@@ -173,5 +174,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       component.startsWith('node-')
         ? transport
         : forgetful(transport, random, { chance: 0.05, isForgotten: (_, line) => !line.includes('"BOOKMARK"') }),
+  },
+  {
+    name: 'hollow-owners',
+    description: 'the garbage collector is answered with owners of which nothing is left',
+    scenario: 'garbage',
+    invariant: 'no-bugs',
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      /^(garbage|manager)/.test(component)
+        ? hollowing(transport, random, { chance: 0.5, isHollow: ({ path }) => /\/member-\d+$/.test(path) })
+        : transport,
+  },
+  {
+    name: 'mute-disk',
+    description: 'the disk never answers a server that starts again',
+    scenario: 'quotas',
+    invariant: 'everything-runs',
+    seedsMax: 5,
+    spoilDisk: (engine) => new MuteDisk(engine),
+    provoke: withServerCrashes,
   },
 ];

@@ -34,6 +34,21 @@ export function denying(
   };
 }
 
+/** Answers with objects of which nothing is left, now and then. */
+export function hollowing(
+  inner: Transport,
+  random: Random,
+  options: { readonly chance: number; readonly isHollow: (request: TransportRequest) => boolean },
+): Transport {
+  return {
+    send: (request) =>
+      request.method === 'GET' && options.isHollow(request) && random.number() < options.chance
+        ? Promise.resolve({ status: 200, headers: { 'content-type': 'application/json' }, body: pieces(['{}']) })
+        : inner.send(request),
+    close: () => inner.close(),
+  };
+}
+
 function notFound(): TransportResponse {
   const body = '{"kind":"Status","status":"Failure","reason":"NotFound","message":"not found","code":404}';
   return { status: 404, headers: { 'content-type': 'application/json' }, body: pieces([body]) };
