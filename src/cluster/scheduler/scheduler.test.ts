@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../api/meta.ts';
 import { asking, makeNode, makePod } from '../../migration/fit/cluster.fixture.ts';
 import type { Pod, PodSpec } from '../../migration/fit/objects.ts';
 import { World } from './world.fixture.ts';
@@ -36,6 +37,24 @@ describe('order', () => {
     world.add(pod('a'), pod('b'), pod('c'));
     await world.pass(MINUTE_MS);
     expect(['a', 'b', 'c'].filter((name) => world.nodeOf(name) === 'n')).toEqual(['a']);
+  });
+});
+
+describe('a server that is slower than the scheduler', () => {
+  it('is asked for no more than 64 things at once, and for all of them in the end', async () => {
+    world.start();
+    world.addNode(makeNode('n', { allocatable: { cpu: '9', memory: '8Gi', pods: '200' } }));
+    const names = Array.from({ length: 150 }, (_, index) => `p${index}`);
+    let answer = (): void => undefined;
+    world.silence = new Promise((resolve) => (answer = resolve));
+    world.add(...names.map((name) => pod(name, '1m')));
+    for (let turn = 0; turn < 40; turn++) await world.settle();
+    const { underWay } = world;
+    world.silence = undefined;
+    answer();
+    await world.pass(MINUTE_MS);
+    expect(underWay).toBe(64);
+    expect(names.filter((name) => world.nodeOf(name) !== 'n')).toEqual([]);
   });
 });
 
@@ -139,6 +158,29 @@ describe('pods that fit nowhere', () => {
     world.namespaces.set({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other', labels: { team: 'x' } } });
     await world.settle();
     expect(world.nodeOf('p')).toBe('n');
+  });
+
+  it('are tried when the class of their storage comes to be known', async () => {
+    world.start();
+    world.addNode(makeNode('n'));
+    world.claims.set({
+      apiVersion: 'v1',
+      kind: 'PersistentVolumeClaim',
+      metadata: { name: 'c', namespace: 'default' },
+      spec: { storageClassName: 'local' },
+    } as KubeObject);
+    world.add(pod('p', '1', { volumes: [{ name: 'v', persistentVolumeClaim: { claimName: 'c' } }] }));
+    await world.settle();
+    expect(world.events.at(-1)).toContain('pod has unbound immediate PersistentVolumeClaims');
+    world.storageClasses.set({
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'local' },
+      volumeBindingMode: 'WaitForFirstConsumer',
+    } as KubeObject);
+    await world.settle();
+    expect(failures()).toBe(2);
+    expect(world.events.at(-1)).toContain("node(s) didn't find available persistent volumes to bind");
   });
 
   it('are forgotten when they go', async () => {
@@ -249,6 +291,20 @@ describe('preemption', () => {
     expect(world.pods.get('default/victim')?.metadata.deletionTimestamp).toBeUndefined();
     await world.pass(2000);
     expect(world.pods.get('default/victim')?.metadata.deletionTimestamp).toBeDefined();
+  });
+
+  it('is tried again where all that it would push out were gone already', async () => {
+    await occupied();
+    world.pods.delete('default/victim');
+    world.add(vip);
+    await world.settle();
+    const tries = () => world.events.filter((event) => event.startsWith('vip FailedScheduling')).length;
+    expect(tries()).toBe(1);
+    await world.pass(1500);
+    expect(tries()).toBe(2);
+    world.tell('victim');
+    await world.pass(11_000);
+    expect(world.nodeOf('vip')).toBe('n');
   });
 
   it('is taken up by the next scheduler where one ends in between', async () => {

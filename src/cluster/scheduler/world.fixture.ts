@@ -47,11 +47,17 @@ export class World {
   readonly nodes = new TestSource();
   readonly told = new TestSource();
   readonly namespaces = new TestSource();
+  readonly claims = new TestSource();
+  readonly storageClasses = new TestSource();
   /** The pods as the server has them. */
   readonly pods = new Map<string, Pod>();
   readonly events: string[] = [];
   /** What to do with the next requests: lose them on the way there, or their answers on the way back. */
   readonly mishaps: ('request' | 'answer')[] = [];
+  /** While set, the server takes requests and answers none before it resolves. */
+  silence: Promise<void> | undefined;
+  /** Requests that wait for their answers. */
+  underWay = 0;
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #version = 0;
@@ -68,9 +74,9 @@ export class World {
         pods: this.told,
         nodes: this.nodes,
         namespaces: this.namespaces,
-        persistentVolumeClaims: rest(),
+        persistentVolumeClaims: this.claims,
         persistentVolumes: rest(),
-        storageClasses: rest(),
+        storageClasses: this.storageClasses,
         podDisruptionBudgets: rest(),
       },
     });
@@ -132,6 +138,9 @@ export class World {
 
   async #send(request: TransportRequest) {
     if (request.path.startsWith('/api/v1/pods?')) return response(200, this.#placed());
+    this.underWay++;
+    await this.silence;
+    this.underWay--;
     const mishap = this.mishaps.shift();
     if (mishap === 'request') throw new TransportError('lost on the way there');
     const [code, body] = this.#answer(request);
