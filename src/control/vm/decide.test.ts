@@ -90,7 +90,15 @@ describe('what to do', () => {
   });
   it('makes no guest of a machine whose guest went elsewhere', () => {
     const rightToRun = { epoch: 7, grantedAway: true };
-    expect(decide(machineOf({ runStrategy: 'Always' }, { rightToRun }), undefined, NOW)).toEqual(NONE);
+    for (const runStrategy of ['Always', 'RerunOnFailure', 'Once'] as const)
+      expect(decide(machineOf({ runStrategy }, { rightToRun }), undefined, NOW)).toEqual(NONE);
+    const startAsked = { rightToRun, ...asked({ action: 'Start' }) };
+    expect(decide(machineOf({ runStrategy: 'Manual' }, startAsked), undefined, NOW)).toEqual(NONE);
+  });
+  it('lets a guest that went elsewhere come back', () => {
+    const rightToRun = { epoch: 7, grantedAway: true };
+    const receiver = machineOf({ runStrategy: 'WaitAsReceiver' }, { rightToRun });
+    expect(decide(receiver, undefined, NOW)).toEqual({ action: 'start', isReceiver: true });
   });
   it('waits as a receiver, then takes the strategy that it was told', () => {
     const machine = machineOf({ runStrategy: 'WaitAsReceiver' });

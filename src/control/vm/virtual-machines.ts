@@ -5,6 +5,7 @@ import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import { findCondition } from '../../kube/conditions.ts';
 import { Controller, type Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -133,7 +134,8 @@ export class VirtualMachines implements Service {
     } catch (error) {
       if (!(error instanceof SizingError)) throw error;
       const { reason, message } = error;
-      this.#recorder.event(machine, 'Warning', reason, message);
+      const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
+      if (isNew) this.#recorder.event(machine, 'Warning', reason, message);
       return { kept: known, failure: { reason, message } };
     }
   }

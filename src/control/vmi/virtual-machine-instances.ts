@@ -4,6 +4,7 @@ import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import { findCondition } from '../../kube/conditions.ts';
 import { Controller, type Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -135,7 +136,8 @@ export class VirtualMachineInstances implements Service {
     const missing = claimKeys(guest).find((key) => !this.#claims.get(key));
     if (missing === undefined) return undefined;
     const message = `PVC ${missing} does not exist, waiting for it to appear`;
-    this.#recorder.event(guest, 'Warning', CLAIM_NOT_FOUND, message);
+    const isNew = findCondition(guest.status?.conditions, 'Synchronized')?.message !== message;
+    if (isNew) this.#recorder.event(guest, 'Warning', CLAIM_NOT_FOUND, message);
     return { reason: CLAIM_NOT_FOUND, message };
   }
 

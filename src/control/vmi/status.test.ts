@@ -1,0 +1,89 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualMachineInstanceStatus } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { LauncherPod } from '../resources.ts';
+import { guestOf, podOf } from './guests.fixture.ts';
+import { statusAfter } from './status.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+function after(
+  status: VirtualMachineInstanceStatus,
+  pod?: LauncherPod,
+  more: { readonly pods?: readonly LauncherPod[]; readonly failure?: { reason: string; message: string } } = {},
+): VirtualMachineInstanceStatus {
+  const { pods = pod ? [pod] : [], failure } = more;
+  return statusAfter({ guest: guestOf({}, status), pod, pods, claimOf: () => undefined, failure }, NOW);
+}
+
+const ofType = (status: VirtualMachineInstanceStatus, type: string) =>
+  status.conditions?.find((condition) => condition.type === type);
+
+describe('readiness', () => {
+  const going = podOf({ phase: 'Running' });
+  going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  const podIs = (status: string, reason?: string) =>
+    podOf({ phase: 'Running', conditions: [{ type: 'Ready', status, ...(reason ? { reason } : {}) }] }, 'node-a');
+  it.each<[string, VirtualMachineInstanceStatus, LauncherPod | undefined, string, string | undefined]>([
+    ['without a pod', { phase: 'Pending' }, undefined, 'False', 'PodNotExists'],
+    ['with a pod that goes', { phase: 'Running' }, going, 'False', 'PodTerminating'],
+    ['before it runs', { phase: 'Scheduled' }, podIs('True'), 'False', 'GuestNotRunning'],
+    ['with a pod that does not say', { phase: 'Running' }, podOf({ phase: 'Running' }), 'False', 'PodConditionMissing'],
+    [
+      'with a pod that is not',
+      { phase: 'Running' },
+      podIs('False', 'ContainersNotReady'),
+      'False',
+      'ContainersNotReady',
+    ],
+    ['with a pod that is', { phase: 'Running' }, podIs('True'), 'True', undefined],
+  ])('%s', (_, status, pod, expected, reason) => {
+    const ready = ofType(after(status, pod), 'Ready');
+    expect(ready?.status).toBe(expected);
+    expect(ready?.reason).toBe(reason);
+  });
+  it('forgets why it was not, and tells since when it is', () => {
+    const conditions = [{ type: 'Ready', status: 'False' as const, reason: 'GuestNotRunning', message: 'no' }];
+    expect(ofType(after({ phase: 'Running', conditions }, podIs('True')), 'Ready')).toEqual({
+      type: 'Ready',
+      status: 'True',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+  });
+});
+
+describe('what is not ours', () => {
+  it('stays as it is', () => {
+    const paused = { type: 'Paused', status: 'True' as const };
+    const pod = podOf({ phase: 'Running' }, 'node-b');
+    const next = after({ phase: 'Running', nodeName: 'node-a', conditions: [paused] }, pod);
+    expect(next.conditions).toContainEqual(paused);
+    expect(next.phase).toBe('Running');
+    expect(next).not.toHaveProperty('nodeName');
+    expect(next.phaseTransitionTimestamps).toBeUndefined();
+  });
+});
+
+describe('pods', () => {
+  it('that have a node and have not ended are active', () => {
+    const over = podOf({ phase: 'Succeeded' }, 'node-a');
+    const target = { ...podOf({ phase: 'Pending' }, 'node-b'), metadata: { uid: 'pod-2' } };
+    const waiting = { ...podOf({ phase: 'Pending' }), metadata: { uid: 'pod-3' } };
+    expect(after({ phase: 'Running' }, over, { pods: [over, target, waiting] }).activePods).toEqual({
+      'pod-2': 'node-b',
+    });
+    expect(after({ phase: 'Succeeded', activePods: { 'pod-1': 'node-a' } }, over).activePods).toBeUndefined();
+  });
+});
+
+describe('failures', () => {
+  it('are told, a missing claim as what keeps the pod from a node too', () => {
+    const failure = { reason: 'FailedPvcNotFound', message: 'PVC shop/disk does not exist' };
+    const next = after({ phase: 'Pending' }, undefined, { failure });
+    expect(ofType(next, 'Synchronized')).toMatchObject({ status: 'False', ...failure });
+    expect(ofType(next, 'PodScheduled')).toMatchObject({ reason: 'Unschedulable', message: failure.message });
+  });
+  it('are forgotten when they are over', () => {
+    const conditions = [{ type: 'Synchronized', status: 'False' as const, reason: 'FailedCreate' }];
+    expect(ofType(after({ phase: 'Pending', conditions }, podOf()), 'Synchronized')).toBeUndefined();
+  });
+});
