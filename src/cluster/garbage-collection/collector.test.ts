@@ -214,6 +214,18 @@ describe('orphans', () => {
     expect(await ownersOf(secrets, 'shared')).toEqual(['other']);
   });
 
+  it("are not looked for outside their owner's namespace, where nothing can be its dependent", async () => {
+    const owner = await make(configMaps, 'owner');
+    await make(clusterRoles, 'wide', [referenceTo(owner)]);
+    await scene.pass(2000);
+    scene.reads.length = 0;
+    await remove(configMaps, 'owner', 'Orphan');
+    await isGone(configMaps, 'owner');
+    expect(scene.reads.filter((each) => each.includes('/secrets'))).not.toEqual([]);
+    expect(scene.reads.filter((each) => /\/(clusterroles|nodes|namespaces)\?/.test(each))).toEqual([]);
+    expect(await ownersOf(clusterRoles, 'wide')).toEqual(['owner']);
+  });
+
   it('are spared though nobody has seen them yet', async () => {
     const owner = await make(configMaps, 'owner');
     await scene.settle();
