@@ -205,6 +205,24 @@ describe('handlers', () => {
     expect(scene.changes).toEqual(['=a@5', '=b@6', '-a@9', '=b@6']);
   });
 
+  it('are told again at times that vary, so that not all informers do it at once', async () => {
+    const scene = new Scene({ resyncMs: 60_000 });
+    await scene.listed(7, [thing('a', 5)]);
+    const pauses: number[] = [];
+    let seconds = 0;
+    while (pauses.length < 10) {
+      await scene.pass(1000);
+      seconds++;
+      if (!scene.changes.includes('=a@5')) continue;
+      scene.changes.length = 0;
+      pauses.push(seconds);
+      seconds = 0;
+    }
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(54);
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(67);
+    expect(new Set(pauses).size).toBeGreaterThan(3);
+  });
+
   it('that throw end the informer, and so do index functions', async () => {
     const fail = (): never => {
       throw new Error('a bug');
@@ -265,6 +283,25 @@ describe('an informer', () => {
     again.abort();
     await running;
     await scene.informer.run(again.signal);
+  });
+
+  it('stopped amid what it was given, does not go on as if it had all of it', async () => {
+    let left = 1;
+    const scene = new Scene({}, (informer) => informer.onChange(() => left-- === 1 && scene.stop.abort()));
+    const objects = [thing('a', 1), thing('b', 2)];
+    scene.answers(failure(422, 'Invalid'), list(7, objects));
+    await scene.running;
+    expect(scene.changes).toEqual(['i+a@1']);
+    expect([scene.informer.position, scene.informer.hasSynced]).toEqual([undefined, false]);
+    // The next server may be behind the one before, of which nothing is known for certain.
+    scene.answers(failure(422, 'Invalid'), list(6, objects), new ScriptedWatch());
+    const again = new AbortController();
+    const running = scene.informer.run(again.signal);
+    await settle();
+    expect(scene.changes).toEqual(['i+a@1', 'i+b@2']);
+    expect([scene.informer.position, scene.informer.hasSynced]).toEqual(['6', true]);
+    again.abort();
+    await running;
   });
 
   it('stops also when the transport does not notice', async () => {
