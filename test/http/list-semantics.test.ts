@@ -96,7 +96,7 @@ describe('pages', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(action, { maxLength: 10 }),
-        fc.array(action, { maxLength: 20 }),
+        fc.array(action, { maxLength: 20, size: 'max' }),
         fc.integer({ min: 1, max: 4 }),
         fc.constantFrom('', 'l'),
         async (before, during, limit, labelSelector) => {
