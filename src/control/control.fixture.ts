@@ -36,6 +36,8 @@ export class ControlScene {
   writesLeft = Number.POSITIVE_INFINITY;
   /** Whether the next write of the controllers that matches gets lost on its way back. */
   loseAnswerOf: RegExp | undefined;
+  /** Opens what is held up, by resource. */
+  readonly #held = new Map<string, { readonly opened: Promise<void>; readonly open: () => void }>();
   readonly #makers: readonly ((context: ControlContext) => Service)[];
   #api: InProcessApi | undefined;
   #stopControllers: () => Promise<void> = async () => undefined;
@@ -86,6 +88,8 @@ export class ControlScene {
     const running = manager.run(stopping.signal);
     this.#stopControllers = async () => {
       stopping.abort();
+      for (const { open } of this.#held.values()) open();
+      this.#held.clear();
       await running;
     };
     await this.settle();
@@ -138,6 +142,19 @@ export class ControlScene {
     );
   }
 
+  /** From now on the controllers hear nothing of changes to this resource. */
+  hold(plural: string): void {
+    let open = (): void => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    this.#held.set(plural, { opened, open });
+  }
+
+  /** Lets them hear of all that was held up. */
+  release(plural: string): void {
+    this.#held.get(plural)?.open();
+    this.#held.delete(plural);
+  }
+
   /** Lets everything happen that does not wait for time to pass. */
   async settle(): Promise<void> {
     for (let turn = 0; turn < 20; turn++) {
@@ -184,12 +201,21 @@ export class ControlScene {
       const isWrite = request.method !== 'GET' && !what.includes('/events');
       if (isWrite) this.#countWrite(what);
       const response = await real.send(request);
+      const plural = /\/([a-z]+)\?(?:.*&)?watch=true/.exec(request.path)?.[1];
+      if (plural !== undefined) return { ...response, body: this.#gated(plural, response.body) };
       const isLost = isWrite && (this.writesLeft <= 0 || this.loseAnswerOf?.test(what) === true);
       if (!isLost) return response;
       this.loseAnswerOf = undefined;
       throw new TransportError('the answer was lost');
     };
     return new Client({ send, close: () => undefined }, manager);
+  }
+
+  async *#gated(plural: string, body: AsyncIterable<string>): AsyncGenerator<string> {
+    for await (const piece of body) {
+      await this.#held.get(plural)?.opened;
+      yield piece;
+    }
   }
 
   #countWrite(what: string): void {

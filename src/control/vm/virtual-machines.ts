@@ -103,11 +103,11 @@ export class VirtualMachines implements Service {
     // Not for this version of the machine: nothing was done, and nothing is said.
     if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
     const outcome = { decision, failure, references: kept.references, isUnbound: this.#isUnbound(machine) };
-    const isTold = await this.#tell(machine, guest, outcome, signal);
+    await this.#tell(machine, guest, outcome, signal);
     if (decision.action === 'stop' && guest) await this.#stop(machine, guest, signal);
     if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
-    // What the guest tells must be in the machine's status before the guest may be forgotten.
-    if (guest && !isTold) await this.#release(guest, signal);
+    // Only now: what the guest tells must be in the machine's status before the guest may be forgotten.
+    if (guest) await this.#release(guest, signal);
     if (decision.action === 'wait') return { requeueAfterMs: decision.untilMs - this.#env.clock.now() };
     if (failure) return { requeueAfterMs: RETRY_FAILURE_MS };
   }
@@ -206,20 +206,19 @@ export class VirtualMachines implements Service {
     await this.#client.patch(virtualMachines, namespace, name, patch, signal);
   }
 
-  /** Says what is new; false where nothing is. */
+  /** Says what is new. */
   async #tell(
     machine: VirtualMachine,
     guest: VirtualMachineInstance | undefined,
     outcome: Outcome,
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const { namespace = '', name = '' } = machine.metadata;
     const body = statusPatch(machine, statusAfter(machine, guest, outcome, this.#env));
-    if (!body) return false;
+    if (!body) return;
     await this.#client.patch(virtualMachines, namespace, name, { type: 'merge', body }, signal, {
       subresource: 'status',
     });
-    return true;
   }
 
   /** Lets go of a guest that has ended and is to be deleted. */

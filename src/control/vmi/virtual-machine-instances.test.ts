@@ -201,6 +201,40 @@ describe('a guest', () => {
   });
 });
 
+describe('late news', () => {
+  const touch = (): Promise<void> =>
+    scene.patch(virtualMachineInstances, 'web', { metadata: { annotations: { touched: 'true' } } });
+
+  it('of its pod make no second one, and no failure', async () => {
+    scene.hold('pods');
+    await make();
+    const { metadata } = await pod();
+    await touch();
+    await scene.pass(3000);
+    expect((await guest()).status?.phase).toBe('Pending');
+    expect((await guest()).status?.conditions?.map(({ type }) => type)).not.toContain('Synchronized');
+    scene.release('pods');
+    await isIn('Scheduling');
+    expect((await scene.list(pods)).map((each) => each.metadata.uid)).toEqual([metadata.uid]);
+  });
+  it('of the guest make no pod for one that is over', async () => {
+    await make({ volumes: [{ name: 'root', persistentVolumeClaim: { claimName: 'disk' } }] });
+    await isIn('Pending');
+    await scene.settle();
+    scene.hold('virtualmachineinstances');
+    await agentSays({ phase: 'Failed' });
+    await scene.create(persistentVolumeClaims, {
+      metadata: { name: 'disk' },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } } as object,
+    });
+    await scene.pass(3000);
+    expect(await scene.list(pods)).toEqual([]);
+    scene.release('virtualmachineinstances');
+    await scene.pass(3000);
+    expect(await scene.list(pods)).toEqual([]);
+  });
+});
+
 describe('a guest that is deleted', () => {
   it('takes its pod with it before it runs', async () => {
     await make();
