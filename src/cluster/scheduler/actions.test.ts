@@ -136,7 +136,7 @@ describe('marking', () => {
   it('looks again where the pod was changed meanwhile', async () => {
     const newer = { ...pod, metadata: { ...pod.metadata, resourceVersion: '8' } };
     const { actions, bodies, left } = scripted(refusal(409, 'Conflict'), [200, newer], [200, newer]);
-    await actions.mark(info, mark, signal);
+    expect(await actions.mark(info, mark, signal)).toBe(true);
     expect(bodies[2]?.metadata).toEqual({ uid: 'u', resourceVersion: '8' });
     expect(left()).toBe(0);
   });
@@ -146,7 +146,7 @@ describe('marking', () => {
     ['gone', refusal(404, 'NotFound')],
   ])('leaves a pod alone that is %s meanwhile', async (_, answer) => {
     const { actions, requests } = scripted(refusal(409, 'Conflict'), answer);
-    await actions.mark(info, mark, signal);
+    expect(await actions.mark(info, mark, signal)).toBe(false);
     expect(requests.length).toBe(2);
   });
 
@@ -199,6 +199,14 @@ describe('evicting', () => {
   ] satisfies [string, Answer[]][])('does nothing to a pod that is gone %s', async (_, answers) => {
     const { actions, events } = scripted(...(answers as Answer[]));
     expect(await actions.evict(victim, info, 'n', signal)).toBe(false);
+    expect(events).toEqual([]);
+  });
+
+  it('leaves a pod alone that is on another node by now', async () => {
+    const moved = makePod('victim', { nodeName: 'other' }, { uid: 'v', resourceVersion: '4' });
+    const { actions, requests, events } = scripted(refusal(409, 'Conflict'), [200, moved]);
+    expect(await actions.evict(victim, info, 'n', signal)).toBe(false);
+    expect(requests.length).toBe(2);
     expect(events).toEqual([]);
   });
 });

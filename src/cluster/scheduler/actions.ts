@@ -92,12 +92,13 @@ export class Actions {
     }
   }
 
-  /** Tells a pod why it has no node. A pod that has one by now is told nothing. */
-  async mark(pod: PodInfo, mark: Mark, signal: AbortSignal): Promise<void> {
+  /** Tells a pod why it has no node. False where the pod is gone, or has one by now and is told nothing. */
+  async mark(pod: PodInfo, mark: Mark, signal: AbortSignal): Promise<boolean> {
     const { reason, message, nominatedNode } = mark;
     this.#recorder.event(pod.pod, 'Warning', 'FailedScheduling', eventMessage(message));
     const condition = { type: 'PodScheduled', status: 'False', reason, message };
-    await this.#writeStatus(pod, { condition, nominatedNode }, signal, ({ spec }) => (spec?.nodeName ?? '') === '');
+    const isWaiting = ({ spec }: Pod): boolean => (spec?.nodeName ?? '') === '';
+    return this.#writeStatus(pod, { condition, nominatedNode }, signal, isWaiting);
   }
 
   /** Tells a pod that it waits for no node any more. */
@@ -105,7 +106,10 @@ export class Actions {
     await this.#writeStatus(pod, { nominatedNode: '' }, signal, ({ spec }) => (spec?.nodeName ?? '') === '');
   }
 
-  /** Pushes a pod out: first it is told why, then deleted with the grace that it asks for. False where it was gone. */
+  /**
+   * Pushes a pod out: first it is told why, then deleted with the grace that it asks for. False where it was gone, or
+   * where its binding came out otherwise than was assumed, and it is in nobody's way on another node.
+   */
   async evict(victim: PodInfo, preemptor: PodInfo, node: string, signal: AbortSignal): Promise<boolean> {
     const condition = {
       type: 'DisruptionTarget',
@@ -113,7 +117,8 @@ export class Actions {
       reason: 'PreemptionByScheduler',
       message: `${preemptor.pod.spec?.schedulerName ?? ''}: preempting to accommodate a higher priority pod`,
     };
-    if (!(await this.#writeStatus(victim, { condition }, signal, () => true))) return false;
+    const isInTheWay = ({ spec }: Pod): boolean => ['', node].includes(spec?.nodeName ?? '');
+    if (!(await this.#writeStatus(victim, { condition }, signal, isInTheWay))) return false;
     const { namespace = '', name = '', uid } = victim.pod.metadata;
     try {
       await this.#client.delete(podResource, namespace, name, signal, { preconditions: { uid } });
@@ -169,7 +174,7 @@ export class Actions {
 
   /**
    * Writes a status as long as the pod is one that it applies to: each write is for the version that was looked at, so
-   * that one that arrives late cannot undo what happened since. False where the pod is gone.
+   * that one that arrives late cannot undo what happened since. False where the pod is gone, or another one by now.
    */
   async #writeStatus(
     pod: PodInfo,
@@ -179,7 +184,8 @@ export class Actions {
   ): Promise<boolean> {
     let current: Pod | undefined = pod.pod;
     for (let attempt = 1; ; attempt++) {
-      const body = applies(current) ? statusPatch(current, change, this.#env.clock.now()) : undefined;
+      if (!applies(current)) return false;
+      const body = statusPatch(current, change, this.#env.clock.now());
       if (!body) return true;
       const { namespace = '', name = '' } = current.metadata;
       try {

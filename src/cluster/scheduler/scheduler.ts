@@ -68,7 +68,7 @@ export class Scheduler implements Service {
   readonly #controller: Controller;
   /** Pods that something could help, and that are queued for when their backoff is over. */
   readonly #eager = new Set<string>();
-  readonly #tasks = new Set<Promise<void>>();
+  readonly #tasks = new Set<Promise<unknown>>();
   /** Pods that something is being written about, by UID, and whether they want to be looked at again afterwards. */
   readonly #busy = new Map<string, { isWanted: boolean }>();
   /** Ends the writes, which outlive the reconciles that start them. */
@@ -282,7 +282,7 @@ export class Scheduler implements Service {
   }
 
   /** Writes about a pod in the background. Nothing else is done about it until that has ended. */
-  #start(pod: PodInfo, signal: AbortSignal, write: () => Promise<void>): void {
+  #start(pod: PodInfo, signal: AbortSignal, write: () => Promise<unknown>): void {
     const busy = { isWanted: false };
     this.#busy.set(pod.uid, busy);
     const task = write()
@@ -324,7 +324,8 @@ export class Scheduler implements Service {
    */
   async #preempt(pod: PodInfo, decision: Decision & { readonly type: 'preempt' }, signal: AbortSignal): Promise<void> {
     const { node, victims, message } = decision;
-    await this.#actions.mark(pod, unschedulable(message, node), signal);
+    // Nobody has to make way for a pod that waits no more.
+    if (!(await this.#actions.mark(pod, unschedulable(message, node), signal))) return;
     await Promise.all(this.#displaced(pod, node).map((other) => this.#displace(other, signal)));
     const leaving = victims.filter(({ isTerminating }) => !isTerminating);
     const found = await Promise.all(leaving.map((victim) => this.#actions.evict(victim, pod, node, signal)));
