@@ -1,0 +1,307 @@
+import { describe, expect, it } from 'vitest';
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import { decide, isSettled } from './decide.ts';
+import type { Entry } from './entry.ts';
+import { judgeImage } from './image-stamps.ts';
+import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
+import type { Plan, Step } from './plan.ts';
+import { isSeizable, type NodeWord, reclaim, seize } from './seize.ts';
+import { standingOf } from './standing.ts';
+import type { View } from './view.ts';
+
+const A = runnerOf('a');
+const B = runnerOf('b');
+const MINE: RightToRun = { epoch: 1, holder: A };
+const NEXT_B: RightToRun = { epoch: 1, holder: A, successor: B };
+const STARTED: readonly Entry[] = [
+  { kind: 'starting', epoch: 1 },
+  { kind: 'started', epoch: 1 },
+];
+const RESERVED: readonly Entry[] = [
+  ...STARTED,
+  { kind: 'machine', event: 'resumed' },
+  { kind: 'reserved', attempt: ATTEMPT },
+];
+const GRANTED: readonly Entry[] = [...RESERVED, { kind: 'granted', attempt: ATTEMPT, isPostCopy: false }];
+const RECEIVING: readonly Entry[] = [{ kind: 'receiving', attempt: ATTEMPT }];
+
+function view(entries: readonly Entry[], more: Partial<View>): View {
+  return {
+    self: A,
+    record: MINE,
+    standing: standingOf(entries),
+    machine: 'running',
+    hasMigrationFailed: false,
+    peerMachine: 'unknown',
+    inbox: [],
+    outOfService: new Set(),
+    unheard: [],
+    wish: {},
+    ...more,
+  };
+}
+
+/** A plan in a line. */
+function inWords({ steps, refusal }: Plan): string {
+  return refusal?.code ?? steps.map(stepInWords).join(', ');
+}
+
+function stepInWords(step: Step): string {
+  switch (step.kind) {
+    case 'journal':
+      return step.entry.kind === 'machine' ? `note ${step.entry.event}` : `write ${step.entry.kind}`;
+    case 'record': {
+      const { epoch, holder, successor } = step.to;
+      return `record ${epoch} ${holder?.node ?? 'nobody'}${successor === undefined ? '' : ` next ${successor.node}`}`;
+    }
+    case 'machine':
+      return step.command;
+    case 'send':
+      return `send ${step.message.kind}`;
+    case 'stamp':
+    case 'discard-images':
+      return step.kind;
+    default:
+      return unreachable(step);
+  }
+}
+
+describe('what an agent does, in its order', () => {
+  it.each<[what: string, view: View, words: string]>([
+    [
+      'start',
+      view([], { record: undefined, machine: 'dead', wish: { start: { remembered: { epoch: 6 } } } }),
+      'write starting, record 7 a, write started, start, continue',
+    ],
+    [
+      'start again where it was killed after its claim',
+      view(STARTED.slice(0, 1), { machine: 'dead', wish: { start: {} } }),
+      'write starting, record 2 a, write started, start, continue',
+    ],
+    [
+      'start where another holds it',
+      view([], { record: { epoch: 1, holder: B }, machine: 'dead', wish: { start: {} } }),
+      'HeldByAnother',
+    ],
+    ['start with a journal that is gone', view([], { machine: 'dead', wish: { start: {} } }), 'JournalMissing'],
+    [
+      'start of what went away',
+      view([], {
+        record: undefined,
+        machine: 'dead',
+        wish: { start: { remembered: { epoch: 6, grantedAway: true } } },
+      }),
+      'GrantedAway',
+    ],
+    [
+      'start after a restore',
+      view([], { record: undefined, machine: 'dead', unheard: ['b'], wish: { start: {} } }),
+      'Quarantined',
+    ],
+    [
+      'start on a node that is said to be gone',
+      view([], { record: undefined, machine: 'dead', outOfService: new Set([A.nodeUID]), wish: { start: {} } }),
+      'OutOfService',
+    ],
+    ['continue what was not continued', view(STARTED, { machine: 'paused' }), 'continue, note resumed'],
+    [
+      'leave what its owner stopped',
+      view([...STARTED, { kind: 'machine', event: 'resumed' }], { machine: 'paused' }),
+      '',
+    ],
+    ['say that the machine is dead', view(STARTED, { machine: 'dead' }), 'write ended'],
+    [
+      'give the right back then',
+      view([...STARTED, { kind: 'ended', epoch: 1 }], { machine: 'dead' }),
+      'record 2 nobody',
+    ],
+    ['conclude nothing from silence', view(GRANTED, { machine: 'unknown' }), 'MachineUnknown'],
+    [
+      'reserve',
+      view(RESERVED.slice(0, 3), { peerMachine: 'inmigrate', wish: { migrate: ATTEMPT } }),
+      'write reserved, record 1 a next b',
+    ],
+    ['not reserve whom nobody hears', view(RESERVED.slice(0, 3), { wish: { migrate: ATTEMPT } }), 'NotReceived'],
+    [
+      'grant',
+      view(RESERVED, { record: NEXT_B, machine: 'postmigrate', peerMachine: 'paused' }),
+      'write granted, stamp, send grant',
+    ],
+    [
+      'grant for a machine that died after it completed',
+      view([...RESERVED, { kind: 'machine', event: 'completed' }], {
+        record: NEXT_B,
+        machine: 'dead',
+        peerMachine: 'paused',
+      }),
+      'write granted, stamp, send grant',
+    ],
+    [
+      'not grant for one that resumed since',
+      view([...RESERVED, { kind: 'machine', event: 'completed' }, { kind: 'machine', event: 'resumed' }], {
+        record: NEXT_B,
+        machine: 'dead',
+        peerMachine: 'paused',
+      }),
+      'write aborted, record 1 a, send aborted',
+    ],
+    [
+      'abort what failed',
+      view(RESERVED, { record: NEXT_B, machine: 'paused', hasMigrationFailed: true }),
+      'cancel-migration, write aborted, continue, record 1 a, send aborted',
+    ],
+    ['grant again', view(GRANTED, { record: NEXT_B, machine: 'postmigrate' }), 'stamp, send grant'],
+    [
+      'ask for it back',
+      view(GRANTED, { record: NEXT_B, machine: 'postmigrate', wish: { isCancelled: true } }),
+      'stamp, send grant, send please-refuse',
+    ],
+    [
+      'go on after a refusal',
+      view(GRANTED, { record: NEXT_B, machine: 'postmigrate', inbox: [{ kind: 'refused', attempt: ATTEMPT }] }),
+      'write regained, stamp, continue, record 2 a',
+    ],
+    [
+      'not after that of another attempt',
+      view(GRANTED, {
+        record: NEXT_B,
+        machine: 'postmigrate',
+        inbox: [{ kind: 'refused', attempt: { ...ATTEMPT, targetMigrationUID: 'old' } }],
+      }),
+      'stamp, send grant',
+    ],
+    [
+      'end once the target has it',
+      view(GRANTED, { record: { epoch: 2, holder: B }, machine: 'postmigrate' }),
+      'kill, write ended',
+    ],
+    ['receive', view([], { self: B, machine: 'dead', wish: { receive: ATTEMPT } }), 'write receiving, start-incoming'],
+    [
+      'take',
+      view(RECEIVING, { self: B, record: NEXT_B, machine: 'paused', inbox: [{ kind: 'grant', attempt: ATTEMPT }] }),
+      'write taken, close-exports, continue, send taken, record 2 b',
+    ],
+    [
+      'not take in another epoch',
+      view(RECEIVING, {
+        self: B,
+        record: NEXT_B,
+        machine: 'paused',
+        inbox: [{ kind: 'grant', attempt: { ...ATTEMPT, epoch: 2 } }],
+      }),
+      '',
+    ],
+    [
+      'refuse when asked',
+      view(RECEIVING, {
+        self: B,
+        record: NEXT_B,
+        machine: 'paused',
+        inbox: [{ kind: 'please-refuse', attempt: ATTEMPT }],
+      }),
+      'kill, write refused, discard-images, send refused',
+    ],
+    [
+      'not take what was refused',
+      view([...RECEIVING, { kind: 'refused', attempt: ATTEMPT }], {
+        self: B,
+        record: NEXT_B,
+        machine: 'dead',
+        inbox: [{ kind: 'grant', attempt: ATTEMPT }],
+      }),
+      'send refused',
+    ],
+    [
+      'finish a take',
+      view([...RECEIVING, { kind: 'taken', attempt: ATTEMPT }], { self: B, record: NEXT_B, machine: 'paused' }),
+      'close-exports, continue, record 2 b',
+    ],
+    ['end what was seized', view(STARTED, { record: { epoch: 2 } }), 'kill, write ended'],
+    [
+      'raise a record that was restored',
+      view([...STARTED, { kind: 'regained', epoch: 5 }], { record: { epoch: 2, holder: B } }),
+      'record 5 b',
+    ],
+    [
+      'name again whom it gave the right',
+      view([...GRANTED, { kind: 'ended', epoch: 1, givenTo: B }], { machine: 'dead' }),
+      'record 1 a next b',
+    ],
+  ])('%s', (_, seen, words) => {
+    expect(inWords(decide(seen))).toBe(words);
+  });
+  it('attests that nothing runs only from a journal that says so', () => {
+    expect(isSettled(view([...STARTED, { kind: 'ended', epoch: 1 }], { machine: 'dead' }))).toBe(true);
+    expect(isSettled(view([], { machine: 'dead' }))).toBe(false);
+    expect(isSettled(view(STARTED, { machine: 'dead' }))).toBe(false);
+  });
+});
+
+describe('taking the right away', () => {
+  const word = (node: 'a' | 'b', more: Partial<NodeWord> = {}): NodeWord => ({
+    uid: runnerOf(node).nodeUID,
+    isOutOfService: true,
+    isDeleted: false,
+    isLeaseExpired: false,
+    isConfirmed: false,
+    ...more,
+  });
+  it.each<[record: RightToRun, words: readonly NodeWord[], outcome: string]>([
+    [MINE, [], 'NotOutOfService'],
+    [MINE, [word('a')], 'record 2 nobody'],
+    [NEXT_B, [word('a')], 'SuccessorUnsettled'],
+    [NEXT_B, [word('a'), word('b')], 'record 2 nobody'],
+    [{ epoch: 2 }, [word('a')], ''],
+  ])('%j', (record, words, outcome) => {
+    expect(inWords(seize(record, words))).toBe(outcome);
+  });
+  it('needs more than a deleted Node', () => {
+    const gone = { isOutOfService: false, isDeleted: true };
+    expect(isSeizable(word('a', gone))).toBe(false);
+    expect(isSeizable(word('a', { ...gone, isLeaseExpired: true }))).toBe(false);
+    expect(isSeizable(word('a', { ...gone, isLeaseExpired: true, isConfirmed: true }))).toBe(true);
+  });
+  it('is reclaimed for the one that executes the guest, or for nobody', () => {
+    const C = runnerOf('c');
+    expect(inWords(reclaim(NEXT_B, C))).toBe('record 1 a, record 1 a next c');
+    expect(inWords(reclaim(NEXT_B, undefined))).toBe('record 2 nobody');
+    const kept = view(
+      [
+        { kind: 'starting', epoch: 1 },
+        { kind: 'started', epoch: 1 },
+      ],
+      { record: { epoch: 4, holder: B, successor: A } },
+    );
+    expect(inWords(decide(kept))).toBe('write regained, record 5 a');
+  });
+});
+
+describe('images', () => {
+  const recorded = { name: 'root', claimUID: 'new', imageEpoch: 2 };
+  it.each([
+    [recorded, { claimUID: 'new', stamp: '2' }, undefined],
+    [recorded, { claimUID: 'new', stamp: 'stale@2' }, 'StaleImage'],
+    [recorded, { claimUID: 'new', stamp: undefined }, 'StaleImage'],
+    [recorded, { claimUID: 'old', stamp: '2' }, 'StaleImage'],
+    [undefined, { claimUID: 'new', stamp: undefined }, undefined],
+    [undefined, { claimUID: 'new', stamp: 'stale@1' }, 'StaleImage'],
+  ])('%j with %j', (volume, image, code) => {
+    expect(judgeImage(volume, image)?.code).toBe(code);
+  });
+  it('are left behind stamped, and move with the take', () => {
+    const record: RightToRun = { ...NEXT_B, volumes: [{ name: 'root', claimUID: 'old', imageEpoch: 1 }] };
+    const attempt = { ...ATTEMPT, volumes: [recorded] };
+    const reserved: readonly Entry[] = [...RESERVED.slice(0, 3), { kind: 'reserved', attempt }];
+    const granted = decide(view(reserved, { record, machine: 'postmigrate', peerMachine: 'paused' })).steps;
+    expect(granted).toContainEqual({
+      kind: 'stamp',
+      stamps: [{ volume: 'root', claimUID: 'old', text: 'stale@1' }],
+    });
+    const late: readonly Entry[] = [
+      { kind: 'receiving', attempt },
+      { kind: 'taken', attempt },
+    ];
+    expect(decide(view(late, { self: B, record })).steps.at(-1)).toMatchObject({ to: { volumes: [recorded] } });
+  });
+});

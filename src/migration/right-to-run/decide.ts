@@ -1,0 +1,103 @@
+import { unreachable } from '../../api/unreachable.ts';
+import { isSameAttempt, isSameRunner } from './attempt.ts';
+import { change, IDLE, journal, machine, type Plan, plan, refuse } from './plan.ts';
+import { begin, withoutSuccessor, withSuccessor } from './record.ts';
+import { reconcileRecord } from './reconcile-record.ts';
+import { abort, afterGrant, answerOver, giveUp, grant, kill, reserve } from './source.ts';
+import type { Holding, Standing } from './standing.ts';
+import { journalMissing, start } from './start.ts';
+import { afterRefusal, receive, whileReceiving } from './target.ts';
+import type { View } from './view.ts';
+
+/**
+ * What an agent does next about one of its launcher pods, from its journal, the record as last read, and what QEMU
+ * says. There is no other recovery: whoever was killed between two steps asks again, and is told how to go on. An agent
+ * asks whenever something of the view changed, and does the steps in order.
+ */
+export function decide(view: View): Plan {
+  const { standing, wish } = view;
+  if (view.machine === 'unknown') return refuse('MachineUnknown', 'the machine does not answer, and may live');
+  switch (standing.kind) {
+    case 'none':
+      if (wish.receive !== undefined && wish.isCancelled !== true) return receive(view, wish.receive);
+      if (wish.start !== undefined) return start(view, wish.start);
+      return isSameRunner(view.record?.holder, view.self) ? journalMissing() : IDLE;
+    case 'starting':
+      return start(view, wish.start ?? {});
+    case 'holding':
+      return whileHolding(view, standing);
+    case 'granted':
+      return afterGrant(view, standing);
+    case 'receiving':
+      return whileReceiving(view, standing);
+    case 'refused':
+      return afterRefusal(view, standing);
+    case 'ended':
+      return afterEnd(view, standing);
+    default:
+      return unreachable(standing);
+  }
+}
+
+/**
+ * Whether the agent may say that nothing of this pod executes the guest, nor ever will: then the guest's finalizer may
+ * go, and a node that is heard after a restore has said its part.
+ */
+export function isSettled(view: View): boolean {
+  if (view.machine !== 'dead') return false;
+  return view.standing.kind === 'none' ? !isSameRunner(view.record?.holder, view.self) : isOver(view.standing);
+}
+
+const isOver = (standing: Standing): boolean => standing.kind === 'ended' || standing.kind === 'refused';
+
+function whileHolding(view: View, holding: Holding): Plan {
+  const { record, wish } = view;
+  const isWhole = record?.epoch === holding.epoch && isSameRunner(record.holder, view.self);
+  if (!isWhole || record === undefined) return reconcileRecord(view, holding);
+  const { reserved } = holding;
+  if (reserved !== undefined) {
+    const isRefused = view.inbox.some((it) => it.kind === 'refused' && isSameAttempt(it.attempt, reserved));
+    const canGrant = grant(view, holding);
+    const isCancelled = wish.isCancelled === true || view.hasMigrationFailed || isRefused;
+    if (canGrant.refusal === undefined && (!isCancelled || view.machine === 'postcopy')) return canGrant;
+    if (view.machine === 'postcopy') {
+      // Neither half of a guest can go on without the other.
+      const isTargetGone = isRefused || view.peerMachine === 'dead' || view.outOfService.has(reserved.target.nodeUID);
+      return isTargetGone ? giveUp(view, reserved) : canGrant;
+    }
+    if (isCancelled || view.machine === 'dead') return abort(view, holding);
+    if (record.successor === undefined) {
+      return view.machine === 'running'
+        ? plan(change(record, withSuccessor(record, reserved.target)))
+        : abort(view, holding);
+    }
+    return isSameRunner(record.successor, reserved.target) ? IDLE : abort(view, holding);
+  }
+  if (record.successor !== undefined) return plan(change(record, withoutSuccessor(record)));
+  if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch: holding.epoch }));
+  if (holding.mustContinue) {
+    return view.machine === 'running'
+      ? plan(journal({ kind: 'machine', event: 'resumed' }))
+      : plan(machine('continue'), journal({ kind: 'machine', event: 'resumed' }));
+  }
+  if (wish.migrate !== undefined && wish.isCancelled !== true) return reserve(view, holding, wish.migrate);
+  return answerOver(view);
+}
+
+function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan {
+  const { record, self } = view;
+  if (view.machine !== 'dead') return plan(...kill(view));
+  if (record === undefined || !isSameRunner(record.holder, self)) {
+    return ended.givenTo === undefined ? answerOver(view) : IDLE;
+  }
+  // Who took over is gone, maybe before it could write so: nobody has the right, and the machine can start afresh.
+  const isTakerGone = ended.givenTo !== undefined && view.outOfService.has(ended.givenTo.nodeUID);
+  if (ended.givenTo !== undefined && !isTakerGone) {
+    // The record was restored from before the take: name the successor again, and it will write that it took.
+    return record.successor === undefined ? plan(change(record, withSuccessor(record, ended.givenTo))) : IDLE;
+  }
+  if (record.epoch !== ended.epoch) {
+    return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);
+  }
+  return plan(change(record, begin(record, record.epoch + 1, undefined)));
+}

@@ -1,0 +1,104 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Entry } from './entry.ts';
+import {
+  compact,
+  decodeJournal,
+  encodeRecord,
+  JournalDamagedError,
+  type JournalRecord,
+  standingsOf,
+} from './journal.ts';
+import { ATTEMPT } from './model-world.fixture.ts';
+
+const about = (podUID: string, entry: JournalRecord['entry'], vm = 'vm'): JournalRecord => ({ vm, podUID, entry });
+const bytesOf = (records: readonly JournalRecord[]): Buffer => Buffer.concat(records.map(encodeRecord));
+
+const SOURCE: readonly Entry[] = [
+  { kind: 'starting', epoch: 1 },
+  { kind: 'started', epoch: 1 },
+  { kind: 'machine', event: 'resumed' },
+  { kind: 'reserved', attempt: ATTEMPT },
+  { kind: 'machine', event: 'stopped' },
+  { kind: 'machine', event: 'completed' },
+  { kind: 'granted', attempt: ATTEMPT, isPostCopy: false },
+  { kind: 'ended', epoch: 1, givenTo: ATTEMPT.target },
+];
+const TARGET: readonly Entry[] = [
+  { kind: 'receiving', attempt: ATTEMPT },
+  { kind: 'taken', attempt: ATTEMPT },
+  { kind: 'machine', event: 'resumed' },
+];
+const RECORDS = [...SOURCE.map((entry) => about('a', entry)), ...TARGET.map((entry) => about('b', entry, 'vm ü'))];
+const LATER = about('a', { kind: 'unknown', text: '{"kind":"lent","to":"someone"}' });
+
+describe('the journal', () => {
+  it('gives back what was written, with room set aside behind it', () => {
+    const bytes = bytesOf(RECORDS);
+    const read = decodeJournal(Buffer.concat([bytes, Buffer.alloc(100)]));
+    expect(read).toEqual({ records: RECORDS, bytesCount: bytes.length, isTorn: false });
+  });
+
+  it('drops a last record that was torn, wherever that was', () => {
+    const whole = bytesOf(RECORDS.slice(0, -1));
+    const last = encodeRecord(RECORDS.at(-1) as JournalRecord);
+    for (let length = 1; length < last.length; length++) {
+      const torn = Buffer.concat([whole, last.subarray(0, length)]);
+      const zeros = Buffer.alloc(last.length - length);
+      for (const bytes of [torn, Buffer.concat([torn, zeros])]) {
+        expect(decodeJournal(bytes)).toEqual({ records: RECORDS.slice(0, -1), bytesCount: whole.length, isTorn: true });
+      }
+    }
+  });
+
+  it('attests nothing once it was changed before its end', () => {
+    const bytes = bytesOf(RECORDS);
+    const ends = bytes.length - encodeRecord(RECORDS.at(-1) as JournalRecord).length;
+    fc.assert(
+      fc.property(fc.integer({ min: 0, max: ends - 1 }), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+        const changed = Buffer.from(bytes);
+        changed[at] = (changed[at] as number) ^ flip;
+        expect(() => decodeJournal(changed)).toThrow(JournalDamagedError);
+      }),
+    );
+  });
+
+  it('keeps what a later version wrote, and concludes nothing about that pod', () => {
+    const read = decodeJournal(bytesOf([...RECORDS, LATER])).records;
+    expect(read.at(-1)).toEqual(LATER);
+    expect(standingsOf(read).get('vm')?.get('a')).toEqual({ kind: 'unknown' });
+    expect(standingsOf(read).get('vm ü')?.get('b')).toMatchObject({ kind: 'holding', epoch: 2 });
+    const again = decodeJournal(bytesOf(compact(read))).records;
+    expect(again.filter((record) => record.podUID === 'a')).toEqual([...RECORDS.slice(0, SOURCE.length), LATER]);
+  });
+
+  it('amounts to the same when it is compacted, at any point', () => {
+    for (let count = 0; count <= RECORDS.length; count++) {
+      const records = RECORDS.slice(0, count);
+      const fewer = decodeJournal(bytesOf(compact(records))).records;
+      expect(standingsOf(fewer)).toEqual(standingsOf(records));
+      expect(fewer.length).toBeLessThanOrEqual(2);
+      expect(standingsOf([...fewer, ...RECORDS.slice(count)])).toEqual(standingsOf(RECORDS));
+    }
+  });
+
+  it('forgets a machine that was deleted', () => {
+    const records = [...RECORDS, about('', { kind: 'forgotten' })];
+    expect([...standingsOf(records).keys()]).toEqual(['vm ü']);
+    expect(compact(records)).toHaveLength(1);
+  });
+
+  it('takes no record that is longer than what is set aside for one', () => {
+    expect(() => encodeRecord(about('x'.repeat(20_000), { kind: 'starting', epoch: 1 }))).toThrow('does not fit');
+  });
+
+  it('refuses entries that cannot follow', () => {
+    expect(() => standingsOf([about('b', { kind: 'taken', attempt: ATTEMPT })])).toThrow('"taken" after "none"');
+    const refused: Entry[] = [
+      { kind: 'receiving', attempt: ATTEMPT },
+      { kind: 'refused', attempt: ATTEMPT },
+      { kind: 'taken', attempt: ATTEMPT },
+    ];
+    expect(() => standingsOf(refused.map((entry) => about('b', entry)))).toThrow('"taken" after "refused"');
+  });
+});

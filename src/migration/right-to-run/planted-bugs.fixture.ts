@@ -1,0 +1,204 @@
+import { decide } from './decide.ts';
+import { ATTEMPT, type Protocol, type World } from './model-world.fixture.ts';
+import { machine, type Plan, plan } from './plan.ts';
+import { begin, withoutSuccessor } from './record.ts';
+import { seize } from './seize.ts';
+import type { View } from './view.ts';
+
+/** Single rules of the protocol, broken on purpose: the checker is only worth something if it finds each of them. */
+
+/** The protocol as it is. */
+export const PROTOCOL: Protocol = {
+  decide,
+  seize: (record, outOfService) =>
+    seize(
+      record,
+      outOfService.map((uid) => ({
+        uid,
+        isOutOfService: true,
+        isDeleted: false,
+        isLeaseExpired: false,
+        isConfirmed: false,
+      })),
+    ),
+};
+
+export interface PlantedBug {
+  readonly name: string;
+  readonly mode: World['mode'];
+  readonly faultsMax: number;
+  readonly faults: readonly string[];
+  readonly protocol: Protocol;
+  /** What the checker has to say about it. */
+  readonly finding: RegExp;
+}
+
+const deciding = (wrong: (view: View) => Plan | undefined): Protocol => ({
+  ...PROTOCOL,
+  decide: (view) => wrong(view) ?? decide(view),
+});
+const isReserved = (view: View): boolean => view.standing.kind === 'holding' && view.standing.reserved !== undefined;
+const without = (all: Plan, isLeftOut: (step: Plan['steps'][number]) => boolean): Plan =>
+  plan(...all.steps.filter((step) => !isLeftOut(step)));
+
+/** The one thing that must never be. */
+export const TWICE = /executed twice/;
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'grants before the source says completed',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['link'],
+    protocol: deciding((view) =>
+      isReserved(view) && view.machine === 'paused' ? decide({ ...view, machine: 'postmigrate' }) : undefined,
+    ),
+    finding: TWICE,
+  },
+  {
+    name: 'grants post-copy when it is only announced',
+    mode: 'post-copy',
+    faultsMax: 1,
+    faults: ['link'],
+    protocol: deciding((view) =>
+      isReserved(view) && view.machine === 'running' && !view.hasMigrationFailed && view.peerMachine === 'inmigrate'
+        ? decide({ ...view, machine: 'postcopy', peerMachine: 'postcopy' })
+        : undefined,
+    ),
+    finding: /comes to rest, but/,
+  },
+  {
+    name: 'takes without a grant',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['link'],
+    protocol: deciding((view) =>
+      view.standing.kind === 'receiving' && view.machine === 'paused'
+        ? decide({ ...view, inbox: [{ kind: 'grant', attempt: ATTEMPT }] })
+        : undefined,
+    ),
+    finding: TWICE,
+  },
+  {
+    name: 'takes what it has refused',
+    mode: 'pre-copy',
+    faultsMax: 2,
+    faults: ['death', 'crash'],
+    protocol: deciding((view) =>
+      view.standing.kind === 'refused' && view.inbox.some((message) => message.kind === 'grant')
+        ? decide({ ...view, standing: { kind: 'receiving', attempt: ATTEMPT }, machine: 'paused' })
+        : undefined,
+    ),
+    finding: /after "refused"/,
+  },
+  {
+    name: 'refuses, and leaves its machine to be continued',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['cancel'],
+    protocol: deciding((view) => {
+      const all = decide(view);
+      const isRefusal = all.steps.some((step) => step.kind === 'send' && step.message.kind === 'refused');
+      return view.machine === 'paused' && isRefusal
+        ? plan(machine('continue'), ...without(all, (step) => step.kind === 'machine').steps)
+        : undefined;
+    }),
+    finding: TWICE,
+  },
+  {
+    name: 'resumes the source after the grant',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['cancel'],
+    protocol: deciding((view) =>
+      view.standing.kind === 'granted' && view.wish.isCancelled === true && view.machine === 'postmigrate'
+        ? plan(machine('continue'))
+        : undefined,
+    ),
+    finding: TWICE,
+  },
+  {
+    name: 'aborts while the copy goes on',
+    mode: 'post-copy',
+    faultsMax: 1,
+    faults: ['cancel'],
+    protocol: deciding((view) =>
+      without(decide(view), (step) => step.kind === 'machine' && step.command === 'cancel-migration'),
+    ),
+    finding: /in post-copy is continued/,
+  },
+  {
+    name: 'ends the source while the target still needs it',
+    mode: 'post-copy',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding((view) =>
+      view.machine === 'postcopy' && view.inbox.some((message) => message.kind === 'taken')
+        ? plan(machine('kill'))
+        : undefined,
+    ),
+    finding: /ends the only machine/,
+  },
+  {
+    name: 'seizes while a successor is set',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['node'],
+    protocol: {
+      ...PROTOCOL,
+      seize: (record, outOfService) => PROTOCOL.seize(withoutSuccessor(record), outOfService),
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'seizes from a node that only seems to be gone',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['node'],
+    protocol: {
+      ...PROTOCOL,
+      seize: (record) => plan({ kind: 'record', from: record, to: begin(record, record.epoch + 1, undefined) }),
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'starts its machine before it has claimed the epoch',
+    mode: 'start',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding((view) => {
+      const all = decide(view).steps;
+      const claim = all.find((step) => step.kind === 'record');
+      const isStart = all.some((step) => step.kind === 'machine' && step.command === 'start');
+      return claim !== undefined && isStart ? plan(...all.filter((step) => step !== claim), claim) : undefined;
+    }),
+    finding: TWICE,
+  },
+  {
+    name: 'starts its machine on the word of an old read',
+    mode: 'start',
+    faultsMax: 1,
+    faults: ['node'],
+    protocol: deciding((view) => {
+      const { standing, record } = view;
+      if (standing.kind !== 'starting' || record?.holder?.podUID !== view.self.podUID) return undefined;
+      const isStale = (step: Plan['steps'][number]): boolean =>
+        step.kind === 'record' || (step.kind === 'journal' && step.entry.kind === 'starting');
+      const launch = without(decide(view), isStale).steps;
+      return plan(
+        ...launch.map((step) =>
+          step.kind === 'journal' ? { ...step, entry: { kind: 'started' as const, epoch: standing.epoch } } : step,
+        ),
+      );
+    }),
+    finding: TWICE,
+  },
+  {
+    name: 'starts before all nodes were heard after a restore',
+    mode: 'start',
+    faultsMax: 1,
+    faults: ['restore'],
+    protocol: deciding((view) => decide({ ...view, unheard: [] })),
+    finding: TWICE,
+  },
+];

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { explore } from './model-checker.fixture.ts';
+import { firstWorld, type World } from './model-world.fixture.ts';
+import { PLANTED_BUGS, PROTOCOL, TWICE } from './planted-bugs.fixture.ts';
+
+/**
+ * Every order of everything that can happen to one guest and those who care for it, up to a number of faults;
+ * GODWIT_TEST_FULL=1 allows one more.
+ */
+const more = process.env['GODWIT_TEST_FULL'] === '1' ? 1 : 0;
+const EXPLORATION_MS = 600_000;
+
+const ALL = ['crash', 'death', 'node', 'answer', 'loss', 'repeat', 'cancel', 'link'];
+
+describe('the right to run, whatever happens', () => {
+  it.each<[mode: World['mode'], faultsMax: number, faults: readonly string[]]>([
+    ['pre-copy', 1 + more, ALL],
+    ['post-copy', 1 + more, ALL],
+    ['start', more, ALL],
+    ['pre-copy', 1 + more, ['restore', 'death']],
+    ['start', 1, ['restore']],
+  ])(
+    '%s, faults: at most %i of %s',
+    (mode, faultsMax, faults) => {
+      const report = explore(firstWorld(mode, faultsMax, faults), PROTOCOL);
+      expect(report.finding).toBeUndefined();
+      expect(report.statesCount).toBeGreaterThan(300);
+    },
+    EXPLORATION_MS,
+  );
+});
+
+describe('the checker finds whoever', () => {
+  it.each(PLANTED_BUGS)('$name', ({ mode, faultsMax, faults, protocol, finding }) => {
+    const report = explore(firstWorld(mode, faultsMax, faults), protocol, finding === TWICE);
+    expect(report.finding?.problem).toMatch(finding);
+  });
+});

@@ -1,0 +1,138 @@
+import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import { type Attempt, isSameAttempt } from './attempt.ts';
+import type { Entry, MachineEventName } from './entry.ts';
+
+/** Where a launcher pod stands by its agent's journal alone. */
+export type Standing =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'starting'; readonly epoch: number }
+  | Holding
+  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean }
+  | { readonly kind: 'receiving'; readonly attempt: Attempt }
+  | { readonly kind: 'refused'; readonly attempt: Attempt }
+  | { readonly kind: 'ended'; readonly epoch: number; readonly givenTo?: Runner };
+
+/** The right is here. */
+export interface Holding {
+  readonly kind: 'holding';
+  readonly epoch: number;
+  /** Whether the guest has yet to be continued; a guest that stops later was stopped by its owner. */
+  readonly mustContinue: boolean;
+  /** Whether the machine said that all of the guest has gone over, and has not resumed it since. */
+  readonly isCompleted: boolean;
+  readonly reserved?: Attempt;
+  /** The volumes that came with the right. */
+  readonly volumes?: RightToRun['volumes'];
+}
+
+/** The standing of a pod of which nothing is written. */
+export const NO_STANDING: Standing = { kind: 'none' };
+
+const holding = (epoch: number, mustContinue: boolean): Holding => ({
+  kind: 'holding',
+  epoch,
+  mustContinue,
+  isCompleted: false,
+});
+
+/** Throws when the entry cannot follow: a journal that says so was not written by this protocol. */
+export function advance(standing: Standing, entry: Entry): Standing {
+  switch (entry.kind) {
+    case 'starting':
+      return demand(standing.kind === 'none' || standing.kind === 'starting', standing, entry, {
+        kind: 'starting',
+        epoch: entry.epoch,
+      });
+    case 'started':
+      return demand(
+        standing.kind === 'starting' && standing.epoch === entry.epoch,
+        standing,
+        entry,
+        holding(entry.epoch, true),
+      );
+    case 'reserved':
+      if (standing.kind !== 'holding' || standing.reserved !== undefined) return impossible(standing, entry);
+      return { ...standing, isCompleted: false, reserved: entry.attempt };
+    case 'granted':
+      return demand(isReserved(standing, entry.attempt), standing, entry, {
+        kind: 'granted',
+        attempt: entry.attempt,
+        isPostCopy: entry.isPostCopy,
+      });
+    case 'aborted':
+      return demand(
+        isReserved(standing, entry.attempt),
+        standing,
+        entry,
+        holding(standing.kind === 'holding' ? standing.epoch : 0, true),
+      );
+    case 'receiving':
+      return demand(standing.kind === 'none', standing, entry, { kind: 'receiving', attempt: entry.attempt });
+    case 'taken':
+      return demand(isReceiving(standing, entry.attempt), standing, entry, {
+        ...holding(entry.attempt.epoch + 1, true),
+        ...(entry.attempt.volumes === undefined ? {} : { volumes: entry.attempt.volumes }),
+      });
+    case 'refused':
+      return demand(isReceiving(standing, entry.attempt), standing, entry, {
+        kind: 'refused',
+        attempt: entry.attempt,
+      });
+    case 'regained':
+      return demand(
+        standing.kind === 'granted' || standing.kind === 'holding',
+        standing,
+        entry,
+        holding(entry.epoch, standing.kind === 'granted' || (standing.kind === 'holding' && standing.mustContinue)),
+      );
+    case 'ended':
+      return {
+        kind: 'ended',
+        epoch: entry.epoch,
+        ...(entry.givenTo === undefined ? {} : { givenTo: entry.givenTo }),
+      };
+    case 'machine':
+      return standing.kind === 'holding' ? heard(standing, entry.event) : standing;
+    default:
+      return unreachable(entry);
+  }
+}
+
+/** What a journal's entries about one pod amount to. */
+export function standingOf(entries: Iterable<Entry>): Standing {
+  let standing = NO_STANDING;
+  for (const entry of entries) standing = advance(standing, entry);
+  return standing;
+}
+
+function heard(standing: Holding, event: MachineEventName): Holding {
+  switch (event) {
+    case 'completed':
+      return { ...standing, isCompleted: true };
+    case 'resumed':
+      return { ...standing, isCompleted: false, mustContinue: false };
+    case 'failed':
+      return { ...standing, isCompleted: false };
+    case 'stopped':
+      return standing;
+    default:
+      return unreachable(event);
+  }
+}
+
+function isReserved(standing: Standing, attempt: Attempt): boolean {
+  return standing.kind === 'holding' && standing.reserved !== undefined && isSameAttempt(standing.reserved, attempt);
+}
+
+function isReceiving(standing: Standing, attempt: Attempt): boolean {
+  return standing.kind === 'receiving' && isSameAttempt(standing.attempt, attempt);
+}
+
+function demand(isPossible: boolean, standing: Standing, entry: Entry, next: Standing): Standing {
+  return isPossible ? next : impossible(standing, entry);
+}
+
+function impossible(standing: Standing, entry: Entry): never {
+  throw new Error(`the journal has "${entry.kind}" after "${standing.kind}"`);
+}
