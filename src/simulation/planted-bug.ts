@@ -16,7 +16,9 @@ export interface PlantedBug {
   readonly scenario: string;
   /** The invariant that has to find it. */
   readonly invariant: string;
-  /** Within how many seeds. */
+  /** Where the search begins: a seed that was once known to show it soon, so that looking for it costs little. */
+  readonly firstSeed: number;
+  /** Within how many seeds from there. */
   readonly seedsMax: number;
   readonly spoilTransport?: (component: string, transport: Transport, random: Random) => Transport;
   readonly spoilDisk?: (engine: MemoryEngine) => CrashableEngine;

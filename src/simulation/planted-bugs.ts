@@ -2,7 +2,7 @@ import { LyingDisk } from './lying-disk.ts';
 import { MuteDisk } from './mute-disk.ts';
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { denying, forgetful, hollowing, swallowing } from './spoilt-transports.ts';
+import { denying, forgetful, hasty, hollowing, swallowing } from './spoilt-transports.ts';
 
 const CRASH_EVERY_MS = 2 * 60_000;
 
@@ -22,6 +22,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the disk acknowledges what it has not written',
     scenario: 'pods',
     invariant: 'durability',
+    firstSeed: 2,
     seedsMax: 10,
     spoilDisk: (engine) => new LyingDisk(engine),
     provoke: withServerCrashes,
@@ -31,6 +32,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the disk loses bindings that were acknowledged, so that pods are bound again',
     scenario: 'pods',
     invariant: 'bound-once',
+    firstSeed: 4,
     seedsMax: 30,
     spoilDisk: (engine) => new LyingDisk(engine),
     provoke: withServerCrashes,
@@ -40,6 +42,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'two replicas of each loop work at once, since nobody elects a leader',
     scenario: 'pods',
     invariant: 'no-overcommit',
+    firstSeed: 2,
     seedsMax: 20,
     hasNoElection: true,
   },
@@ -48,14 +51,25 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'two schedulers at work do not know of whom the other has placed',
     scenario: 'pods',
     invariant: 'anti-affinity-holds',
+    firstSeed: 26,
     seedsMax: 20,
     hasNoElection: true,
+  },
+  {
+    name: 'hasty-preemption',
+    description: 'the scheduler gives no grace to those whom it pushes out',
+    scenario: 'pods',
+    invariant: 'preemption-is-fair',
+    firstSeed: 5,
+    seedsMax: 10,
+    spoilTransport: (component, transport) => (component.startsWith('scheduler') ? hasty(transport) : transport),
   },
   {
     name: 'uncounted-evictions',
     description: 'the disruption controller does not hear of pods that are being deleted',
     scenario: 'budgets',
     invariant: 'evictions-keep-budgets',
+    firstSeed: 1,
     seedsMax: 30,
     spoilTransport: (component, transport, random) =>
       /^(disruption|manager)/.test(component)
@@ -67,6 +81,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'deletions are taken for done that were never sent',
     scenario: 'pods',
     invariant: 'deletions-end',
+    firstSeed: 1,
     seedsMax: 5,
     spoilTransport: (_, transport, random) =>
       swallowing(transport, random, { chance: 0.2, isSwallowed: ({ method }) => method === 'DELETE' }),
@@ -76,6 +91,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the scheduler is not told of some new pods',
     scenario: 'pods',
     invariant: 'pods-settle',
+    firstSeed: 1,
     seedsMax: 5,
     spoilTransport: (component, transport, random) =>
       component.startsWith('scheduler')
@@ -90,6 +106,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'what is written about nodes by whoever looks after them gets lost',
     scenario: 'pods',
     invariant: 'nodes-settle',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       !/^(node-lifecycle|manager)/.test(component)
@@ -104,6 +121,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'what is written about budgets by whoever counts gets lost',
     scenario: 'budgets',
     invariant: 'budgets-settle',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       component === 'user'
@@ -118,6 +136,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the garbage collector is neither told that some owners are there, nor finds them',
     scenario: 'garbage',
     invariant: 'only-garbage-collected',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       /^(garbage|manager)/.test(component)
@@ -133,6 +152,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the garbage collector is not told that some owners are gone',
     scenario: 'garbage',
     invariant: 'garbage-settles',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       /^(garbage|manager)/.test(component)
@@ -144,6 +164,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'whoever counts for quotas is not told of some new objects',
     scenario: 'quotas',
     invariant: 'quotas-hold',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       /^(resourcequota|manager)/.test(component)
@@ -155,6 +176,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'what is written about quotas by whoever counts gets lost',
     scenario: 'quotas',
     invariant: 'quotas-settle',
+    firstSeed: 1,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       component === 'user'
@@ -169,6 +191,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'a watch loses events without breaking off',
     scenario: 'pods',
     invariant: 'caches-catch-up',
+    firstSeed: 1,
     seedsMax: 5,
     spoilTransport: (component, transport, random) =>
       component.startsWith('node-')
@@ -180,6 +203,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the garbage collector is answered with owners of which nothing is left',
     scenario: 'garbage',
     invariant: 'no-bugs',
+    firstSeed: 5,
     seedsMax: 10,
     spoilTransport: (component, transport, random) =>
       /^(garbage|manager)/.test(component)
@@ -191,6 +215,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'the disk never answers a server that starts again',
     scenario: 'quotas',
     invariant: 'everything-runs',
+    firstSeed: 2,
     seedsMax: 5,
     spoilDisk: (engine) => new MuteDisk(engine),
     provoke: withServerCrashes,

@@ -8,6 +8,7 @@ import { durability } from '../invariants/durability.ts';
 import { evictionsKeepBudgets } from '../invariants/evictions-keep-budgets.ts';
 import { noOvercommit } from '../invariants/no-overcommit.ts';
 import { podsSettle } from '../invariants/pods-settle.ts';
+import { preemptionIsFair } from '../invariants/preemption-is-fair.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** Pods of several priorities on too few nodes, which are cordoned, tainted, drained and lost. */
@@ -33,6 +34,7 @@ export const podsScenario: Scenario = {
     boundOnce,
     noOvercommit,
     antiAffinityHolds,
+    preemptionIsFair,
     evictionsKeepBudgets,
     deletionsEnd,
     podsSettle,
