@@ -29,6 +29,8 @@ export interface SimulateHost {
   readonly progress?: ((line: string) => void) | undefined;
   /** A seed that nobody chose. */
   readonly randomSeed: () => number;
+  /** How many runs may be spent on making a failure smaller; 150 unless told. */
+  readonly shrinkRunsMax?: number;
 }
 
 const SEEDS_DEFAULT = 100;
@@ -43,7 +45,8 @@ export async function simulate(options: SimulateOptions, host: SimulateHost): Pr
   const firstSeed = seed ?? host.randomSeed();
   const startMs = host.clock.now();
   const onProgress = (progress: Progress): void => host.progress?.(lineOf(progress, seeds));
-  const result = await swarm({ ...chosen, firstSeed, seeds, shrinkRunsMax: SHRINK_RUNS_MAX, onProgress });
+  const shrinkRunsMax = host.shrinkRunsMax ?? SHRINK_RUNS_MAX;
+  const result = await swarm({ ...chosen, firstSeed, seeds, shrinkRunsMax, onProgress });
   host.progress?.('');
   if (result.finding) throw tell(result.finding, options, host);
   const hours = (result.elapsedMs / 3_600_000).toFixed(1);
@@ -84,7 +87,8 @@ async function single(options: SimulateOptions, { scenarios, bug }: Chosen, host
   const outcome = await run(plan, scenario, { bug, onLine: trace === true ? host.print : undefined });
   if (outcome.failure && only === undefined) {
     const onProgress = (progress: Progress): void => host.progress?.(lineOf(progress, 1));
-    const finding = await shrunk({ plan, scenario, outcome }, { bug, shrinkRunsMax: SHRINK_RUNS_MAX, onProgress });
+    const shrinkRunsMax = host.shrinkRunsMax ?? SHRINK_RUNS_MAX;
+    const finding = await shrunk({ plan, scenario, outcome }, { bug, shrinkRunsMax, onProgress });
     host.progress?.('');
     throw tell(finding, options, host);
   }
