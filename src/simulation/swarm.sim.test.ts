@@ -8,8 +8,8 @@ const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const firstSeed = 1000 * Number(process.env['GODWIT_TEST_SEED'] ?? 1);
 const SEEDS = isFull ? 500 : 40;
 /**
- * On a busy machine fewer seeds have to do: `npm test` spends three minutes on seeds at most. One is for this swarm; the
- * rest is for planted bugs (about a minute), determinism, the seeds of old bugs, and the command line (some seconds each).
+ * On a busy machine fewer seeds have to do: `npm test` spends three minutes on seeds at most. One is for this swarm (42 s
+ * on two quiet cores); planted bugs, determinism, the seeds of old bugs and the command line take 44 s together there.
  */
 const SWARM_MS_MAX = isFull ? Number.POSITIVE_INFINITY : 60_000;
 const TEST_MS_MAX = isFull ? 3_600_000 : 300_000;
