@@ -85,6 +85,30 @@ describe('a scheduler that takes over', () => {
   });
 });
 
+describe('a pod for which others would have to go', () => {
+  const victim = (): boolean => world.pods.get('default/victim')?.metadata.deletionTimestamp !== undefined;
+
+  it.each<[string, boolean, () => void]>([
+    ['is waited for', true, () => undefined],
+    ['is gone by then, and nobody goes', false, () => world.pods.delete('default/urgent')],
+    ['has a node by then, and nobody goes', false, () => world.put(pod('urgent', '1', { nodeName: 'elsewhere' }))],
+  ])('%s', async (_, isVictim, meanwhile) => {
+    world.start();
+    world.addNode(makeNode('n', small));
+    world.add(pod('victim'));
+    await world.settle();
+    let answer = (): void => undefined;
+    world.silence = new Promise((resolve) => (answer = resolve));
+    world.add(pod('urgent', '1', { priority: 10 }));
+    await world.settle();
+    meanwhile();
+    world.silence = undefined;
+    answer();
+    await world.settle();
+    expect(victim()).toBe(isVictim);
+  });
+});
+
 describe('pods that fit nowhere', () => {
   const failures = () => world.events.filter((event) => event.startsWith('p FailedScheduling')).length;
 
