@@ -2,7 +2,7 @@ import { LyingDisk } from './lying-disk.ts';
 import { MuteDisk } from './mute-disk.ts';
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { denying, forgetful, hasty, hollowing, swallowing } from './spoilt-transports.ts';
+import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
 
 const CRASH_EVERY_MS = 2 * 60_000;
 
@@ -47,13 +47,28 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     hasNoElection: true,
   },
   {
-    name: 'unfriendly-schedulers',
-    description: 'two schedulers at work do not know of whom the other has placed',
+    name: 'blind-scheduler',
+    description: 'the scheduler does not see beside whom pods do not want to be',
     scenario: 'pods',
     invariant: 'anti-affinity-holds',
-    firstSeed: 31,
-    seedsMax: 20,
-    hasNoElection: true,
+    firstSeed: 1,
+    seedsMax: 10,
+    spoilTransport: (component, transport) =>
+      component.startsWith('scheduler')
+        ? misreading(transport, (text) => text.replaceAll('"podAntiAffinity":', '"unseen":'))
+        : transport,
+  },
+  {
+    name: 'confused-priorities',
+    description: 'the scheduler takes pods without a priority for the most important ones',
+    scenario: 'pods',
+    invariant: 'preemption-is-fair',
+    firstSeed: 1,
+    seedsMax: 10,
+    spoilTransport: (component, transport) =>
+      component.startsWith('scheduler')
+        ? misreading(transport, (text) => text.replaceAll('"priority":0', '"priority":2000'))
+        : transport,
   },
   {
     name: 'hasty-preemption',

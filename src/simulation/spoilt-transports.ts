@@ -49,6 +49,21 @@ export function hollowing(
   };
 }
 
+/** Takes what it reads for something else. */
+export function misreading(inner: Transport, misread: (text: string) => string): Transport {
+  return {
+    send: async (request) => {
+      const response = await inner.send(request);
+      return request.method === 'GET' ? { ...response, body: each(response.body, misread) } : response;
+    },
+    close: () => inner.close(),
+  };
+}
+
+async function* each(body: AsyncIterable<string>, change: (line: string) => string): AsyncGenerator<string> {
+  for await (const line of readLines(body)) yield `${change(line)}\n`;
+}
+
 /** Deletes at once what was to be deleted with some grace. */
 export function hasty(inner: Transport): Transport {
   return {
