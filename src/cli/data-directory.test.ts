@@ -41,6 +41,8 @@ describe('the data directory', () => {
     const parent = spawn('sh', ['-c', 'sleep 1000 & echo $!; exec sleep 1000']);
     try {
       const pid = Number(String((await once(parent.stdout, 'data'))[0]));
+      // A shell might still bury its child; what it has become does not.
+      await eventually(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'));
       const startTicks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[21];
       DirectoryLock.acquire(directory, 0).release();
       writeFileSync(join(directory, 'lock'), JSON.stringify({ pid, startTicks, since: '' }));

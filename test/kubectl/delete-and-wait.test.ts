@@ -142,9 +142,8 @@ describe('delete', () => {
       'error: failed to create configmap: configmaps "late" is forbidden: unable to create new content in namespace leaving because it is being terminated\n',
     );
     await kubectl.ok('wait namespace leaving --for=condition=NamespaceFinalizersRemaining --timeout=20s');
-    const deletion = kubectl.start(['delete', 'namespace', 'leaving']);
     await kubectl.ok(['patch', 'configmap', 'held', '-n', 'leaving', '--type=merge', '-p', UNHELD]);
-    expect(await deletion.ended).toBe(0);
+    await kubectl.ok('wait namespace leaving --for=delete --timeout=20s');
     expect(await kubectl.fails('get namespace leaving')).toContain('NotFound');
     expect(await cluster.kubectl.fails('delete namespace default')).toBe(
       'Error from server (Forbidden): namespaces "default" is forbidden: this namespace may not be deleted\n',
