@@ -4,7 +4,7 @@ import type { Client } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/event-recorder.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { SharedInformers } from '../kube/shared-informers.ts';
-import { kubeVirts } from './resources.ts';
+import { kubeVirts } from '../kube/kubevirt-resources.ts';
 
 /** What a controller is given: the world, a client that speaks as itself, and what it shares with the others. */
 export interface ControlContext {

@@ -3,13 +3,8 @@ import type { JsonObject } from '../api/meta.ts';
 import type { VirtualMachine } from '../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstancePhase } from '../api/kubevirt/virtual-machine-instance.ts';
 import { ControlScene, NAMESPACE } from './control.fixture.ts';
-import {
-  type LauncherPod,
-  persistentVolumeClaims,
-  pods,
-  virtualMachineInstances,
-  virtualMachines,
-} from './resources.ts';
+import { virtualMachineInstances, virtualMachines } from '../kube/kubevirt-resources.ts';
+import { type LauncherPod, persistentVolumeClaims, pods } from './resources.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
 

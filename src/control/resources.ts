@@ -1,13 +1,10 @@
 import type { KubeObject } from '../api/meta.ts';
 import type { Instancetype } from '../api/kubevirt/instancetype.ts';
-import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
 import type { Preference } from '../api/kubevirt/preference.ts';
-import type { VirtualMachine } from '../api/kubevirt/virtual-machine.ts';
-import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { PodCondition } from '../migration/fit/objects.ts';
 
-/** The resources that the controllers watch and write. */
+/** The resources that the controllers watch and write, besides KubeVirt's own. */
 
 function resource<T extends KubeObject>(plural: string, kind: string, group: string, namespaced = true): Resource<T> {
   return { group, version: 'v1', plural, kind, namespaced };
@@ -17,13 +14,6 @@ function sizing<T extends KubeObject>(plural: string, kind: string, namespaced: 
   return { group: 'instancetype.kubevirt.io', version: 'v1beta1', plural, kind, namespaced };
 }
 
-export const virtualMachines = resource<VirtualMachine>('virtualmachines', 'VirtualMachine', 'kubevirt.io');
-export const virtualMachineInstances = resource<VirtualMachineInstance>(
-  'virtualmachineinstances',
-  'VirtualMachineInstance',
-  'kubevirt.io',
-);
-export const kubeVirts = resource<KubeVirt>('kubevirts', 'KubeVirt', 'kubevirt.io');
 export const pods = resource<LauncherPod>('pods', 'Pod', '');
 export const persistentVolumeClaims = resource<Claim>('persistentvolumeclaims', 'PersistentVolumeClaim', '');
 export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');

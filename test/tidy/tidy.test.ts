@@ -19,6 +19,8 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
+const BELOW_SIMULATION = 'node extension control cluster hypervisor migration kube apiserver machinery api'.split(' ');
+
 /** What each room may import, besides itself and the ports of `env`. */
 const LAYERS: { readonly [room: string]: readonly string[] } = {
   env: [],
@@ -29,9 +31,11 @@ const LAYERS: { readonly [room: string]: readonly string[] } = {
   cluster: ['kube', 'migration', 'machinery', 'api'],
   control: ['kube', 'migration', 'machinery', 'api'],
   migration: ['machinery', 'api'],
+  extension: ['kube', 'migration', 'machinery', 'api'],
   hypervisor: ['api'],
-  simulation: ['cluster', 'kube', 'migration', 'apiserver', 'machinery', 'api', 'env'],
-  cli: ['simulation', 'cluster', 'kube', 'hypervisor', 'migration', 'apiserver', 'machinery', 'api', 'env'],
+  node: ['kube', 'migration', 'hypervisor', 'machinery', 'api'],
+  simulation: [...BELOW_SIMULATION, 'env'],
+  cli: [...BELOW_SIMULATION, 'simulation', 'env'],
 };
 
 function roomOf(file: string): string {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
-import { RECEIVER_ANNOTATION, RESTORE_STRATEGY_ANNOTATION } from '../well-known.ts';
+import { RECEIVER_ANNOTATION, RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type Decision, decide, openRequests } from './decide.ts';
 import { guestOf, machineOf } from './machines.fixture.ts';
 

@@ -2,7 +2,7 @@ import { effectiveRunStrategy, type RunStrategy } from '../../api/kubevirt/run-s
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
-import { RECEIVER_ANNOTATION, RESTORE_STRATEGY_ANNOTATION } from '../well-known.ts';
+import { RECEIVER_ANNOTATION, RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 
 /** Whether a machine's guest is to be made or to be ended now, by its run strategy and what users asked for. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../well-known.ts';
+import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { machineOf } from './machines.fixture.ts';
 import { makeGuest } from './make-guest.ts';
 

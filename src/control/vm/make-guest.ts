@@ -14,7 +14,7 @@ import {
   MACHINE_FINALIZER,
   MACHINE_NAME_LABEL,
   RECEIVER_ANNOTATION,
-} from '../well-known.ts';
+} from '../../api/kubevirt/well-known.ts';
 
 /** Makes the guest of a machine: what its template says, in the size of its instance type, with an identity that stays. */
 

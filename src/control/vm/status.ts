@@ -4,7 +4,7 @@ import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/vi
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
-import { GENERATION_ANNOTATION } from '../well-known.ts';
+import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type Decision, openRequests } from './decide.ts';
 import { printableStatus } from './printable-status.ts';
 import { startFailureAfter } from './start-failure.ts';

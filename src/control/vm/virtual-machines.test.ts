@@ -7,8 +7,9 @@ import type {
 import type { JsonObject } from '../../api/meta.ts';
 import { INSTANCETYPE_MACHINE, objectsOf } from '../../api/kubevirt/manifests.fixture.ts';
 import { ControlScene } from '../control.fixture.ts';
-import { INSTANCETYPES, PREFERENCES, virtualMachineInstances, virtualMachines } from '../resources.ts';
-import { MACHINE_FINALIZER } from '../well-known.ts';
+import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { INSTANCETYPES, PREFERENCES } from '../resources.ts';
+import { MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { VirtualMachines } from './virtual-machines.ts';
 
 let scene: ControlScene;

@@ -2,7 +2,7 @@ import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import { derivedSuffix } from '../derived-identity.ts';
-import { APP_LABEL, CREATED_BY_LABEL, MACHINE_NAME_LABEL, SCHEDULABLE_LABEL } from '../well-known.ts';
+import { APP_LABEL, CREATED_BY_LABEL, MACHINE_NAME_LABEL, SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { launcherResources } from './launcher-resources.ts';
 import { podVolumes } from './launcher-volumes.ts';
 

@@ -5,7 +5,7 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Volume } from '../../api/kubevirt/volumes.ts';
 import type { Claim } from '../resources.ts';
-import { BRIDGE_MIGRATION_ANNOTATION } from '../well-known.ts';
+import { BRIDGE_MIGRATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 
 /** Whether a guest can move while it runs, and if not, why: the first obstacle in KubeVirt's order is the one that is told. */
 

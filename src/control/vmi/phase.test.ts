@@ -4,7 +4,7 @@ import type {
   VirtualMachineInstancePhase,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { LauncherPod } from '../resources.ts';
-import { RECEIVER_ANNOTATION } from '../well-known.ts';
+import { RECEIVER_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { guestOf, podOf } from './guests.fixture.ts';
 import { isForgettable, needsPod, nextPhase } from './phase.ts';
 

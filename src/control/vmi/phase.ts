@@ -4,7 +4,7 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import type { LauncherPod } from '../resources.ts';
-import { RECEIVER_ANNOTATION } from '../well-known.ts';
+import { RECEIVER_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 
 /**
  * The phases of a guest up to the moment in which an agent takes it over. That moment is the record of the right to run:

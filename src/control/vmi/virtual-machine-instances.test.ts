@@ -6,8 +6,9 @@ import type {
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { ControlScene, NAMESPACE } from '../control.fixture.ts';
-import { type LauncherPod, persistentVolumeClaims, pods, virtualMachineInstances } from '../resources.ts';
-import { GUEST_FINALIZER } from '../well-known.ts';
+import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
+import { GUEST_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { VirtualMachineInstances } from './virtual-machine-instances.ts';
 
 let scene: ControlScene;
