@@ -2,7 +2,13 @@ import { objectAt, objectsAt, textAt, textsAt } from '../../api/kinds/core/field
 import type { KubeObject } from '../../api/meta.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import type { Usage } from '../pki/authority.ts';
-import type { CertificateRequest } from '../pki/certificate-request.ts';
+import type { CertificateRequest } from '../../machinery/x509/certificate-request.ts';
+import {
+  NODE_CLIENT_SIGNER,
+  NODE_SERVING_SIGNER,
+  nodeClientRefusal,
+  nodeServingRefusal,
+} from '../../machinery/x509/node-certificates.ts';
 import type { UserInfo } from '../http/message.ts';
 
 /** What each of Kubernetes' own signers certifies, and for whom. */
@@ -10,11 +16,6 @@ import type { UserInfo } from '../http/message.ts';
 export const CERTIFICATES_GROUP = 'certificates.k8s.io';
 export const REQUESTS_BUCKET = `certificatesigningrequests.${CERTIFICATES_GROUP}`;
 export const CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client';
-const NODE_CLIENT_SIGNER = 'kubernetes.io/kube-apiserver-client-kubelet';
-const NODE_SERVING_SIGNER = 'kubernetes.io/kubelet-serving';
-
-const NODE_GROUP = 'system:nodes';
-const NODE_PREFIX = 'system:node:';
 
 /** A signer's rule: what its certificates are good for, and what is wrong with a request (undefined: nothing). */
 export interface SignerPolicy {
@@ -33,34 +34,6 @@ function clientRefusal(_request: CertificateRequest, usages: readonly string[]):
   const foreign = usages.find((usage) => !['digital signature', 'key encipherment', 'client auth'].includes(usage));
   if (foreign !== undefined) return `invalid usage for client certificate: ${foreign}`;
   return usages.includes('client auth') ? undefined : 'missing required usage for client certificate: client auth';
-}
-
-function nodeClientRefusal(request: CertificateRequest, usages: readonly string[]): string | undefined {
-  if (request.dnsNames.length > 0) return 'DNS subjectAltNames are not allowed';
-  if (request.ipAddresses.length > 0) return 'IP subjectAltNames are not allowed';
-  return nodeRefusal(request, usages, 'client auth');
-}
-
-function nodeServingRefusal(request: CertificateRequest, usages: readonly string[]): string | undefined {
-  if (request.dnsNames.length + request.ipAddresses.length === 0) return 'DNS or IP subjectAltName is required';
-  return nodeRefusal(request, usages, 'server auth');
-}
-
-function nodeRefusal(request: CertificateRequest, usages: readonly string[], purpose: string): string | undefined {
-  const { commonName, organizations } = request;
-  if (organizations.length !== 1 || organizations[0] !== NODE_GROUP) {
-    return 'subject organization is not system:nodes';
-  }
-  if (!commonName.startsWith(NODE_PREFIX) || commonName.length === NODE_PREFIX.length) {
-    return 'subject common name does not begin with system:node:';
-  }
-  if (request.emailAddresses.length > 0) return 'Email subjectAltNames are not allowed';
-  if (request.uris.length > 0) return 'URI subjectAltNames are not allowed';
-  // Key encipherment is for RSA keys, which a client cannot be made to have: it may be left out.
-  const wanted = new Set(['digital signature', purpose]);
-  const given = new Set(usages.filter((usage) => usage !== 'key encipherment'));
-  const isExact = given.size === wanted.size && [...wanted].every((usage) => given.has(usage));
-  return isExact ? undefined : `usages did not match [${purpose} digital signature key encipherment]`;
 }
 
 /** Why the server approves a request by itself, or undefined where a person has to. */

@@ -6,7 +6,8 @@ import type { Env } from '../../env/ports.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import { Wakeup } from '../auth/wakeup.ts';
 import { type Authority, DAY_MS } from '../pki/authority.ts';
-import { type CertificateRequest, parseCertificateRequest, signRequest } from '../pki/certificate-request.ts';
+import { type CertificateRequest, parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
+import { signRequest } from '../pki/sign-request.ts';
 import type { Registry, WriteContext } from '../registry/contract.ts';
 import { serverContext } from '../registry/server-context.ts';
 import {

@@ -9,7 +9,7 @@ import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { refusal } from '../admission/attributes.ts';
 import { MASTERS_GROUP, type Authorizer } from '../auth/rbac.ts';
-import { type CertificateRequest, parseCertificateRequest } from '../pki/certificate-request.ts';
+import { type CertificateRequest, parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from '../registry/contract.ts';
 import { CERTIFICATES_GROUP, CLIENT_SIGNER, mayUseSigner, requestPemOf } from './certificate-policy.ts';
 

@@ -2,7 +2,7 @@
 
 import { createPrivateKey, webcrypto } from 'node:crypto';
 import { generateKeyPem, publicKeyOf } from './authority.ts';
-import { loadX509 } from './x509.ts';
+import { loadX509 } from '../../machinery/x509/x509.ts';
 
 export interface RequestNames {
   readonly commonName: string;

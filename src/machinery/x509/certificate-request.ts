@@ -1,4 +1,3 @@
-import { type Authority, issueCertificate, type Usage } from './authority.ts';
 import { loadX509, type X509 } from './x509.ts';
 
 /** What a PKCS#10 request asks for, its signature verified. */
@@ -48,19 +47,6 @@ export async function parseCertificateRequest(pem: string): Promise<CertificateR
   const texts = [parsed.commonName, ...organizations, ...names.map(({ value }) => value)];
   if (texts.some(hasControlCharacter)) throw new Error('names must not contain control characters');
   return parsed;
-}
-
-/**
- * Signs what a request asks for: its common name, organizations, DNS names and addresses, and nothing else of its
- * subject or extensions. Whether the requester may have them is the caller's to decide, before. Answers PEM.
- */
-export async function signRequest(
-  authority: Authority,
-  request: string | CertificateRequest,
-  options: { readonly usages: readonly Usage[]; readonly validityMs: number },
-): Promise<string> {
-  const parsed = typeof request === 'string' ? await parseCertificateRequest(request) : request;
-  return issueCertificate(authority, { ...parsed, usages: options.usages, validityMs: options.validityMs });
 }
 
 type Request = InstanceType<X509['Pkcs10CertificateRequest']>;

@@ -2,7 +2,8 @@ import { createPublicKey, generateKeyPairSync, webcrypto, X509Certificate } from
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../env/test.ts';
 import { createAuthority, DAY_MS } from './authority.ts';
-import { parseCertificateRequest, signRequest } from './certificate-request.ts';
+import { parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
+import { signRequest } from './sign-request.ts';
 import { makeCertificateRequest } from './certificate-request.fixture.ts';
 
 describe('parseCertificateRequest', () => {
