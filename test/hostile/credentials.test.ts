@@ -2,7 +2,7 @@ import { createHmac, createPrivateKey, createPublicKey, generateKeyPairSync, sig
 import { readFileSync } from 'node:fs';
 import { connect as connectTls } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createAuthority, issueIdentity } from '../../src/apiserver/pki/authority.ts';
+import { createAuthority, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import type { Anything } from '../support/api.ts';
 import { Fortress, MASTER, ROOT } from './fortress.ts';

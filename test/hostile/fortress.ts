@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Authority, Identity } from '../../src/apiserver/pki/authority.ts';
+import type { Authority, Identity } from '../../src/machinery/x509/authority.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import type { Answer } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issueIdentity } from '../../src/apiserver/pki/authority.ts';
+import { issueIdentity } from '../../src/machinery/x509/authority.ts';
 import type { Answer } from '../support/api.ts';
 import { Fortress, MASTER, ROOT, SECRET } from './fortress.ts';
 

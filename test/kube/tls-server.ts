@@ -8,7 +8,7 @@ import {
 import { createServer as createHttpsServer, type Server as HttpsServer } from 'node:https';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { createAuthority, DAY_MS, type Identity, issueIdentity } from '../../src/apiserver/pki/authority.ts';
+import { createAuthority, DAY_MS, type Identity, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import type { ClusterAccess, Credentials } from '../../src/kube/cluster-access.ts';
 

@@ -4,7 +4,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { realClock, realRandom } from '../../src/env/real.ts';
-import { createAuthority, DAY_MS, issueIdentity } from '../../src/apiserver/pki/authority.ts';
+import { createAuthority, DAY_MS, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import type { Anything } from './api.ts';
 
 /** A request as the extension server got it. */

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { LogFields, Logger } from '../../env/ports.ts';
 import { silentLogger, testEnv } from '../../env/test.ts';
 import type { ApiRequest, UserInfo } from '../http/message.ts';
-import { generateKeyPem } from '../pki/authority.ts';
+import { generateKeyPem } from '../../machinery/x509/authority.ts';
 import { Authenticator } from './authenticate.ts';
 import { BearerTokens } from './bearer-tokens.ts';
 import { RbacAuthorizer } from './rbac.ts';

@@ -3,7 +3,7 @@ import { CompactSign, createLocalJWKSet, jwtVerify, SignJWT, UnsecuredJWT } from
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
-import { generateKeyPem } from '../pki/authority.ts';
+import { generateKeyPem } from '../../machinery/x509/authority.ts';
 import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens, type TokenRequestClaims } from './tokens.ts';
 

@@ -1,7 +1,7 @@
 import { objectAt, objectsAt, textAt, textsAt } from '../../api/kinds/core/fields.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Authorizer } from '../auth/rbac.ts';
-import type { Usage } from '../pki/authority.ts';
+import type { Usage } from '../../machinery/x509/authority.ts';
 import type { CertificateRequest } from '../../machinery/x509/certificate-request.ts';
 import {
   NODE_CLIENT_SIGNER,

@@ -5,7 +5,7 @@ import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Authorizer } from '../auth/rbac.ts';
 import { Wakeup } from '../auth/wakeup.ts';
-import { type Authority, DAY_MS } from '../pki/authority.ts';
+import { type Authority, DAY_MS } from '../../machinery/x509/authority.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
 import { signRequest } from '../pki/sign-request.ts';
 import type { Registry, WriteContext } from '../registry/contract.ts';

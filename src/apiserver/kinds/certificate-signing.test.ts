@@ -8,7 +8,7 @@ import { RbacAuthorizer } from '../auth/rbac.ts';
 import { clusterBinding, clusterRole } from '../auth/roles.fixture.ts';
 import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import type { UserInfo } from '../http/message.ts';
-import { type Authority, createAuthority } from '../pki/authority.ts';
+import { type Authority, createAuthority } from '../../machinery/x509/authority.ts';
 import { makeCertificateRequest, type RequestNames } from '../pki/certificate-request.fixture.ts';
 import { CertificateSigner } from './certificate-signer.ts';
 import { CertificateSigningAdmission } from './certificate-signing.ts';

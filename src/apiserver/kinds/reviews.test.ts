@@ -7,7 +7,7 @@ import { clusterBinding, clusterRole, roleBinding } from '../auth/roles.fixture.
 import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
 import type { UserInfo } from '../http/message.ts';
-import { generateKeyPem } from '../pki/authority.ts';
+import { generateKeyPem } from '../../machinery/x509/authority.ts';
 import { reviews } from './reviews.ts';
 
 let keyPem: string;

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { TestRegistry } from '../registry/registry.fixture.ts';
 import { ServiceAccountTokens } from '../auth/tokens.ts';
-import { generateKeyPem } from '../pki/authority.ts';
+import { generateKeyPem } from '../../machinery/x509/authority.ts';
 import { requestToken } from './token-request.ts';
 
 let keyPem: string;

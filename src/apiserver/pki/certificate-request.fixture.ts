@@ -1,7 +1,7 @@
 /** For tests only: makes PKCS#10 requests as a node would send them, and some that no honest one would. */
 
 import { createPrivateKey, webcrypto } from 'node:crypto';
-import { generateKeyPem, publicKeyOf } from './authority.ts';
+import { generateKeyPem, publicKeyOf } from '../../machinery/x509/authority.ts';
 import { loadX509 } from '../../machinery/x509/x509.ts';
 
 export interface RequestNames {

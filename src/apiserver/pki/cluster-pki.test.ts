@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../env/test.ts';
-import { DAY_MS } from './authority.ts';
+import { DAY_MS } from '../../machinery/x509/authority.ts';
 import { loadOrCreatePki } from './cluster-pki.ts';
 import { kubeconfigFor } from './kubeconfig.ts';
 

@@ -10,7 +10,7 @@ import {
   generateKeyPem,
   type Identity,
   issueIdentity,
-} from './authority.ts';
+} from '../../machinery/x509/authority.ts';
 import { preparePrivateDirectory, readPrivateFile, writePrivateFile } from './private-files.ts';
 
 /** Every key and certificate that the API server has. */

@@ -1,5 +1,5 @@
 import { stringify } from 'yaml';
-import type { Identity } from './authority.ts';
+import type { Identity } from '../../machinery/x509/authority.ts';
 import type { ClusterPki } from './cluster-pki.ts';
 
 /**

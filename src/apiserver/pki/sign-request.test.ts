@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, webcrypto, X509Certificate } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../env/test.ts';
-import { createAuthority, DAY_MS } from './authority.ts';
+import { createAuthority, DAY_MS } from '../../machinery/x509/authority.ts';
 import { parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
 import { signRequest } from './sign-request.ts';
 import { makeCertificateRequest } from './certificate-request.fixture.ts';

@@ -1,5 +1,5 @@
 import { type CertificateRequest, parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
-import { type Authority, issueCertificate, type Usage } from './authority.ts';
+import { type Authority, issueCertificate, type Usage } from '../../machinery/x509/authority.ts';
 
 /**
  * Signs what a request asks for: its common name, organizations, DNS names and addresses, and nothing else of its

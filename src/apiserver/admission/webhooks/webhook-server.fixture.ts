@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { realClock, realRandom } from '../../../env/real.ts';
-import { createAuthority, DAY_MS, issueIdentity } from '../../pki/authority.ts';
+import { createAuthority, DAY_MS, issueIdentity } from '../../../machinery/x509/authority.ts';
 
 /** A real webhook over real TLS, with an authority of its own, for tests. */
 

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject, webcrypto } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { Env } from '../../env/ports.ts';
-import { loadX509, type X509 } from '../../machinery/x509/x509.ts';
+import { loadX509, type X509 } from './x509.ts';
 
 /** What issuing needs of the outside world; keys themselves always come from the operating system. */
 export type AuthorityEnv = Pick<Env, 'clock' | 'random'>;
