@@ -1,0 +1,30 @@
+import type { Env } from '../env/ports.ts';
+import type { Client } from '../kube/client.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { SharedInformers } from '../kube/shared-informers.ts';
+import type { ControlContext } from './context.ts';
+import { VirtualMachines } from './vm/virtual-machines.ts';
+import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
+
+export interface ControlOptions {
+  readonly env: Env;
+  /** Speaks as the controllers' own identity. */
+  readonly client: Client;
+  readonly metrics: KubeMetrics;
+  /** The launcher's image. */
+  readonly launcherImage: string;
+}
+
+/** As KubeVirt's controllers sign their events. */
+const COMPONENT = 'virtualmachine-controller';
+
+/** All of Godwit's own controllers and what they need, to be added to one manager. */
+export function controlServices({ env, client, metrics, launcherImage }: ControlOptions): readonly Service[] {
+  const informers = new SharedInformers({ client, env });
+  const recorder = new EventRecorder({ client, env, component: COMPONENT });
+  const context: ControlContext = { env, client, informers, recorder, metrics };
+  const controllers = [new VirtualMachines(context), new VirtualMachineInstances({ ...context, launcherImage })];
+  return [...informers.all(), recorder, ...controllers];
+}

@@ -1,0 +1,52 @@
+import type { KubeObject } from '../../api/meta.ts';
+
+/** Whom the controllers act as, and what they may do. */
+
+/** The namespace of all that runs the virtual machines, as KubeVirt's is called. */
+export const SYSTEM_NAMESPACE = 'kubevirt';
+const ACCOUNT = 'godwit-controller';
+const ROLE = 'godwit:controller';
+
+/** The controllers' own identity. */
+export const CONTROLLER_IDENTITY = {
+  user: `system:serviceaccount:${SYSTEM_NAMESPACE}:${ACCOUNT}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM_NAMESPACE}`],
+} as const;
+
+const READ = ['get', 'list', 'watch'];
+
+function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly string[]): object {
+  return { verbs, apiGroups: [apiGroup], resources };
+}
+
+/** The account with its role: no more than the controllers do. */
+export function controllerRights(): KubeObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: SYSTEM_NAMESPACE } },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: ROLE },
+      rules: [
+        rule([...READ, 'patch'], 'kubevirt.io', 'virtualmachines'),
+        rule([...READ, 'create', 'patch', 'delete'], 'kubevirt.io', 'virtualmachineinstances'),
+        rule(['patch'], 'kubevirt.io', 'virtualmachines/status', 'virtualmachineinstances/status'),
+        // Whoever names an owner that blocks its deletion must be able to hold that owner.
+        rule(['update'], 'kubevirt.io', 'virtualmachines/finalizers', 'virtualmachineinstances/finalizers'),
+        rule(READ, 'kubevirt.io', 'kubevirts'),
+        rule(['get'], 'instancetype.kubevirt.io', '*'),
+        rule([...READ, 'create', 'delete'], '', 'pods'),
+        rule(READ, '', 'persistentvolumeclaims'),
+        rule(['get', 'create'], 'apps', 'controllerrevisions'),
+        rule(['create', 'patch'], '', 'events'),
+      ],
+    },
+    {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRoleBinding',
+      metadata: { name: ROLE },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ROLE },
+      subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE }],
+    },
+  ];
+}
