@@ -1,32 +1,28 @@
 import { InProcessApi } from '../../test/support/in-process.ts';
-import { KUBEVIRT_CRDS } from '../api/kubevirt/crds.ts';
 import type { JsonObject, KubeObject } from '../api/meta.ts';
 import { ManualClock } from '../env/test.ts';
 import { Client } from '../kube/client.ts';
 import type { CoreEvent } from '../kube/event-correlator.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
-import { InProcessTransport } from '../kube/in-process-transport.ts';
+import { InProcessTransport, type LocalIdentity } from '../kube/in-process-transport.ts';
 import { Manager } from '../kube/manager.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import { TransportError, type TransportRequest, type TransportResponse } from '../kube/transport.ts';
 import type { ControlContext } from './context.ts';
+import { install, installation } from './installation/install.ts';
+import { CONTROLLER_IDENTITY } from './installation/rights.ts';
 
-const definitions: Resource = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  plural: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-};
 const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
 const events: Resource<CoreEvent> = { group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true };
+
+const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
 
 /** The namespace of all that a scene is about. */
 export const NAMESPACE = 'shop';
 
-/** Some controllers at work on a server in this process that knows our kinds, in time that the test moves. */
+/** Some controllers at work, with no more rights than they get, on a server in this process, in time that the test moves. */
 export class ControlScene {
   readonly clock = new ManualClock();
   readonly signal = new AbortController().signal;
@@ -48,20 +44,7 @@ export class ControlScene {
 
   async start(): Promise<void> {
     this.#api = await InProcessApi.start({ env: { clock: this.clock } });
-    for (const definition of KUBEVIRT_CRDS) await this.client.create(definitions, definition, this.signal);
-    await this.until(async () => {
-      for (const { metadata, spec } of KUBEVIRT_CRDS) {
-        const { group, versions, names } = spec as {
-          group: string;
-          versions: { name: string }[];
-          names: { plural: string };
-        };
-        const resource = { group, version: versions[0]?.name ?? '', plural: names.plural, kind: '', namespaced: true };
-        await this.client.list(resource, {}, this.signal).catch((error) => {
-          throw new Error(`${metadata.name} is not served`, { cause: error });
-        });
-      }
-    });
+    await this.#withTime(install(this.client, this.clock, installation({ ours: [], initial: [] }), this.signal));
     await this.client.create(
       namespaces,
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
@@ -189,13 +172,22 @@ export class ControlScene {
     return this.#api;
   }
 
-  #transport(): InProcessTransport {
-    const admin = { user: 'admin', groups: ['system:masters'] };
-    return new InProcessTransport((request) => this.#server().core.handle(request), admin);
+  #transport(identity: LocalIdentity = ADMIN): InProcessTransport {
+    return new InProcessTransport((request) => this.#server().core.handle(request), identity);
+  }
+
+  /** Lets time pass until a promise is kept. */
+  async #withTime<T>(promise: Promise<T>): Promise<T> {
+    let isPending = true;
+    const done = promise.finally(() => (isPending = false));
+    // Whoever awaits `done` below hears of the failure.
+    done.catch(() => undefined);
+    while (isPending) await this.pass(20, 20);
+    return done;
   }
 
   #clientOf(manager: string): Client {
-    const real = this.#transport();
+    const real = this.#transport(CONTROLLER_IDENTITY);
     const send = async (request: TransportRequest): Promise<TransportResponse> => {
       const what = `${request.method} ${request.path.replace(/\?.*/, '')}`;
       const isWrite = request.method !== 'GET' && !what.includes('/events');

@@ -40,7 +40,7 @@ export class ObjectApplier {
     }
   }
 
-  #resourceOf({ apiVersion = '', kind = '' }: KubeObject): Resource {
+  #resourceOf({ apiVersion, kind }: KubeObject): Resource {
     const [version = '', group = ''] = apiVersion.split('/').toReversed();
     const found = this.#discovery.resources.find(
       (it) => it.kind === kind && it.group === group && it.version === version && !it.plural.includes('/'),
