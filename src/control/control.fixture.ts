@@ -178,11 +178,11 @@ export class ControlScene {
 
   /** Lets time pass until a promise is kept. */
   async #withTime<T>(promise: Promise<T>): Promise<T> {
-    let isPending = true;
-    const done = promise.finally(() => (isPending = false));
+    const kept = new AbortController();
+    const done = promise.finally(() => kept.abort());
     // Whoever awaits `done` below hears of the failure.
     done.catch(() => undefined);
-    while (isPending) await this.pass(20, 20);
+    while (!kept.signal.aborted) await this.pass(20, 20);
     return done;
   }
 
