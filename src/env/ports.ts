@@ -116,6 +116,116 @@ export interface HostFiles {
   readEnd(path: string, bytesMax: number): Promise<string>;
 }
 
+/** What a host is; it stays so until the host is started anew. */
+export interface HostIdentity {
+  /** As Kubernetes has it: `linux`, `amd64`. */
+  readonly operatingSystem: string;
+  readonly architecture: string;
+  readonly hostname: string;
+  /** The name and version of the system, for people. */
+  readonly osImage: string;
+  readonly kernelVersion: string;
+  /** These three are empty where the host does not say. */
+  readonly machineID: string;
+  readonly systemUUID: string;
+  readonly bootID: string;
+  readonly cpus: number;
+  readonly memoryBytes: number;
+  /** IP addresses by which others may reach it, those of loopback devices left out. */
+  readonly addresses: readonly string[];
+}
+
+/** How much of a host is left. */
+export interface HostUsage {
+  readonly memoryAvailableBytes: number;
+  /** The file system that the asked for path is on. */
+  readonly disk: {
+    readonly bytes: number;
+    readonly availableBytes: number;
+    /** Both are 0 on file systems that do not count. */
+    readonly inodes: number;
+    readonly freeInodes: number;
+  };
+  readonly processes: { readonly running: number; readonly max: number };
+}
+
+/** What this host has. */
+export interface HostFacts {
+  identity(): Promise<HostIdentity>;
+  /** As of now; `path` is in the file system of interest. */
+  usage(path: string): Promise<HostUsage>;
+  /** Whether this process may read and write what is at the path, such as a device. */
+  canOpen(path: string): Promise<boolean>;
+}
+
+/** What is at a path itself: where a link leads is not looked at. */
+export interface FileDescription {
+  readonly kind: 'file' | 'directory' | 'link' | 'block-device' | 'other';
+  readonly sizeBytes: number;
+  readonly modifiedMs: number;
+  readonly owner: UserIdentity;
+  /** The permission bits. */
+  readonly mode: number;
+}
+
+/** Who may do what with a file that is made; it belongs to this process's user where no owner is named. */
+export interface FileAccess {
+  readonly owner?: UserIdentity | undefined;
+  readonly mode: number;
+}
+
+/**
+ * The files that guests' disks are made of. No method follows a link at the end of a path, and what is made is on the
+ * disk, under its name, before the method resolves.
+ */
+export interface DiskFiles {
+  describe(path: string): Promise<FileDescription | undefined>;
+  /** The bytes of a file in order, or of the part that is asked for; fewer where it ends before. */
+  read(path: string, part?: { readonly offset: number; readonly length: number }): AsyncIterable<Uint8Array>;
+  /** Names in a directory; none where there is no directory. */
+  list(path: string): Promise<readonly string[]>;
+  /** Makes a directory and those above it, which are this process's own. One that is there stays as it is. */
+  makeDirectory(path: string, access: FileAccess): Promise<void>;
+  /** Makes a file of a size that begins with some bytes, whole or not at all. False where something is there already. */
+  create(path: string, contents: { bytes?: Uint8Array; sizeBytes: number }, access: FileAccess): Promise<boolean>;
+  /** Makes a file from bytes as they come, runs of zeros as holes. Rejects, and leaves nothing, where one is there. */
+  write(path: string, chunks: AsyncIterable<Uint8Array>, access: FileAccess): Promise<void>;
+  /** Makes a file or takes the place of one, at once. */
+  replace(path: string, bytes: Uint8Array, access: FileAccess): Promise<void>;
+  /** Gives a file a second name. False where something has it already, or the file system cannot. */
+  link(path: string, secondPath: string): Promise<boolean>;
+  rename(path: string, newPath: string): Promise<void>;
+  /** Removes a file, or a directory with all that is in it; does nothing where there is nothing. */
+  remove(path: string): Promise<void>;
+  /** The path without any links in it. Rejects where nothing is there. */
+  realPath(path: string): Promise<string>;
+  /** Makes a file somebody's, who may then read and write it. Rejects for what is no file, or has more names than one. */
+  giveTo(path: string, owner: UserIdentity): Promise<void>;
+  /** Whether the file can be read past the page cache. */
+  supportsDirectAccess(path: string): Promise<boolean>;
+}
+
+/**
+ * One file whose contents have to survive a crash of the host. What has been answered is on the disk; of what has not,
+ * anything may be, in any order of its pages.
+ */
+export interface DurableFile {
+  /** All of it; undefined where there is none. */
+  read(): Promise<Uint8Array | undefined>;
+  /** Writes at a place in the file, or right behind its end. Rejects where there is no file. */
+  write(atBytes: number, bytes: Uint8Array): Promise<void>;
+  /** Puts a new file in the place of the old one, if there is one: after a crash it is either of them, whole. */
+  replace(bytes: Uint8Array): Promise<void>;
+  /** Lets go of the file. */
+  close(): Promise<void>;
+}
+
+/** Whether an error says that there is no room left on the disk: then nothing of what was there has been harmed. */
+export function isDiskFull(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
 /** What a component needs from the outside world. */
 export interface Env {
   readonly clock: Clock;

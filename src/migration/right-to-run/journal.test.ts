@@ -4,6 +4,7 @@ import type { Entry } from './entry.ts';
 import {
   compact,
   decodeJournal,
+  encodeGroup,
   encodeRecord,
   JournalDamagedError,
   type JournalRecord,
@@ -33,6 +34,14 @@ const RECORDS = [...SOURCE.map((entry) => about('a', entry)), ...TARGET.map((ent
 const LATER = about('a', { kind: 'unknown', text: '{"kind":"lent","to":"someone"}' });
 
 describe('the journal', () => {
+  it('has all of a group, or nothing of it', () => {
+    const group = encodeGroup(RECORDS);
+    const bytes = Buffer.concat([encodeRecord(LATER), group]);
+    expect(decodeJournal(bytes).records).toEqual([LATER, ...RECORDS]);
+    for (let cut = bytes.length - group.length; cut < bytes.length; cut += 7) {
+      expect(decodeJournal(bytes.subarray(0, cut)).records).toEqual([LATER]);
+    }
+  });
   it('gives back what was written, with room set aside behind it', () => {
     const bytes = bytesOf(RECORDS);
     const read = decodeJournal(Buffer.concat([bytes, Buffer.alloc(100)]));

@@ -71,9 +71,26 @@ const KINDS: ReadonlySet<string> = new Set([
 
 /** The bytes of a record. Throws when it is longer than what is set aside for one. */
 export function encodeRecord(record: JournalRecord): Uint8Array {
+  return encodeLine(textOf(record));
+}
+
+/**
+ * The bytes of several records that become durable together, or not at all. One line, since a disk may write the pages
+ * of two in any order, and a whole line behind a torn one would look like damage. Throws when it is longer than what is
+ * set aside for one record.
+ */
+export function encodeGroup(records: readonly JournalRecord[]): Uint8Array {
+  return encodeLine(`[${records.map(textOf).join(',')}]`);
+}
+
+function textOf(record: JournalRecord): string {
   const entry = record.entry.kind === 'unknown' ? record.entry.text : JSON.stringify(record.entry);
   const head = JSON.stringify({ vm: record.vm, podUID: record.podUID });
-  const body = Buffer.from(`${head.slice(0, -1)},"entry":${entry}}`);
+  return `${head.slice(0, -1)},"entry":${entry}}`;
+}
+
+function encodeLine(text: string): Uint8Array {
+  const body = Buffer.from(text);
   const length = body.length.toString(16).padStart(8, '0');
   // The length is covered too: else a torn length could make a record of what follows.
   const checksum = crc32(body, crc32(length)).toString(16).padStart(8, '0');
@@ -92,7 +109,8 @@ export function decodeJournal(bytes: Uint8Array): JournalContents {
       requireTorn(bytes, at);
       return { records, bytesCount: at, isTorn: true };
     }
-    records.push(parsed(Buffer.from(bytes.subarray(at + HEAD_BYTES, end - 1)).toString(), at));
+    const value: unknown = JSON.parse(Buffer.from(bytes.subarray(at + HEAD_BYTES, end - 1)).toString());
+    for (const each of Array.isArray(value) ? value : [value]) records.push(recordOf(each, at));
     at = end;
   }
   const isTorn = bytes.subarray(at).some((byte) => byte !== 0);
@@ -119,8 +137,7 @@ function requireTorn(bytes: Uint8Array, at: number): void {
   }
 }
 
-function parsed(text: string, at: number): JournalRecord {
-  const value: unknown = JSON.parse(text);
+function recordOf(value: unknown, at: number): JournalRecord {
   if (typeof value === 'object' && value !== null && 'vm' in value && 'podUID' in value && 'entry' in value) {
     const { vm, podUID, entry } = value;
     if (typeof vm === 'string' && typeof podUID === 'string') return { vm, podUID, entry: known(entry) };

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest';
+import { silentLogger } from '../../env/test.ts';
+import type { Entry } from '../../migration/right-to-run/entry.ts';
+import { encodeRecord, JournalDamagedError, type JournalRecord } from '../../migration/right-to-run/journal.ts';
+import { JournalFile } from './journal-file.ts';
+import { MemoryFile } from './memory-file.fixture.ts';
+
+const say = (podUID: string, entry: Entry, vm = `vm-${podUID}`): JournalRecord => ({ vm, podUID, entry });
+const STARTING: Entry = { kind: 'starting', epoch: 1 };
+const STARTED: Entry = { kind: 'started', epoch: 1 };
+const RESUMED: Entry = { kind: 'machine', event: 'resumed' };
+const ENDED: Entry = { kind: 'ended', epoch: 1 };
+
+const open = (file: MemoryFile): Promise<JournalFile> => JournalFile.open(file, silentLogger);
+const kindOf = (journal: JournalFile, pod: string): string => journal.standing(`vm-${pod}`, pod).kind;
+
+describe('the journal on its disk', () => {
+  it('begins empty, and knows after a restart what was said', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    expect([...journal.pods()]).toEqual([]);
+    await journal.append(say('a', STARTING));
+    await journal.append(say('a', STARTED));
+    await journal.append(say('b', STARTING));
+    const again = await open(file);
+    expect(again.standing('vm-a', 'a')).toEqual({ kind: 'holding', epoch: 1, mustContinue: true, isCompleted: false });
+    expect(kindOf(again, 'b')).toBe('starting');
+    expect(kindOf(again, 'c')).toBe('none');
+    expect([...again.podsOf('vm-a').keys()]).toEqual(['a']);
+  });
+  it('counts an entry only once it is durable', async () => {
+    const journal = await open(new MemoryFile());
+    const written = journal.append(say('a', STARTING));
+    expect(kindOf(journal, 'a')).toBe('none');
+    await written;
+    expect(kindOf(journal, 'a')).toBe('starting');
+  });
+  it('writes those together that wait together', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    const pods = Array.from({ length: 100 }, (_, index) => `pod-${index}`);
+    await journal.append(say('first', STARTING));
+    const before = file.writeCount;
+    await Promise.all(pods.map((pod) => journal.append(say(pod, STARTING))));
+    // Each group needs one write for room, and one for what it says.
+    expect(file.writeCount - before).toBeLessThan(10);
+    expect([...(await open(file)).pods()]).toHaveLength(101);
+  });
+  it('refuses what cannot follow, and writes the rest', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    const wrong = journal.append(say('a', STARTED));
+    const right = journal.append(say('b', STARTING));
+    await expect(wrong).rejects.toThrow('"started" after "none"');
+    await right;
+    expect([...(await open(file)).pods()].map(({ podUID }) => podUID)).toEqual(['b']);
+  });
+  it('drops an entry that a crash tore', async () => {
+    const torn = Buffer.concat([encodeRecord(say('a', STARTING)), encodeRecord(say('b', STARTING)).subarray(0, 30)]);
+    const file = new MemoryFile(torn);
+    const journal = await open(file);
+    await journal.append(say('a', STARTED));
+    expect([...(await open(file)).pods()].map(({ podUID, standing }) => `${podUID} ${standing.kind}`)).toEqual([
+      'a holding',
+    ]);
+  });
+  it('attests nothing when it is damaged', async () => {
+    const bytes = Buffer.concat([encodeRecord(say('a', STARTING)), encodeRecord(say('a', STARTED))]);
+    bytes[30] = (bytes[30] ?? 0) ^ 1;
+    await expect(open(new MemoryFile(bytes))).rejects.toThrow(JournalDamagedError);
+  });
+  it.each(['lost', 'kept'] as const)('makes sure that a failed entry never was, its bytes %s', async (bytes) => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    await journal.append(say('a', STARTING));
+    file.failures = [{ code: 'EIO', bytes }];
+    await expect(journal.append(say('a', STARTED))).rejects.toThrow('EIO');
+    expect(kindOf(journal, 'a')).toBe('starting');
+    file.isReplaceable = false;
+    await expect(journal.append(say('b', STARTING))).rejects.toThrow('EIO');
+    file.isReplaceable = true;
+    await journal.append(say('b', STARTING));
+    const again = await open(file);
+    expect(kindOf(again, 'a')).toBe('starting');
+    expect(kindOf(again, 'b')).toBe('starting');
+  });
+  it('can say on a full disk that a machine ended', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    for (let index = 0; index < 50; index++) {
+      await journal.append(say(`pod-${index}`, STARTING));
+      await journal.append(say(`pod-${index}`, STARTED));
+    }
+    const sizeBytes = file.contents?.length ?? 0;
+    file.failures = Array.from({ length: 1 }, () => ({ code: 'ENOSPC', bytes: 'lost' }) as const);
+    // Room for another pod cannot be had.
+    let last = 0;
+    await expect(
+      (async () => {
+        for (;;) await journal.append(say(`more-${last++}`, STARTING));
+      })(),
+    ).rejects.toThrow('ENOSPC');
+    for (let index = 0; index < 50; index++) await journal.append(say(`pod-${index}`, ENDED));
+    expect(file.contents?.length).toBe(sizeBytes);
+    const again = await open(file);
+    expect(kindOf(again, 'pod-49')).toBe('ended');
+  });
+  it('stays short, and forgets what it is told to', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    await journal.append(say('a', STARTING));
+    await journal.append(say('a', STARTED));
+    for (let index = 0; index < 6000; index += 100) {
+      await Promise.all(Array.from({ length: 100 }, () => journal.append(say('a', RESUMED))));
+    }
+    expect(file.replaceCount).toBeGreaterThan(1);
+    expect(file.contents?.length ?? 0).toBeLessThan(1024 * 1024);
+    await journal.append(say('a', ENDED));
+    await journal.append({ vm: 'vm-a', podUID: '', entry: { kind: 'forgotten' } });
+    expect([...journal.pods()]).toEqual([]);
+    expect([...(await open(file)).pods()]).toEqual([]);
+  });
+});

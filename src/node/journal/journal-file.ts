@@ -1,0 +1,235 @@
+import { type DurableFile, isDiskFull, type Logger } from '../../env/ports.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import {
+  compact,
+  decodeJournal,
+  encodeGroup,
+  encodeRecord,
+  type JournaledStanding,
+  type JournalRecord,
+  RECORD_BYTES_MAX,
+  standingsOf,
+} from '../../migration/right-to-run/journal.ts';
+import {
+  commitRecord,
+  type JournalSpace,
+  releaseSpace,
+  reserveSpace,
+  spaceOf,
+} from '../../migration/right-to-run/journal-space.ts';
+import { advance, NO_STANDING } from '../../migration/right-to-run/standing.ts';
+
+/**
+ * The journal of this node's right to run, on its disk. An entry counts once it is durable; whoever waits at the same
+ * time is written together.
+ *
+ * After an error of the disk nobody knows which bytes are on it. So nothing is written behind them: the whole journal is
+ * first put into a new file, without the entry that failed, which from then on is certain never to have been. Until that
+ * has worked every entry fails, and nobody acts on any.
+ *
+ * A full disk is no such error. Every pod that may still have to say something has room for its next entry, so that a
+ * machine whose disk is full can at least say that it ended.
+ */
+export class JournalFile {
+  readonly #file: DurableFile;
+  readonly #log: Logger;
+  /** What the file says. */
+  #records: JournalRecord[];
+  readonly #standings = new Map<string, Map<string, JournaledStanding>>();
+  #space: JournalSpace;
+  /** How long the file was when it was last written anew. */
+  #compactBytes: number;
+  #isBroken = false;
+  #waiting: Waiting[] = [];
+  #writing: Promise<void> | undefined;
+
+  private constructor(file: DurableFile, log: Logger, records: readonly JournalRecord[]) {
+    this.#file = file;
+    this.#log = log;
+    this.#records = [...records];
+    for (const [vm, pods] of standingsOf(records)) this.#standings.set(vm, new Map(pods));
+    this.#space = spaceOf(0, 0);
+    this.#compactBytes = 0;
+  }
+
+  /**
+   * Reads the journal, and makes one where there is none. Rejects with a JournalDamagedError when something other than a
+   * crash has changed it: then it attests nothing, and nothing of this node may be started, continued or ended.
+   */
+  static async open(file: DurableFile, log: Logger): Promise<JournalFile> {
+    const { records, isTorn } = decodeJournal((await file.read()) ?? new Uint8Array());
+    if (isTorn) log.warn('the last entry of the journal was not written whole, and is dropped');
+    const journal = new JournalFile(file, log, records);
+    // What lies behind the last whole entry must be gone before anything is added.
+    await journal.#rewrite();
+    return journal;
+  }
+
+  /** Where a pod of a virtual machine stands, by what is durable. */
+  standing(vm: string, podUID: string): JournaledStanding {
+    return this.#standings.get(vm)?.get(podUID) ?? NO_STANDING;
+  }
+
+  /** All that the journal knows of a virtual machine, by pod. */
+  podsOf(vm: string): ReadonlyMap<string, JournaledStanding> {
+    return this.#standings.get(vm) ?? new Map<string, JournaledStanding>();
+  }
+
+  /** All pods that the journal knows. */
+  *pods(): Generator<{ readonly vm: string; readonly podUID: string; readonly standing: JournaledStanding }> {
+    for (const [vm, pods] of this.#standings) {
+      for (const [podUID, standing] of pods) yield { vm, podUID, standing };
+    }
+  }
+
+  /** Resolves when the entry is durable. When it rejects, it is not, nor will it be; what follows from it must not be done. */
+  append(record: JournalRecord): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ record, sizeBytes: encodeRecord(record).length, resolve, reject });
+      this.#writing ??= this.#writeAll();
+    });
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async close(): Promise<void> {
+    await this.#writing;
+    await this.#file.close();
+  }
+
+  async #writeAll(): Promise<void> {
+    // Whoever comes in the same turn comes along.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) {
+      const group = this.#nextGroup();
+      try {
+        if (group.length > 0) await this.#write(group);
+        for (const { resolve } of group) resolve();
+      } catch (error) {
+        for (const { reject } of group) reject(error);
+      }
+    }
+    this.#writing = undefined;
+  }
+
+  /** As many as fit the room of one entry: more could not be promised to anybody. */
+  #nextGroup(): Following[] {
+    const group: Following[] = [];
+    const draft = new Map<string, JournaledStanding>();
+    let sizeBytes = 0;
+    for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
+      sizeBytes += next.sizeBytes;
+      if (group.length > 0 && sizeBytes > RECORD_BYTES_MAX) break;
+      this.#waiting.shift();
+      const { vm, podUID } = next.record;
+      const id = JSON.stringify([vm, podUID]);
+      try {
+        const standing = following(draft.get(id) ?? this.standing(vm, podUID), next.record);
+        draft.set(id, standing);
+        group.push({ ...next, standing });
+      } catch (error) {
+        // It cannot follow what is there: a bug of whoever says it, and never written.
+        next.reject(error);
+      }
+    }
+    return group;
+  }
+
+  async #write(group: readonly Following[]): Promise<void> {
+    if (this.#isBroken) await this.#rewrite();
+    const records = group.map(({ record }) => record);
+    const [first, ...more] = records;
+    const bytes = first && more.length === 0 ? encodeRecord(first) : encodeGroup(records);
+    const at = this.#space.writtenBytes;
+    let space = this.#space;
+    for (const { podUID } of records) space = releaseSpace(space, podUID);
+    ({ space } = commitRecord(space, '', bytes));
+    const last = new Map(group.map(({ record, standing }) => [record.podUID, standing]));
+    for (const [podUID, standing] of last) if (needsRoom(standing)) ({ space } = reserveSpace(space, podUID));
+    await this.#grow(space.fileBytes);
+    await this.#orBreak(this.#file.write(at, bytes));
+    this.#space = { ...space, fileBytes: this.#space.fileBytes };
+    for (const each of group) this.#take(each);
+    if (space.writtenBytes > Math.max(COMPACT_BYTES_MIN, COMPACT_FACTOR * this.#compactBytes)) await this.#shorten();
+  }
+
+  #take({ record, standing }: Following): void {
+    this.#records.push(record);
+    const { vm, podUID, entry } = record;
+    if (entry.kind === 'forgotten') this.#standings.delete(vm);
+    else
+      this.#standings.set(vm, (this.#standings.get(vm) ?? new Map<string, JournaledStanding>()).set(podUID, standing));
+  }
+
+  /** Makes the file long enough, and a little longer, before anything relies on it. */
+  async #grow(neededBytes: number): Promise<void> {
+    const { fileBytes } = this.#space;
+    if (neededBytes <= fileBytes) return;
+    const grownBytes = Math.ceil(neededBytes / GROW_BYTES) * GROW_BYTES;
+    await this.#orBreak(this.#file.write(fileBytes, new Uint8Array(grownBytes - fileBytes)));
+    this.#space = { ...this.#space, fileBytes: grownBytes };
+  }
+
+  async #orBreak(writing: Promise<void>): Promise<void> {
+    try {
+      await writing;
+    } catch (error) {
+      this.#isBroken = !isDiskFull(error);
+      const what = this.#isBroken ? 'the journal cannot be written, and is written anew' : 'no room for the journal';
+      this.#log.error(what, { error: errorMessage(error) });
+      throw error;
+    }
+  }
+
+  /** The journal is long for what it says. Where that cannot be changed it goes on as it is. */
+  async #shorten(): Promise<void> {
+    try {
+      await this.#rewrite();
+    } catch (error) {
+      this.#compactBytes = this.#space.writtenBytes;
+      this.#log.warn('the journal could not be made shorter', { error: errorMessage(error) });
+    }
+  }
+
+  async #rewrite(): Promise<void> {
+    const records = compact(this.#records);
+    const bytes = Buffer.concat(records.map(encodeRecord));
+    let space = spaceOf(bytes.length, bytes.length);
+    for (const { podUID, standing } of this.pods()) {
+      if (needsRoom(standing)) ({ space } = reserveSpace(space, podUID));
+    }
+    await this.#orBreak(this.#file.replace(Buffer.concat([bytes, Buffer.alloc(space.fileBytes - bytes.length)])));
+    this.#isBroken = false;
+    this.#records = [...records];
+    this.#space = space;
+    this.#compactBytes = bytes.length;
+  }
+}
+
+interface Waiting {
+  readonly record: JournalRecord;
+  readonly sizeBytes: number;
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** One that can follow what is there, and what its pod's standing is then. */
+interface Following extends Waiting {
+  readonly standing: JournaledStanding;
+}
+
+/** Shorter journals are not worth the trouble. */
+const COMPACT_BYTES_MIN = 256 * 1024;
+const COMPACT_FACTOR = 4;
+/** The length of a file is one more thing that has to be made durable: it changes in large steps. */
+const GROW_BYTES = 64 * 1024;
+
+/** Whether there may be something to say of the pod yet. */
+function needsRoom(standing: JournaledStanding): boolean {
+  return standing.kind !== 'none' && standing.kind !== 'ended' && standing.kind !== 'refused';
+}
+
+function following(before: JournaledStanding, { entry }: JournalRecord): JournaledStanding {
+  if (entry.kind === 'forgotten') return NO_STANDING;
+  if (before.kind === 'unknown' || entry.kind === 'unknown') return { kind: 'unknown' };
+  return entry.kind === 'standing' ? entry.standing : advance(before, entry);
+}
