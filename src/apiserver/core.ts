@@ -13,7 +13,9 @@ import { LocalApiServices } from './aggregation/local-services.ts';
 import { refuse } from './aggregation/upgrade.ts';
 import { Authenticator } from './auth/authenticate.ts';
 import { BearerTokens } from './auth/bearer-tokens.ts';
-import { RbacAuthorizer } from './auth/rbac.ts';
+import { AuthorizerChain, NodeAuthorizer } from './auth/node-authorizer.ts';
+import { NodePods } from './auth/node-pods.ts';
+import { type Authorizer, RbacAuthorizer } from './auth/rbac.ts';
 import { RoleAggregation } from './auth/role-aggregation.ts';
 import { ServiceAccountTokens } from './auth/tokens.ts';
 import { bootstrap } from './bootstrap.ts';
@@ -76,18 +78,21 @@ function makeRegistry(
   { env, store, webhookTransport, hasDefaultAccounts = false }: CoreOptions,
   catalog: Catalog,
   metrics: ApiServerMetrics,
-): { readonly registry: ResourceRegistry; readonly authorizer: RbacAuthorizer } {
-  let authorizer: RbacAuthorizer | undefined;
+): { readonly registry: ResourceRegistry; readonly roles: RbacAuthorizer; readonly authorizer: Authorizer } {
+  let roles: RbacAuthorizer | undefined;
+  let authorizer: Authorizer | undefined;
   const registry = new ResourceRegistry({
     env,
     store,
     catalog,
     admission: (unguarded) => {
-      authorizer = new RbacAuthorizer(unguarded);
+      roles = new RbacAuthorizer(unguarded);
+      authorizer = new AuthorizerChain(new NodeAuthorizer(new NodePods(store), unguarded), roles);
       return new AdmissionChain(
         admissionPlugins({
           env,
           registry: unguarded,
+          roles,
           authorizer,
           transport: webhookTransport,
           observer: (observation) => metrics.webhookCalled(observation),
@@ -97,8 +102,8 @@ function makeRegistry(
       );
     },
   });
-  if (!authorizer) throw new Error('the registry makes its admission chain at once');
-  return { registry, authorizer };
+  if (!authorizer || !roles) throw new Error('the registry makes its admission chain at once');
+  return { registry, roles, authorizer };
 }
 
 export class ApiServerCore {
@@ -123,7 +128,7 @@ export class ApiServerCore {
       store.buckets().map((bucket) => ({ bucket, count: store.count(bucket) })),
     );
     const catalog = new Catalog(builtinDefinitions.map(completed));
-    const { registry, authorizer } = makeRegistry(options, catalog, metrics);
+    const { registry, roles, authorizer } = makeRegistry(options, catalog, metrics);
     this.registry = registry;
     this.#writes = new ServerWrites(registry, this.#stopping.signal);
     const customResources = this.#customResources(catalog);
@@ -141,7 +146,7 @@ export class ApiServerCore {
       registry,
       endpoints: new ResourceEndpoints({ env, store, registry, authorizer }),
       actions: actions({ env, registry, tokens }),
-      questions: reviews({ authorizer, tokens: bearerTokens, clock: env.clock }),
+      questions: reviews({ authorizer, roles, tokens: bearerTokens, clock: env.clock }),
       scale: scaleDefinition,
     });
     const source = {
@@ -170,8 +175,8 @@ export class ApiServerCore {
       ...(audit ? { audit } : {}),
     });
     const signer = new CertificateSigner({ env, registry, authorizer, authority: pki.clusterAuthority });
-    const roles = new RoleAggregation({ registry, roles: authorizer, log: env.log });
-    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer, roles];
+    const roleAggregation = new RoleAggregation({ registry, roles, log: env.log });
+    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer, roleAggregation];
   }
 
   /** Makes what every cluster has, and starts the server's own controllers. Ready when it resolves. */

@@ -8,7 +8,13 @@ import { realRandom } from '../../env/real.ts';
 import { testEnv } from '../../env/test.ts';
 import { clone } from '../../machinery/clone.ts';
 import type { ApiRequest } from '../http/message.ts';
-import { type Authority, createAuthority, DAY_MS, type Identity, issueIdentity } from '../../machinery/x509/authority.ts';
+import {
+  type Authority,
+  createAuthority,
+  DAY_MS,
+  type Identity,
+  issueIdentity,
+} from '../../machinery/x509/authority.ts';
 import type { View } from '../registry/contract.ts';
 import { Aggregator } from './aggregator.ts';
 import type { ApiService } from './api-service.ts';

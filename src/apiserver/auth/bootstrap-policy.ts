@@ -9,9 +9,9 @@ import { RBAC_GROUP, type RoleRef, type Subject } from './role-index.ts';
 import { AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from './users.ts';
 
 /**
- * The roles and bindings that every cluster has, by the names that manifests and people expect. Two things are
- * stricter than upstream's: whoever shows no credentials sees the server's health and nothing else, not even its
- * version; and nodes read no secrets and make no tokens, since no authorizer confines them to those of their pods.
+ * The roles and bindings that every cluster has, by the names that manifests and people expect. One thing is stricter
+ * than upstream's: whoever shows no credentials sees the server's health and nothing else, not even its version. And
+ * nodes can join with nothing but a bootstrap token, which elsewhere is kubeadm's doing.
  */
 
 export const AUTO_UPDATE_ANNOTATION = 'rbac.authorization.kubernetes.io/autoupdate';
@@ -122,7 +122,8 @@ function bindings(): KubeObject[] {
       'system:kube-controller-manager',
       user('system:kube-controller-manager'),
     ),
-    clusterRoleBinding('system:node', 'system:node', group('system:nodes')),
+    // Bound to nobody, as upstream: the Node authorizer lets each node do what is its own.
+    clusterRoleBinding('system:node', 'system:node'),
     clusterRoleBinding('system:node-bootstrapper', 'system:node-bootstrapper', group('system:bootstrappers')),
     clusterRoleBinding('system:node-bootstrapper:approve', nodeClient, group('system:bootstrappers')),
     clusterRoleBinding('system:node:renew', selfNodeClient, group('system:nodes')),

@@ -102,22 +102,34 @@ export function editRules(): PolicyRule[] {
   ];
 }
 
-/** What a node needs to announce itself and to run the pods that are bound to it. */
+/**
+ * What a node needs to announce itself and to run the pods that are bound to it, as a role would give it. Nobody has
+ * that role: the Node authorizer gives every node its own part of this.
+ */
 export function nodeRules(): PolicyRule[] {
+  return [
+    ...unconfinedNodeRules(),
+    resources(READ, '', 'secrets', 'configmaps'),
+    resources(['create', 'get', 'list', 'watch', 'update', 'patch'], '', 'nodes'),
+    resources(['update', 'patch'], '', 'nodes/status'),
+    resources([...READ, 'create', 'delete'], '', 'pods'),
+    resources(['update', 'patch'], '', 'pods/status'),
+    resources(['create'], '', 'pods/eviction'),
+    resources(['create'], '', 'serviceaccounts/token'),
+    resources(['get'], '', 'persistentvolumeclaims', 'persistentvolumes'),
+    resources(['get', 'create', 'update', 'patch', 'delete'], COORDINATION, 'leases'),
+  ];
+}
+
+/** The part of it that is the same for all nodes. */
+export function unconfinedNodeRules(): PolicyRule[] {
   return [
     resources(['create'], 'authentication.k8s.io', 'tokenreviews'),
     resources(['create'], 'authorization.k8s.io', 'subjectaccessreviews', 'localsubjectaccessreviews'),
     resources(READ, '', 'services'),
-    resources(['get'], '', 'configmaps'),
-    resources(['create', 'get', 'list', 'watch', 'update', 'patch'], '', 'nodes'),
-    resources(['update', 'patch'], '', 'nodes/status'),
     ...eventRules(),
-    resources([...READ, 'delete'], '', 'pods'),
-    resources(['update', 'patch'], '', 'pods/status'),
-    resources(['create'], '', 'pods/eviction'),
-    resources(['get'], '', 'persistentvolumeclaims', 'persistentvolumes'),
     resources(['create', 'get', 'list', 'watch'], 'certificates.k8s.io', 'certificatesigningrequests'),
-    resources(['get', 'create', 'update', 'patch', 'delete'], COORDINATION, 'leases'),
+    resources(READ, 'node.k8s.io', 'runtimeclasses'),
   ];
 }
 

@@ -1,3 +1,5 @@
+import type { FieldRequirement } from '../../machinery/selectors.ts';
+
 /** One rule of a Role or ClusterRole, as on the wire, and what it allows. */
 
 export interface PolicyRule {
@@ -19,6 +21,8 @@ export interface AuthorizationAttributes {
   readonly resource: string;
   readonly subresource: string;
   readonly name: string;
+  /** What a list or a watch selects by fields; absent where it does not. */
+  readonly fieldRequirements?: readonly FieldRequirement[];
 }
 
 const ALL = '*';

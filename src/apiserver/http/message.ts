@@ -1,3 +1,5 @@
+import type { FieldRequirement } from '../../machinery/selectors.ts';
+
 /** HTTP messages, whatever carries them: a TLS socket, or a call inside this process. */
 
 /** Who is asking, as authentication found it. */
@@ -52,4 +54,6 @@ export interface RequestInfo {
   readonly name: string;
   /** What follows the subresource (proxy paths), without the leading slash. */
   readonly rest: string;
+  /** What a list or a watch selects by fields; absent where it does not. */
+  readonly fieldRequirements?: readonly FieldRequirement[];
 }

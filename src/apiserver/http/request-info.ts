@@ -74,25 +74,27 @@ export function parseRequestInfo(method: string, path: string, query: URLSearchP
   const resource = parts[at] ?? '';
   const subresource = parts[at + 2] ?? '';
   const rest = parts.length > at + 3 ? parts.slice(at + 3).join('/') : '';
-  const { verb, name } = verbAndName(method, parts[at + 1] ?? '', query);
-  return { verb, isResource: true, path, group, version, namespace, resource, subresource, name, rest };
+  const named = verbAndName(method, parts[at + 1] ?? '', query);
+  return { isResource: true, path, group, version, namespace, resource, subresource, rest, ...named };
 }
 
-function verbAndName(method: string, name: string, query: URLSearchParams): { verb: string; name: string } {
+function verbAndName(
+  method: string,
+  name: string,
+  query: URLSearchParams,
+): Pick<RequestInfo, 'verb' | 'name' | 'fieldRequirements'> {
   // No verb, rather than the method's own name: `watch` and `deletecollection` are no methods, though anyone can send them.
   const verb = VERBS.get(method) ?? '';
   if (name !== '') return { verb, name };
   if (verb === 'delete') return { verb: 'deletecollection', name };
   if (verb !== 'get') return { verb, name };
-  return { verb: isTrue(query.get('watch')) ? 'watch' : 'list', name: nameFromSelector(query) };
-}
-
-/** A list of one name is authorized by that name, as a get would be. */
-function nameFromSelector(query: URLSearchParams): string {
+  const all = isTrue(query.get('watch')) ? 'watch' : 'list';
   const selector = query.get('fieldSelector');
-  if (!selector) return '';
-  const requirement = parseFieldSelector(selector).find((each) => each.path === 'metadata.name' && each.equals);
-  return requirement?.value ?? '';
+  if (!selector) return { verb: all, name };
+  const fieldRequirements = parseFieldSelector(selector);
+  // A list of one name is authorized by that name, as a get would be.
+  const byName = fieldRequirements.find((each) => each.path === 'metadata.name' && each.equals);
+  return { verb: all, name: byName?.value ?? '', fieldRequirements };
 }
 
 /** A boolean query parameter as Go's strconv.ParseBool, where present-but-empty means true. */

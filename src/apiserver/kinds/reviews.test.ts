@@ -32,8 +32,10 @@ async function setup() {
   await registry.put(roleBinding('ns', 'b', ['ClusterRole', 'pods'], 'User:ann'));
   await registry.put(clusterBinding('h', 'health', 'Group:staff'));
   const serviceAccounts = new ServiceAccountTokens({ env, registry, keyPem, issuer: 'https://i', audiences: ['api'] });
+  const roles = new RbacAuthorizer(registry);
   const all = reviews({
-    authorizer: new RbacAuthorizer(registry),
+    authorizer: roles,
+    roles,
     tokens: new BearerTokens({ clock: env.clock, registry, serviceAccounts }),
     clock: env.clock,
   });

@@ -11,7 +11,7 @@ import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
 import { badRequest, invalidObject } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { AuthorizationAttributes, PolicyRule } from '../auth/policy-rule.ts';
-import type { RbacAuthorizer } from '../auth/rbac.ts';
+import type { Authorizer, RbacAuthorizer } from '../auth/rbac.ts';
 import type { TokenVerifier } from '../auth/tokens.ts';
 import type { UserInfo } from '../http/message.ts';
 
@@ -19,7 +19,8 @@ import type { UserInfo } from '../http/message.ts';
 
 /** What answers are made from. */
 export interface ReviewContext {
-  readonly authorizer: Pick<RbacAuthorizer, 'authorize' | 'rulesFor'>;
+  readonly authorizer: Authorizer;
+  readonly roles: Pick<RbacAuthorizer, 'rulesFor'>;
   readonly tokens: TokenVerifier;
   readonly clock: Clock;
 }
@@ -81,7 +82,7 @@ function reviewAccess(context: ReviewContext, user: UserInfo, review: KubeObject
 function reviewRules(context: ReviewContext, user: UserInfo, review: KubeObject): KubeObject {
   const namespace = textAt(objectAt(review, 'spec'), 'namespace');
   if (namespace === '') throw badRequest('no namespace on request');
-  const found = context.authorizer.rulesFor(user, namespace);
+  const found = context.roles.rulesFor(user, namespace);
   return {
     ...review,
     status: {
