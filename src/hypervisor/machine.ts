@@ -43,6 +43,8 @@ export interface CdromSpec {
   /** The port of the SATA controller. */
   readonly port: number;
   readonly path: string;
+  /** What the file is; `raw` by default. */
+  readonly format?: 'raw' | 'qcow2';
   readonly bootOrder?: number;
 }
 
@@ -72,6 +74,8 @@ export interface NetworkSpec {
 export interface MachineSpec {
   readonly name: string;
   readonly uuid: string;
+  /** What the guest sees as the machine's serial number. */
+  readonly serial?: string;
   /** `microvm`, or a versioned `pc-q35-…` or `pc-i440fx-…`: an alias means something else on the next host. */
   readonly machineType: string;
   readonly accelerator: Accelerator;

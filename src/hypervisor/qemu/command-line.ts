@@ -42,6 +42,7 @@ export function commandLine(spec: MachineSpec, placement: Placement): CommandLin
       `guest=${escapeOption(spec.name)},debug-threads=on`,
       '-uuid',
       spec.uuid,
+      ...(spec.serial === undefined ? [] : ['-smbios', `type=1,serial=${escapeOption(spec.serial)}`]),
       '-S',
       '-nodefaults',
       '-no-user-config',

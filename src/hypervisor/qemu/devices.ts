@@ -123,11 +123,11 @@ function diskArguments(family: Family, disk: DiskSpec): string[] {
   ];
 }
 
-function cdromArguments(family: Family, { port, path, bootOrder }: CdromSpec): string[] {
+function cdromArguments(family: Family, { port, path, format = 'raw', bootOrder }: CdromSpec): string[] {
   const place: DevicePlace = { bus: 'sata', at: port };
   const name = nameOf('cdrom', place);
   return [
-    ...blockArguments(name, { path, format: 'raw', cache: 'writeback', isReadOnly: true }),
+    ...blockArguments(name, { path, format, cache: 'writeback', isReadOnly: true }),
     ...device({
       driver: 'ide-cd',
       id: `${name}-device`,
