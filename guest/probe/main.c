@@ -14,6 +14,8 @@
  */
 #include "probe.h"
 
+#define MEMORY_START 0x400000u
+
 struct start_info {
   u32 magic, version, flags, modules;
   u64 module_list, command_line, rsdp, memory_map;
@@ -110,6 +112,14 @@ static u32 memory_end(const struct start_info *info) {
     if (range[i].type == 1 && range[i].address <= 0x100000 && end > 0x100000) return (u32)end;
   }
   return 0;
+}
+
+/* Works on memory above the program, as far as there is any. */
+static void open_memory(u32 seed, u32 wanted_mib, u32 end) {
+  u32 room = end > MEMORY_START ? end - MEMORY_START : 0;
+  if (wanted_mib > 2048) wanted_mib = 2048;
+  u32 wanted = memory_bytes(wanted_mib);
+  memory_open(seed, (void *)MEMORY_START, wanted < room ? wanted : room);
 }
 
 static void put_head(const char *kind) {
@@ -228,7 +238,7 @@ void probe_main(const struct start_info *info) {
   u32 seed = draw_boot_id();
   open_interrupts();
   clock_open(option_number(line, "hz=", 100));
-  memory_open(seed, option_number(line, "mib=", 4), memory_end(info));
+  open_memory(seed, option_number(line, "mib=", 4), memory_end(info));
   disk_open(seed, option_number(line, "blocks=", 256));
   power_open();
   tick_ms = option_number(line, "tick=", tick_ms);

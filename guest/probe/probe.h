@@ -2,10 +2,7 @@
 #ifndef PROBE_H
 #define PROBE_H
 
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned int u32;
-typedef unsigned long long u64;
+#include "guest.h"
 
 static inline void out8(u16 port, u8 value) { __asm__ volatile("outb %0, %1" ::"a"(value), "Nd"(port)); }
 static inline void out16(u16 port, u16 value) { __asm__ volatile("outw %0, %1" ::"a"(value), "Nd"(port)); }
@@ -17,15 +14,6 @@ static inline u32 in32(u16 port) { u32 v; __asm__ volatile("inl %1, %0" : "=a"(v
 #define MMIO32(address) (*(volatile u32 *)(address))
 #define MMIO8(address) (*(volatile u8 *)(address))
 
-/* Scatters the bits of a number. */
-static inline u32 mix(u32 x) {
-  x ^= x >> 16;
-  x *= 0x7feb352du;
-  x ^= x >> 15;
-  x *= 0x846ca68bu;
-  return x ^ (x >> 16);
-}
-
 /* serial.c: text is gathered and sent by serial_flush, one whole line at a time. */
 void serial_open(void);
 void put(const char *text);
@@ -36,18 +24,6 @@ int serial_read(void); /* the next byte, or -1 */
 
 /* clock.c */
 void clock_open(u32 interrupts_per_second);
-u64 now_us(void);
-u32 divide(u64 value, u32 by);
-
-/* memory.c: pages whose content follows from their number and how often they were written. */
-void memory_open(u32 seed, u32 wanted_mib, u32 end);
-u32 memory_pages(void);
-u32 memory_dirtied(void);
-void memory_rate(u32 mib_per_second);
-int memory_work(u64 now); /* dirties what is due; 1 when there is more to do at once */
-void memory_glance(void); /* checks a few pages, in turn */
-u32 memory_check(void);   /* checks all; answers how many are bad */
-int memory_is_bad(void);
 
 /* disk.c: blocks whose content follows from their number and the write that made it. */
 void disk_open(u32 seed, u32 wanted_blocks);

@@ -1,8 +1,7 @@
 /* Memory that is written all the time and can be checked at any time. A page that was lost, mixed up with another one or
  * left at an older state does not have the content that follows from the table of generations. */
-#include "probe.h"
+#include "guest.h"
 
-#define START 0x400000u
 #define WORDS 1024u
 #define GLANCE_PAGES 16u
 
@@ -34,14 +33,13 @@ static int is_right(u32 page) {
   return 1;
 }
 
-void memory_open(u32 with_seed, u32 wanted_mib, u32 end) {
+void memory_open(u32 with_seed, void *start, u32 bytes) {
   seed = with_seed;
-  u32 room = end > START ? (end - START) / (WORDS * 4 + 4) : 0;
-  if (room) room--; /* what aligning the pages costs */
-  if (wanted_mib > 2048) wanted_mib = 2048;
-  count = wanted_mib * 256 < room ? wanted_mib * 256 : room;
-  generations = (u32 *)START;
-  pages = (u32 *)((START + count * 4 + 4095) & ~4095u);
+  /* Each page has a generation; one less, for what aligning the pages costs. */
+  count = bytes / (WORDS * 4 + 4);
+  if (count) count--;
+  generations = start;
+  pages = (u32 *)(((__UINTPTR_TYPE__)(generations + count) + 4095) & ~(__UINTPTR_TYPE__)4095);
   for (u32 page = 0; page < count; page++) fill(page, 0);
 }
 
@@ -54,6 +52,8 @@ void memory_rate(u32 mib_per_second) {
   measured_from = now_us();
   measured_pages = 0;
 }
+
+int memory_is_dirtied(void) { return rate != 0; }
 
 int memory_work(u64 now) {
   if (!rate || !count) return 0;
