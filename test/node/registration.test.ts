@@ -1,0 +1,290 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { nodeLifecycleLoop } from '../../src/cluster/node-lifecycle/loop.ts';
+import type { HostFacts, HostUsage } from '../../src/env/ports.ts';
+import { Client } from '../../src/kube/client.ts';
+import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
+import { leaseResource } from '../../src/kube/leader-lease.ts';
+import { Manager } from '../../src/kube/manager.ts';
+import type { NodeProfile } from '../../src/node/registration/node-object.ts';
+import {
+  type NodeRegistration,
+  nodeResource,
+  registrationServices,
+} from '../../src/node/registration/node-registration.ts';
+import { LoopsInTime } from '../support/loops-in-time.ts';
+
+/** How an agent keeps its Node, beside the cluster's own loop that watches over nodes. */
+
+const GIBIBYTE = 2 ** 30;
+const PLENTY: HostUsage = {
+  memoryAvailableBytes: GIBIBYTE,
+  disk: { bytes: 100 * GIBIBYTE, availableBytes: 50 * GIBIBYTE, inodes: 1000, freeInodes: 500 },
+  processes: { running: 100, max: 32768 },
+};
+
+class TestHost implements HostFacts {
+  usageNow: HostUsage | Error = PLENTY;
+
+  async identity() {
+    return {
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+      hostname: 'host',
+      osImage: 'Test Linux 1',
+      kernelVersion: '6.1.0',
+      machineID: 'machine',
+      systemUUID: '',
+      bootID: 'boot',
+      cpus: 4,
+      memoryBytes: 8 * GIBIBYTE,
+      addresses: ['10.0.0.1'],
+    };
+  }
+
+  async usage(): Promise<HostUsage> {
+    if (this.usageNow instanceof Error) throw this.usageNow;
+    return this.usageNow;
+  }
+
+  async canOpen(path: string): Promise<boolean> {
+    return path === '/dev/net/tun';
+  }
+}
+
+const PROFILE: NodeProfile = {
+  name: 'n1',
+  version: '0.1.0',
+  accelerator: 'tcg',
+  capabilities: {
+    version: '7.2.1',
+    cpuModels: ['Nehalem'],
+    cpuFeatures: ['sse4.1', '-odd-'],
+    cpuVendor: 'AMD',
+    hostModel: { name: 'Nehalem', missingFeatures: ['aes'] },
+    machineTypes: ['q35'],
+  },
+  localStoragePath: '/data/volumes',
+  addresses: [
+    { type: 'InternalIP', address: '10.0.0.1' },
+    { type: 'InternalIP', address: '10.0.0.2' },
+    { type: 'Hostname', address: 'n1' },
+  ],
+};
+
+let cluster: LoopsInTime;
+let host: TestHost;
+let port: number | undefined;
+let registration: NodeRegistration;
+let writes: string[];
+let stopAgent: () => Promise<void> = async () => undefined;
+
+beforeEach(async () => {
+  cluster = await LoopsInTime.start(nodeLifecycleLoop);
+  host = new TestHost();
+  port = undefined;
+  writes = [];
+});
+afterEach(async () => {
+  await stopAgent();
+  await cluster.stop();
+});
+
+async function startAgent(profile: Partial<NodeProfile> = {}): Promise<void> {
+  const identity = { user: 'system:node:n1', groups: ['system:nodes'] };
+  const transport = new InProcessTransport(cluster.api.core.handle.bind(cluster.api.core), identity);
+  const recording = {
+    send: (request: Parameters<typeof transport.send>[0]) => {
+      if (request.method !== 'GET') writes.push(`${request.method} ${request.path.split('?')[0]}`);
+      return transport.send(request);
+    },
+    close: () => transport.close(),
+  };
+  const made = registrationServices({
+    env: cluster.env,
+    client: new Client(recording, 'agent'),
+    host,
+    profile: { ...PROFILE, ...profile },
+    dataDirectory: '/data',
+    port: () => port,
+  });
+  registration = made.registration;
+  const halt = new AbortController();
+  const ended = new Manager({ env: cluster.env, name: 'agent' }).add(...made.services).run(halt.signal);
+  stopAgent = async () => {
+    halt.abort();
+    await ended;
+    stopAgent = async () => undefined;
+  };
+  await cluster.pass(3000, 500);
+}
+
+const readNode = () => cluster.client.get(nodeResource, '', 'n1', cluster.signal);
+const readLease = () => cluster.client.get(leaseResource, 'kube-node-lease', 'n1', cluster.signal);
+async function condition(type: string) {
+  return (await readNode()).status?.conditions?.find((each) => each.type === type);
+}
+
+describe('a node', () => {
+  it('says what it is and what it has', async () => {
+    port = 10250;
+    await startAgent();
+    const node = await readNode();
+    expect(node.metadata).toMatchObject({
+      labels: {
+        'kubernetes.io/os': 'linux',
+        'kubernetes.io/arch': 'amd64',
+        'kubernetes.io/hostname': 'n1',
+        'kubevirt.io/schedulable': 'true',
+        'godwit.dev/accelerator': 'tcg',
+        'cpu-model.node.kubevirt.io/Nehalem': 'true',
+        'cpu-model-migration.node.kubevirt.io/Nehalem': 'true',
+        'cpu-feature.node.kubevirt.io/sse4.1': 'true',
+        'cpu-vendor.node.kubevirt.io/AMD': 'true',
+        'host-model-cpu.node.kubevirt.io/Nehalem': 'true',
+        'host-model-required-features.node.kubevirt.io/aes': 'true',
+        'machine-type.node.kubevirt.io/q35': 'true',
+      },
+      annotations: {
+        'godwit.dev/local-storage-path': '/data/volumes',
+        'kubevirt.io/heartbeat': expect.stringMatching(/Z$/),
+      },
+    });
+    expect(Object.keys(node.metadata.labels ?? {})).not.toContain('cpu-feature.node.kubevirt.io/-odd-');
+    expect(node.status).toMatchObject({
+      capacity: {
+        cpu: '4',
+        memory: '8Gi',
+        pods: '110',
+        'devices.kubevirt.io/kvm': '0',
+        'devices.kubevirt.io/tun': '1k',
+        'devices.kubevirt.io/vhost-net': '0',
+      },
+      allocatable: { memory: '8092Mi', 'ephemeral-storage': '90Gi' },
+      addresses: PROFILE.addresses,
+      nodeInfo: { kubeletVersion: 'v0.1.0+godwit', containerRuntimeVersion: 'qemu://7.2.1', bootID: 'boot' },
+      daemonEndpoints: { kubeletEndpoint: { Port: 10250 } },
+    });
+    expect(node.status?.conditions?.map(({ type, status }) => `${type}=${status}`).toSorted()).toEqual([
+      'DiskPressure=False',
+      'MemoryPressure=False',
+      'PIDPressure=False',
+      'Ready=True',
+    ]);
+    expect(node.spec?.taints ?? []).toEqual([]);
+    expect(registration.uid).toBe(node.metadata.uid);
+    // The first one may have come before the Node.
+    await cluster.pass(10_000, 5_000);
+    const { metadata, spec } = await readLease();
+    expect(metadata.ownerReferences).toEqual([{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: node.metadata.uid }]);
+    expect(spec).toMatchObject({ holderIdentity: 'n1', leaseDurationSeconds: 40 });
+  });
+
+  it('may promise less than its host has, and has KVM where that works', async () => {
+    await startAgent({ accelerator: 'kvm', share: { cpus: 1.5, memoryBytes: GIBIBYTE } });
+    expect((await readNode()).status?.capacity).toMatchObject({
+      cpu: '1500m',
+      memory: '1Gi',
+      'devices.kubevirt.io/kvm': '1k',
+    });
+  });
+
+  it('is alive by its lease, and writes little else', async () => {
+    await startAgent();
+    writes.length = 0;
+    await cluster.pass(230_000, 5_000);
+    const others = writes.filter((write) => !write.includes('/leases/'));
+    expect(writes.length - others.length).toBeGreaterThanOrEqual(22);
+    expect(writes.length - others.length).toBeLessThanOrEqual(26);
+    expect(others).toEqual([]);
+    await cluster.pass(130_000, 5_000);
+    // One heartbeat of KubeVirt's, one of Kubernetes'.
+    expect(writes.filter((write) => !write.includes('/leases/'))).toEqual([
+      'PATCH /api/v1/nodes/n1',
+      'PATCH /api/v1/nodes/n1/status',
+    ]);
+  });
+
+  it('tells its port as soon as it has one', async () => {
+    await startAgent();
+    expect((await readNode()).status?.daemonEndpoints?.kubeletEndpoint?.Port ?? 0).toBe(0);
+    port = 4711;
+    registration.refresh();
+    await cluster.pass(1000);
+    expect((await readNode()).status?.daemonEndpoints?.kubeletEndpoint?.Port).toBe(4711);
+  });
+
+  it('leaves alone what others say of it', async () => {
+    await startAgent();
+    const taints = [{ key: 'team', value: 'red', effect: 'NoSchedule' }];
+    const metadata = { labels: { team: 'red', 'kubevirt.io/schedulable': 'false' } };
+    const body = { metadata, spec: { unschedulable: true, taints } };
+    await cluster.client.patch(nodeResource, '', 'n1', { type: 'merge', body }, cluster.signal);
+    const conditions = [{ type: 'DrainBlocked', status: 'True', reason: 'Test', message: '' }];
+    await cluster.client.patch(
+      nodeResource,
+      '',
+      'n1',
+      { type: 'strategic', body: { status: { conditions, capacity: { 'example.com/gpu': '1' } } } },
+      cluster.signal,
+      { subresource: 'status' },
+    );
+    host.usageNow = { ...PLENTY, memoryAvailableBytes: 0 };
+    await cluster.pass(15_000, 1000);
+    const node = await readNode();
+    expect(node.metadata.labels).toMatchObject({ team: 'red', 'kubevirt.io/schedulable': 'true' });
+    expect(node.spec?.unschedulable).toBe(true);
+    expect(node.spec?.taints?.map(({ key }) => key)).toEqual(expect.arrayContaining(['team']));
+    expect(node.status?.capacity).toMatchObject({ 'example.com/gpu': '1' });
+    expect(await condition('DrainBlocked')).toMatchObject({ status: 'True' });
+    expect(await condition('MemoryPressure')).toMatchObject({ status: 'True', reason: 'InsufficientMemory' });
+  });
+
+  it('takes back labels that hold no more, and no others', async () => {
+    await startAgent();
+    await stopAgent();
+    await startAgent({
+      capabilities: { ...PROFILE.capabilities, cpuModels: ['Penryn'] } as NodeProfile['capabilities'],
+    });
+    const labels = (await readNode()).metadata.labels ?? {};
+    expect(Object.keys(labels)).toContain('cpu-model.node.kubevirt.io/Penryn');
+    expect(Object.keys(labels)).not.toContain('cpu-model.node.kubevirt.io/Nehalem');
+    expect(Object.keys(labels)).toContain('beta.kubernetes.io/os');
+  });
+
+  it('is not ready while its data directory cannot be used, and is again afterwards', async () => {
+    await startAgent();
+    host.usageNow = new Error('EIO');
+    await cluster.pass(15_000, 1000);
+    expect(await condition('Ready')).toMatchObject({ status: 'False', message: expect.stringContaining('EIO') });
+    expect((await readNode()).metadata.labels?.['kubevirt.io/schedulable']).toBe('false');
+    host.usageNow = PLENTY;
+    await cluster.pass(15_000, 1000);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('comes back after it was given up for lost', async () => {
+    await startAgent();
+    const { uid } = (await readNode()).metadata;
+    await stopAgent();
+    await cluster.pass(120_000, 5_000);
+    expect(await condition('Ready')).toMatchObject({ status: 'Unknown' });
+    await startAgent();
+    await cluster.pass(10_000, 1_000);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+    const node = await readNode();
+    expect(node.metadata.uid).toBe(uid);
+    expect(node.spec?.taints ?? []).toEqual([]);
+  });
+
+  it('registers again when its object was deleted, and its lease follows', async () => {
+    await startAgent();
+    const { uid } = (await readNode()).metadata;
+    await cluster.client.delete(nodeResource, '', 'n1', cluster.signal);
+    await cluster.pass(15_000, 1000);
+    const node = await readNode();
+    expect(node.metadata.uid).not.toBe(uid);
+    expect(registration.uid).toBe(node.metadata.uid);
+    expect((await readLease()).metadata.ownerReferences?.[0]?.uid).toBe(node.metadata.uid);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+});
