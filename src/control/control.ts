@@ -5,6 +5,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ControlContext } from './context.ts';
+import { NodeCertificates } from './node-certificates/node-certificates.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
 
@@ -25,6 +26,10 @@ export function controlServices({ env, client, metrics, launcherImage }: Control
   const informers = new SharedInformers({ client, env });
   const recorder = new EventRecorder({ client, env, component: COMPONENT });
   const context: ControlContext = { env, client, informers, recorder, metrics };
-  const controllers = [new VirtualMachines(context), new VirtualMachineInstances({ ...context, launcherImage })];
+  const controllers = [
+    new VirtualMachines(context),
+    new VirtualMachineInstances({ ...context, launcherImage }),
+    new NodeCertificates(context),
+  ];
   return [...informers.all(), recorder, ...controllers];
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeCertificateRequest, type RequestNames } from '../../src/apiserver/pki/certificate-request.fixture.ts';
+import { makeCertificateRequest, type RequestNames } from '../../src/machinery/x509/certificate-request.fixture.ts';
 import type { Answer } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';

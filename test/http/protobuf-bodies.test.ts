@@ -3,7 +3,7 @@ import { builtinDefinitions } from '../../src/api/kinds/builtins.ts';
 import { deleteOptionsSchema, evictionSchema, tokenRequestSchema } from '../../src/api/kinds/meta-options.ts';
 import type { JsonObject } from '../../src/api/meta.ts';
 import type { Schema } from '../../src/api/schema.ts';
-import { makeCertificateRequest } from '../../src/apiserver/pki/certificate-request.fixture.ts';
+import { makeCertificateRequest } from '../../src/machinery/x509/certificate-request.fixture.ts';
 import { encodeProtobuf } from '../../src/machinery/protobuf/test-encoder.ts';
 import type { Answer, Anything } from '../support/api.ts';
 import { InProcessApi } from '../support/in-process.ts';

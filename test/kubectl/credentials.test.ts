@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeCertificateRequest } from '../../src/apiserver/pki/certificate-request.fixture.ts';
+import { makeCertificateRequest } from '../../src/machinery/x509/certificate-request.fixture.ts';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { Kubectl, kubectlHas } from '../support/kubectl.ts';

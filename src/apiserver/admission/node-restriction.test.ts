@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
-import { makeCertificateRequest } from '../pki/certificate-request.fixture.ts';
+import { makeCertificateRequest } from '../../machinery/x509/certificate-request.fixture.ts';
 import { builtinOf, TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import type { AdmissionAttributes } from '../registry/contract.ts';
 import { attributesOf, nodes, pods } from './attributes.fixture.ts';

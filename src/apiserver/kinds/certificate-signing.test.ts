@@ -9,7 +9,7 @@ import { clusterBinding, clusterRole } from '../auth/roles.fixture.ts';
 import { TestRegistry, userContext } from '../registry/registry.fixture.ts';
 import type { UserInfo } from '../http/message.ts';
 import { type Authority, createAuthority } from '../../machinery/x509/authority.ts';
-import { makeCertificateRequest, type RequestNames } from '../pki/certificate-request.fixture.ts';
+import { makeCertificateRequest, type RequestNames } from '../../machinery/x509/certificate-request.fixture.ts';
 import { CertificateSigner } from './certificate-signer.ts';
 import { CertificateSigningAdmission } from './certificate-signing.ts';
 

@@ -4,7 +4,7 @@ import { testEnv } from '../../env/test.ts';
 import { createAuthority, DAY_MS } from '../../machinery/x509/authority.ts';
 import { parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
 import { signRequest } from './sign-request.ts';
-import { makeCertificateRequest } from './certificate-request.fixture.ts';
+import { makeCertificateRequest } from '../../machinery/x509/certificate-request.fixture.ts';
 
 describe('parseCertificateRequest', () => {
   it('reads names and key', async () => {

@@ -5,6 +5,7 @@ import { ObjectApplier } from '../../kube/apply-objects.ts';
 import type { Client } from '../../kube/client.ts';
 import { isConditionTrue } from '../../kube/conditions.ts';
 import type { Resource } from '../../kube/resource.ts';
+import { agentRights } from './agent-rights.ts';
 import { controllerRights, SYSTEM_NAMESPACE } from './rights.ts';
 
 /** What a cluster has to have before virtual machines can be kept in it. */
@@ -44,7 +45,7 @@ const CONFIGURATION: KubeObject = {
 export function installation(more: Installation): Installation {
   const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } };
   return {
-    ours: [namespace, ...controllerRights(), ...more.ours],
+    ours: [namespace, ...controllerRights(), ...agentRights(), ...more.ours],
     initial: [CONFIGURATION, ...more.initial],
   };
 }

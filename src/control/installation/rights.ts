@@ -39,6 +39,13 @@ export function controllerRights(): KubeObject[] {
         rule(READ, '', 'persistentvolumeclaims'),
         rule(['get', 'create'], 'apps', 'controllerrevisions'),
         rule(['create', 'patch'], '', 'events'),
+        rule(READ, '', 'nodes'),
+        rule(READ, 'certificates.k8s.io', 'certificatesigningrequests'),
+        rule(['update'], 'certificates.k8s.io', 'certificatesigningrequests/approval'),
+        {
+          ...rule(['approve'], 'certificates.k8s.io', 'signers'),
+          resourceNames: ['kubernetes.io/kubelet-serving'],
+        },
       ],
     },
     {

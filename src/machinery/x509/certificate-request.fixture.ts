@@ -1,8 +1,8 @@
 /** For tests only: makes PKCS#10 requests as a node would send them, and some that no honest one would. */
 
 import { createPrivateKey, webcrypto } from 'node:crypto';
-import { generateKeyPem, publicKeyOf } from '../../machinery/x509/authority.ts';
-import { loadX509 } from '../../machinery/x509/x509.ts';
+import { generateKeyPem, publicKeyOf } from './authority.ts';
+import { loadX509 } from './x509.ts';
 
 export interface RequestNames {
   readonly commonName: string;

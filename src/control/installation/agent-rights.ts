@@ -1,0 +1,36 @@
+import type { KubeObject } from '../../api/meta.ts';
+import { NODES_GROUP } from '../../machinery/node-user.ts';
+
+const RBAC = 'rbac.authorization.k8s.io';
+const ROLE = 'godwit:agent';
+
+/**
+ * What the agents of nodes may do besides what a kubelet may, which the API server's Node authorizer gives them. Of
+ * which guests an agent may write the status is more than a role can say: the node-restriction webhook does.
+ */
+export function agentRights(): KubeObject[] {
+  return [
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRole',
+      metadata: { name: ROLE },
+      rules: [
+        {
+          verbs: ['get', 'list', 'watch'],
+          apiGroups: ['kubevirt.io'],
+          resources: ['virtualmachineinstances', 'kubevirts'],
+        },
+        { verbs: ['get'], apiGroups: ['kubevirt.io'], resources: ['virtualmachines'] },
+        { verbs: ['update', 'patch'], apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'] },
+        { verbs: ['create', 'update', 'patch'], apiGroups: [''], resources: ['events'] },
+      ],
+    },
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name: ROLE },
+      roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: ROLE },
+      subjects: [{ kind: 'Group', apiGroup: RBAC, name: NODES_GROUP }],
+    },
+  ];
+}

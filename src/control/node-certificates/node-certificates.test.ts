@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { eventually } from '../../../test/support/eventually.ts';
+import { InProcessApi } from '../../../test/support/in-process.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { realClock } from '../../env/real.ts';
+import { Client } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/event-recorder.ts';
+import { InProcessTransport, type LocalIdentity } from '../../kube/in-process-transport.ts';
+import { Manager } from '../../kube/manager.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { SharedInformers } from '../../kube/shared-informers.ts';
+import { makeCertificateRequest, type RequestNames } from '../../machinery/x509/certificate-request.fixture.ts';
+import { install, installation } from '../installation/install.ts';
+import { CONTROLLER_IDENTITY } from '../installation/rights.ts';
+import { NodeCertificates } from './node-certificates.ts';
+
+interface Request extends KubeObject {
+  status?: { certificate?: string; conditions?: { type: string; reason: string }[] };
+}
+const requests: Resource<Request> = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  plural: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+};
+const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+const stopping = new AbortController();
+const { signal } = stopping;
+let api: InProcessApi;
+let running: Promise<void>;
+
+const clientOf = (identity: LocalIdentity): Client =>
+  new Client(new InProcessTransport((request) => api.core.handle(request), identity), 'test');
+const admin = (): Client => clientOf({ user: 'admin', groups: ['system:masters'] });
+
+beforeAll(async () => {
+  api = await InProcessApi.start();
+  await install(admin(), realClock, installation({ ours: [], initial: [] }), signal);
+  const client = clientOf(CONTROLLER_IDENTITY);
+  const { env } = api;
+  const informers = new SharedInformers({ client, env });
+  const recorder = new EventRecorder({ client, env, component: 'test' });
+  const controller = new NodeCertificates({ env, client, informers, recorder });
+  running = new Manager({ env, name: 'test' }).add(...informers.all(), controller).run(signal);
+});
+afterAll(async () => {
+  stopping.abort();
+  await running;
+  await api.stop();
+});
+
+async function ask(node: string, request: string, names: Partial<RequestNames>): Promise<void> {
+  const identity = { user: `system:node:${node}`, groups: ['system:nodes'] };
+  const { requestPem } = await makeCertificateRequest({
+    commonName: identity.user,
+    organizations: ['system:nodes'],
+    ...names,
+  });
+  const spec = {
+    request: Buffer.from(requestPem).toString('base64'),
+    signerName: 'kubernetes.io/kubelet-serving',
+    usages: ['digital signature', 'server auth'],
+  };
+  await clientOf(identity).create(requests, { metadata: { name: request }, spec } as never, signal);
+}
+
+async function report(node: string, ...addresses: readonly string[]): Promise<void> {
+  const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
+  await admin().patch(nodes, '', node, { type: 'merge', body: { status } }, signal, { subresource: 'status' });
+}
+
+const certified = (request: string): Promise<void> =>
+  eventually(async () => {
+    const { status } = await admin().get(requests, '', request, signal);
+    expect(status?.certificate).toBeTruthy();
+  });
+
+describe('with the rights of the controllers', () => {
+  it('approves what a node asks for itself, once its Node says so', async () => {
+    await admin().create(nodes, { metadata: { name: 'n1' } } as never, signal);
+    await ask('n1', 'n1-named', { dnsNames: ['n1'] });
+    await certified('n1-named');
+    await ask('n1', 'n1-serving', { dnsNames: ['n1'], ipAddresses: ['10.0.0.1'] });
+    await report('n1', '10.0.0.1');
+    await certified('n1-serving');
+  });
+
+  it('leaves to people what is not the node’s own', async () => {
+    await admin().create(nodes, { metadata: { name: 'n2' } } as never, signal);
+    await report('n2', '10.0.0.2', 'n1');
+    await ask('n2', 'n2-thief', { dnsNames: ['n1'] });
+    await ask('n2', 'n2-own', { dnsNames: ['n2'] });
+    await certified('n2-own');
+    const { status } = await admin().get(requests, '', 'n2-thief', signal);
+    expect(status?.conditions ?? []).toEqual([]);
+  });
+});

@@ -1,0 +1,136 @@
+import { formatTime, type KubeObject } from '../../api/meta.ts';
+import { ApiError } from '../../api/status.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { Resource } from '../../kube/resource.ts';
+import type { Service } from '../../kube/service.ts';
+import { NODE_USER_PREFIX } from '../../machinery/node-user.ts';
+import { type CertificateRequest, parseCertificateRequest } from '../../machinery/x509/certificate-request.ts';
+import { NODE_SERVING_SIGNER } from '../../machinery/x509/node-certificates.ts';
+import type { ControlContext } from '../context.ts';
+import { servingObjection } from './decide.ts';
+
+interface CertificateSigningRequest extends KubeObject {
+  spec: {
+    readonly request: string;
+    readonly signerName: string;
+    readonly usages?: readonly string[];
+    readonly username?: string;
+    readonly groups?: readonly string[];
+  };
+  status?: {
+    readonly certificate?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+interface Node extends KubeObject {
+  status?: { readonly addresses?: readonly { readonly address: string }[] };
+}
+
+const requests: Resource<CertificateSigningRequest> = {
+  group: 'certificates.k8s.io',
+  version: 'v1',
+  plural: 'certificatesigningrequests',
+  kind: 'CertificateSigningRequest',
+  namespaced: false,
+};
+const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+/**
+ * Approves the certificates with which nodes serve: their agents' consoles and logs. A request that cannot be approved
+ * waits, for its Node to say more or for an admin.
+ */
+export class NodeCertificates implements Service {
+  readonly name = 'node certificates';
+  readonly #env: Env;
+  readonly #client: Client;
+  readonly #requests: Informer<CertificateSigningRequest>;
+  readonly #nodes: Informer<Node>;
+  readonly #controller: Controller;
+
+  constructor({ env, client, informers, metrics }: ControlContext) {
+    this.#env = env;
+    this.#client = client;
+    this.#requests = informers.of(requests, { open: openRequester });
+    this.#nodes = informers.of(nodes);
+    this.#controller = new Controller({
+      name: 'node-certificate-approver',
+      env,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#requests.onChange(({ object }) => {
+      if (openRequester(object).length > 0) this.#controller.enqueue(object.metadata.name ?? '');
+    });
+    // A node asks as soon as it is there, perhaps before we have heard of its addresses.
+    this.#nodes.onChange(({ object }) => {
+      const requester = `${NODE_USER_PREFIX}${object.metadata.name ?? ''}`;
+      for (const { metadata } of this.#requests.byIndex('open', requester))
+        this.#controller.enqueue(metadata.name ?? '');
+    });
+  }
+
+  run(signal: AbortSignal): Promise<void> {
+    return this.#controller.run(signal);
+  }
+
+  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+    const object = this.#requests.get(name);
+    if (!object || openRequester(object).length === 0) return;
+    const objection = await this.#objection(object);
+    if (objection !== undefined) {
+      this.#env.log.debug('a node waits for its serving certificate', { request: name, objection });
+      return;
+    }
+    try {
+      await this.#client.update(requests, this.#approved(object), signal, { subresource: 'approval' });
+    } catch (error) {
+      // It is gone, or somebody has decided meanwhile: then that counts, and we hear of it.
+      if (!(error instanceof ApiError && (error.code === 404 || error.code === 409))) throw error;
+    }
+  }
+
+  async #objection({ spec }: CertificateSigningRequest): Promise<string | undefined> {
+    let request: CertificateRequest;
+    try {
+      request = await parseCertificateRequest(Buffer.from(spec.request, 'base64').toString());
+    } catch (error) {
+      return errorMessage(error);
+    }
+    const { username = '', groups = [], usages = [] } = spec;
+    return servingObjection(
+      { username, groups, usages, request },
+      {
+        addressesOf: (name) => {
+          const node = this.#nodes.get(name);
+          return node && (node.status?.addresses ?? []).map(({ address }) => address);
+        },
+        isNode: (name) => this.#nodes.get(name) !== undefined,
+      },
+    );
+  }
+
+  /** With the version that was looked at: what is approved is what was read. */
+  #approved(object: CertificateSigningRequest): CertificateSigningRequest {
+    const now = formatTime(this.#env.clock.now());
+    const approval = {
+      type: 'Approved',
+      status: 'True',
+      reason: 'AutoApproved',
+      message: 'The node asks for itself, with its own addresses.',
+      lastUpdateTime: now,
+      lastTransitionTime: now,
+    };
+    return { ...object, status: { ...object.status, conditions: [...(object.status?.conditions ?? []), approval] } };
+  }
+}
+
+/** Who waits for a decision on this request; nobody where it is not one of ours, or decided. */
+function openRequester({ spec, status }: CertificateSigningRequest): string[] {
+  const isOpen = !status?.certificate && (status?.conditions ?? []).length === 0;
+  return isOpen && spec.signerName === NODE_SERVING_SIGNER && spec.username ? [spec.username] : [];
+}
