@@ -97,7 +97,13 @@ async function allBound(client: Client, signal: AbortSignal): Promise<void> {
 
 function decisionsPerSecond(spec: PodSpec): number {
   const none = () => undefined;
-  const cluster = new ClusterState({ namespaceLabels: none, claim: none, volume: none, storageClass: none });
+  const cluster = new ClusterState({
+    namespaceLabels: none,
+    claim: none,
+    volume: none,
+    storageClass: none,
+    unboundVolumes: () => [],
+  });
   for (let index = 0; index < NODE_COUNT; index++) cluster.setNode(nodeInfoOf(node(index)));
   const view = { cluster, nominations: new Nominations(), budgets: new Budgets() };
   const random = seededRandom(1);

@@ -16,6 +16,7 @@ import { quotaLoop } from './quota/loop.ts';
 import { schedulerLoop } from './scheduler/loop.ts';
 import { rootCertificateLoop, serviceAccountLoop, tokensLoop } from './service-accounts/loop.ts';
 import { taintEvictionLoop } from './taint-eviction/loop.ts';
+import { claimProtectionLoop, volumeBinderLoop, volumeProtectionLoop } from './volumes/loop.ts';
 
 /** All that Kubernetes' own controllers do here. */
 export const clusterLoops: readonly ClusterLoop[] = [
@@ -30,6 +31,9 @@ export const clusterLoops: readonly ClusterLoop[] = [
   quotaLoop,
   podGarbageLoop,
   nodeLifecycleLoop,
+  volumeBinderLoop,
+  claimProtectionLoop,
+  volumeProtectionLoop,
 ];
 
 /** Whom the shared informers read as: who may read everything, and write next to nothing. */

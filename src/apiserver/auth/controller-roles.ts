@@ -20,6 +20,9 @@ export function controllerRoles(): ControllerRole[] {
     resourceQuotaController(),
     serviceAccountController(),
     rootCaPublisher(),
+    persistentVolumeBinder(),
+    claimProtectionController(),
+    volumeProtectionController(),
   ];
 }
 
@@ -100,5 +103,33 @@ function rootCaPublisher(): ControllerRole {
   return {
     account: 'root-ca-cert-publisher',
     rules: [resources(['create', 'update'], '', 'configmaps'), ...eventRules()],
+  };
+}
+
+function persistentVolumeBinder(): ControllerRole {
+  return {
+    account: 'persistent-volume-binder',
+    rules: [
+      resources([...READ, 'update', 'create', 'delete'], '', 'persistentvolumes'),
+      resources(['update'], '', 'persistentvolumes/status', 'persistentvolumeclaims/status'),
+      resources([...READ, 'update'], '', 'persistentvolumeclaims'),
+      resources(READ, 'storage.k8s.io', 'storageclasses'),
+      resources(['get', 'list'], '', 'nodes'),
+      ...eventRules(),
+    ],
+  };
+}
+
+function claimProtectionController(): ControllerRole {
+  return {
+    account: 'pvc-protection-controller',
+    rules: [resources([...READ, 'update'], '', 'persistentvolumeclaims'), resources(READ, '', 'pods'), ...eventRules()],
+  };
+}
+
+function volumeProtectionController(): ControllerRole {
+  return {
+    account: 'pv-protection-controller',
+    rules: [resources([...READ, 'update'], '', 'persistentvolumes'), ...eventRules()],
   };
 }

@@ -5,6 +5,7 @@ import type { NodeState } from '../../migration/fit/node-state.ts';
 import type { PodInfo } from '../../migration/fit/pod-info.ts';
 import type { FilterName, Reason } from '../../migration/fit/reason.ts';
 import { best } from '../../migration/fit/score.ts';
+import { type VolumePlan, volumePlanner } from '../../migration/fit/volume-plan.ts';
 import type { Budgets } from './budgets.ts';
 import { fitErrorMessage, refusalMessage } from './fit-error.ts';
 import type { Nominations } from './nominations.ts';
@@ -20,7 +21,12 @@ export interface SchedulerView {
 
 /** What to do about a pod that has no node. */
 export type Decision =
-  | { readonly type: 'bind'; readonly node: string }
+  | {
+      readonly type: 'bind';
+      readonly node: string;
+      /** What has to happen to its claims before; undefined where all are bound. */
+      readonly volumes: VolumePlan | undefined;
+    }
   | Unschedulable
   /** The pod waits for a node where the victims make way; they are ordered, most important first. */
   | (Omit<Unschedulable, 'type' | 'nomination'> & {
@@ -46,7 +52,7 @@ export function decide(pod: PodInfo, view: SchedulerView, random: Random): Decis
   const demand = new Demand(pod, cluster);
   const nominated = cluster.nodes.get(nominations.nodeOf(pod.uid) ?? '');
   if (nominated && reasonsBesideNominated(demand, nominated, nominations).length === 0)
-    return { type: 'bind', node: nominated.name };
+    return bindTo(nominated, pod, cluster);
   const refusals = new Map<NodeState, readonly Reason[]>();
   const fitting: NodeState[] = [];
   for (const node of cluster.nodes.values()) {
@@ -55,8 +61,12 @@ export function decide(pod: PodInfo, view: SchedulerView, random: Random): Decis
     else refusals.set(node, reasons);
   }
   const chosen = best(pod, fitting, cluster, random);
-  if (chosen) return { type: 'bind', node: chosen.name };
+  if (chosen) return bindTo(chosen, pod, cluster);
   return unschedulable(demand, refusals, view, random);
+}
+
+function bindTo({ name, info }: NodeState, pod: PodInfo, { lookups }: ClusterState): Decision {
+  return { type: 'bind', node: name, volumes: volumePlanner(pod, lookups)?.(info) };
 }
 
 function noNodes(): Decision {

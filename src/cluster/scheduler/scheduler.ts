@@ -11,11 +11,15 @@ import type { Service } from '../../kube/service.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, StorageClass } from '../../migration/fit/objects.ts';
 import { type PodInfo, podInfoOf } from '../../migration/fit/pod-info.ts';
+import type { VolumePlan } from '../../migration/fit/volume-plan.ts';
 import type { PodDisruptionBudget } from '../disruption-budgets/objects.ts';
 import { Actions, type Mark, type Recorder } from './actions.ts';
+import { AssumedVolumes } from './assumed-volumes.ts';
 import { SchedulingBackoff } from './backoff.ts';
 import { type Decision, decide } from './decide.ts';
 import { isFinished, SchedulerState } from './state.ts';
+import { UnboundVolumes } from './unbound-volumes.ts';
+import { VolumeBinding } from './volume-binding.ts';
 import { type ClusterEvent, WaitingPods } from './waiting.ts';
 
 type Source = Pick<Informer<KubeObject>, 'get' | 'onChange' | 'synced'>;
@@ -69,6 +73,11 @@ export class Scheduler implements Service {
   /** Pods that something could help, and that are queued for when their backoff is over. */
   readonly #eager = new Set<string>();
   readonly #tasks = new Set<Promise<unknown>>();
+  readonly #volumes: VolumeBinding;
+  readonly #unboundVolumes = new UnboundVolumes();
+  readonly #assumedVolumes = new AssumedVolumes();
+  /** What waits for volumes before it writes, which may take long and must not hold up others. */
+  readonly #patientTasks = new Set<Promise<unknown>>();
   /** Pods that something is being written about, by UID, and whether they want to be looked at again afterwards. */
   readonly #busy = new Map<string, { isWanted: boolean }>();
   /** Ends the writes, which outlive the reconciles that start them. */
@@ -82,12 +91,16 @@ export class Scheduler implements Service {
     this.#informers = informers;
     this.#schedulerName = schedulerName;
     this.#actions = new Actions({ env, client, recorder });
+    const claim = (key: string) => informers.persistentVolumeClaims.get(key) as PersistentVolumeClaim | undefined;
+    const volume = (name: string) => informers.persistentVolumes.get(name) as PersistentVolume | undefined;
     this.#state = new SchedulerState({
       namespaceLabels: (name) => informers.namespaces.get(name)?.metadata.labels,
-      claim: (key) => informers.persistentVolumeClaims.get(key) as PersistentVolumeClaim | undefined,
-      volume: (name) => informers.persistentVolumes.get(name) as PersistentVolume | undefined,
+      claim: (key) => this.#assumedVolumes.claim(claim(key)),
+      volume: (name) => this.#assumedVolumes.volume(volume(name)),
       storageClass: (name) => informers.storageClasses.get(name) as StorageClass | undefined,
+      unboundVolumes: (name) => this.#unbound(name),
     });
+    this.#volumes = new VolumeBinding({ env, client, claim, volume });
     this.#waiting = new WaitingPods(this.#state);
     this.#controller = new Controller({
       name: this.name,
@@ -106,7 +119,7 @@ export class Scheduler implements Service {
     try {
       await Promise.all([this.#controller.run(signal), this.#sweep(signal)]);
     } finally {
-      await Promise.allSettled(this.#tasks);
+      await Promise.allSettled([...this.#tasks, ...this.#patientTasks]);
     }
   }
 
@@ -153,12 +166,27 @@ export class Scheduler implements Service {
       if (type === 'deleted') this.#state.budgets.delete(object as PodDisruptionBudget);
       else this.#state.budgets.set(object as PodDisruptionBudget);
     });
-    persistentVolumeClaims.onChange(({ object }) => this.#wake([{ type: 'claim-changed', key: keyOf(object) }]));
-    persistentVolumes.onChange(() => this.#wake([{ type: 'volumes-changed' }]));
+    persistentVolumeClaims.onChange(({ object }) => {
+      this.#volumes.notify(keyOf(object));
+      this.#wake([{ type: 'claim-changed', key: keyOf(object) }]);
+    });
+    persistentVolumes.onChange((change) => this.#onVolume(change));
     storageClasses.onChange(() => this.#wake([{ type: 'volumes-changed' }]));
     namespaces.onChange(({ object, old }) => {
       if (!deepEqual(object.metadata.labels, old?.metadata.labels)) this.#wake([{ type: 'namespace-changed' }]);
     });
+  }
+
+  #onVolume({ type, object, old }: InformerChange<KubeObject>): void {
+    const volume = object as PersistentVolume;
+    this.#unboundVolumes.change(type === 'deleted' ? undefined : volume, old as PersistentVolume | undefined);
+    const { namespace, name } = volume.spec?.claimRef ?? {};
+    this.#volumes.notify(`${namespace}/${name}`);
+    this.#wake([{ type: 'volumes-changed' }]);
+  }
+
+  *#unbound(storageClass: string): Generator<PersistentVolume> {
+    for (const volume of this.#unboundVolumes.of(storageClass)) yield this.#assumedVolumes.volume(volume);
   }
 
   #onNode({ type, object, old }: InformerChange<KubeObject>): void {
@@ -176,6 +204,7 @@ export class Scheduler implements Service {
       this.#eager.delete(key);
       this.#backoff.forget(key);
       this.#backlog?.delete(key);
+      this.#volumes.cancel(pod.metadata.uid ?? '');
     } else if (this.#backlog) {
       this.#backlog.set(key, pod);
     } else if (!before || isAnother || isChanged(pod, before)) {
@@ -235,7 +264,13 @@ export class Scheduler implements Service {
       case 'bind':
         this.#state.assume(pod, decision.node);
         this.#state.nominations.delete(pod.uid);
-        return this.#start(pod, signal, () => this.#bind(pod, decision.node, signal));
+        if (!decision.volumes) return this.#start(pod, signal, () => this.#bind(pod, decision.node, signal));
+        return this.#start(
+          pod,
+          signal,
+          this.#bindAfter(decision.volumes, pod, decision.node, signal),
+          this.#patientTasks,
+        );
       case 'preempt':
         this.#state.nominations.set(pod, decision.node);
         this.#park(pod, decision.filters);
@@ -282,7 +317,7 @@ export class Scheduler implements Service {
   }
 
   /** Writes about a pod in the background. Nothing else is done about it until that has ended. */
-  #start(pod: PodInfo, signal: AbortSignal, write: () => Promise<unknown>): void {
+  #start(pod: PodInfo, signal: AbortSignal, write: () => Promise<unknown>, tasks = this.#tasks): void {
     const busy = { isWanted: false };
     this.#busy.set(pod.uid, busy);
     const task = write()
@@ -292,11 +327,24 @@ export class Scheduler implements Service {
         busy.isWanted = true;
       })
       .finally(() => {
-        this.#tasks.delete(task);
+        tasks.delete(task);
         this.#busy.delete(pod.uid);
         if (busy.isWanted) this.#retry(pod.key);
       });
-    this.#tasks.add(task);
+    tasks.add(task);
+  }
+
+  /** Binds a pod once its volumes are. Until then others take what was decided about them for done. */
+  #bindAfter(volumes: VolumePlan, pod: PodInfo, node: string, signal: AbortSignal): () => Promise<void> {
+    this.#assumedVolumes.assume(pod.uid, node, volumes);
+    return async () => {
+      const labels = this.#state.cluster.nodes.get(node)?.info.labels ?? {};
+      const failure = await this.#volumes
+        .bind(pod, { name: node, labels }, volumes, signal)
+        .finally(() => this.#assumedVolumes.release(pod.uid));
+      if (failure === undefined) await this.#bind(pod, node, signal);
+      else await this.#failToBind(pod, failure, signal);
+    };
   }
 
   async #bind(pod: PodInfo, node: string, signal: AbortSignal): Promise<void> {
@@ -305,6 +353,10 @@ export class Scheduler implements Service {
       this.#state.confirm(pod.uid, this.#env.clock.now());
       return;
     }
+    await this.#failToBind(pod, failure, signal);
+  }
+
+  async #failToBind(pod: PodInfo, failure: string, signal: AbortSignal): Promise<void> {
     this.#abandon(pod);
     this.#backoff.add(pod.key, this.#env.clock.now());
     this.#retry(pod.key);

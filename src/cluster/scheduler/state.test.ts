@@ -7,7 +7,13 @@ import { SchedulerState } from './state.ts';
 const none = () => undefined;
 
 function stateWith(...nodes: string[]): SchedulerState {
-  const state = new SchedulerState({ namespaceLabels: none, claim: none, volume: none, storageClass: none });
+  const state = new SchedulerState({
+    namespaceLabels: none,
+    claim: none,
+    volume: none,
+    storageClass: none,
+    unboundVolumes: () => [],
+  });
   for (const name of nodes) state.setNode(makeNode(name), undefined);
   return state;
 }

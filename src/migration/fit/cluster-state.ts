@@ -12,6 +12,8 @@ export interface Lookups {
   readonly claim: (key: string) => PersistentVolumeClaim | undefined;
   readonly volume: (name: string) => PersistentVolume | undefined;
   readonly storageClass: (name: string) => StorageClass | undefined;
+  /** The volumes of a storage class that no claim is known to have. */
+  readonly unboundVolumes: (storageClass: string) => Iterable<PersistentVolume>;
 }
 
 /** How strongly a pod that requires another's company draws it, where the other does not ask for it. */

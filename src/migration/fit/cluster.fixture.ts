@@ -56,6 +56,7 @@ export function makeCluster(contents: Contents): ClusterState {
     claim: (key) => contents.claims?.find(({ metadata }) => `${metadata.namespace}/${metadata.name}` === key),
     volume: (name) => find(contents.volumes, name),
     storageClass: (name) => find(contents.classes, name),
+    unboundVolumes: (name) => (contents.volumes ?? []).filter(({ spec }) => (spec?.storageClassName ?? '') === name),
   };
   const cluster = new ClusterState(lookups);
   for (const node of contents.nodes) cluster.setNode(nodeInfoOf(node));

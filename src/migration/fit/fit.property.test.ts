@@ -81,6 +81,7 @@ function stateOf(placed: readonly { readonly pod: PodInfo; readonly node: string
     claim: () => undefined,
     volume: () => undefined,
     storageClass: () => undefined,
+    unboundVolumes: () => [],
   });
   for (const node of nodeObjects) state.setNode(nodeInfoOf(node));
   for (const { pod, node } of placed) state.addPod(pod, node);

@@ -155,14 +155,53 @@ export interface PersistentVolumeClaim extends KubeObject {
     readonly volumeName?: string;
     readonly storageClassName?: string;
     readonly accessModes?: readonly string[];
+    readonly volumeMode?: string;
+    readonly selector?: LabelSelectorObject;
+    readonly resources?: { readonly requests?: ResourceList };
+    readonly dataSource?: object;
+    readonly dataSourceRef?: object;
+    readonly volumeAttributesClassName?: string;
   };
-  status?: { readonly phase?: string };
+  status?: {
+    readonly phase?: string;
+    readonly accessModes?: readonly string[];
+    readonly capacity?: ResourceList;
+  };
+}
+
+/** The claim that a volume is for; without a UID it is whichever claim has the name. */
+export interface ClaimReference {
+  readonly apiVersion?: string;
+  readonly kind?: string;
+  readonly namespace?: string;
+  readonly name?: string;
+  readonly uid?: string;
+  readonly resourceVersion?: string;
 }
 
 export interface PersistentVolume extends KubeObject {
-  spec?: { readonly nodeAffinity?: { readonly required?: NodeSelectorObject } };
+  spec?: {
+    readonly capacity?: ResourceList;
+    readonly accessModes?: readonly string[];
+    readonly volumeMode?: string;
+    readonly storageClassName?: string;
+    readonly persistentVolumeReclaimPolicy?: string;
+    readonly mountOptions?: readonly string[];
+    readonly claimRef?: ClaimReference;
+    readonly nodeAffinity?: { readonly required?: NodeSelectorObject };
+    readonly hostPath?: { readonly path: string; readonly type?: string };
+    readonly local?: { readonly path: string };
+  };
+  status?: { readonly phase?: string; readonly reason?: string; readonly message?: string };
 }
 
 export interface StorageClass extends KubeObject {
+  provisioner?: string;
+  parameters?: { readonly [name: string]: string };
+  reclaimPolicy?: string;
+  mountOptions?: readonly string[];
   volumeBindingMode?: string;
+  allowedTopologies?: readonly {
+    readonly matchLabelExpressions?: readonly { readonly key: string; readonly values: readonly string[] }[];
+  }[];
 }

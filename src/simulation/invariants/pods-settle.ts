@@ -39,6 +39,7 @@ function clusterOf(state: State): ClusterState {
     claim: (key) => state.get('persistentvolumeclaims', key),
     volume: (name) => state.get('persistentvolumes', name),
     storageClass: (name) => state.get('storageclasses.storage.k8s.io', name),
+    unboundVolumes: () => [],
   });
   for (const node of state.list('nodes')) cluster.setNode(nodeInfoOf(node as Node));
   for (const pod of state.list('pods') as Iterable<Pod>) {

@@ -1,9 +1,9 @@
-import type { ClusterState, Lookups } from '../cluster-state.ts';
+import type { ClusterState } from '../cluster-state.ts';
 import type { Filter } from '../filter.ts';
-import { type NodePredicate, nodeSelectorPredicate } from '../node-selector.ts';
 import type { PersistentVolumeClaim } from '../objects.ts';
 import type { ClaimUse, PodInfo } from '../pod-info.ts';
 import { NO_REASONS, type Reason } from '../reason.ts';
+import { claimsOf, isBound, reachOf, volumePlanner, waitsForPod } from '../volume-plan.ts';
 
 const refusal = (message: string): Reason => ({ filter: 'volumes', message, isResolvable: false });
 
@@ -37,38 +37,21 @@ function claimProblem(
   return undefined;
 }
 
-/** The volumes of the pod's claims have to be reachable from the node. */
+/** The volumes of the pod's claims have to be reachable from the node, or to be had there. */
 export function volumeFilter(pod: PodInfo, { lookups }: ClusterState): Filter | undefined {
   if (pod.claims.length === 0) return undefined;
-  const claims = claimsOf(pod, lookups);
-  const always: Reason[] = [];
-  if (claims.some((claim) => !isBound(claim))) always.push(UNBOUND);
-  const volumes = claims.filter(isBound).map((claim) => lookups.volume(claim.spec?.volumeName ?? ''));
-  if (volumes.includes(undefined)) always.push(LOST);
-  const predicates = volumes.flatMap((volume): NodePredicate[] => {
-    const required = volume?.spec?.nodeAffinity?.required;
-    return required ? [nodeSelectorPredicate(required.nodeSelectorTerms ?? [])] : [];
-  });
+  const plan = volumePlanner(pod, lookups);
+  const volumes = claimsOf(pod, lookups)
+    .filter(isBound)
+    .map((claim) => lookups.volume(claim.spec?.volumeName ?? ''));
+  const isLost = volumes.includes(undefined);
+  const reaches = volumes.flatMap((volume) => (volume?.spec?.nodeAffinity?.required ? [reachOf(volume)] : []));
   return {
-    reasons(node) {
-      const isMisplaced = !predicates.every((reaches) => reaches(node.info));
-      if (!isMisplaced && always.length === 0) return NO_REASONS;
-      return isMisplaced ? [MISPLACED, ...always] : always;
+    reasons({ info }) {
+      const isMisplaced = !reaches.every((reach) => reach(info));
+      const isUnbound = plan !== undefined && plan(info) === undefined;
+      if (!isMisplaced && !isUnbound && !isLost) return NO_REASONS;
+      return [...(isMisplaced ? [MISPLACED] : []), ...(isUnbound ? [UNBOUND] : []), ...(isLost ? [LOST] : [])];
     },
   };
-}
-
-function claimsOf(pod: PodInfo, lookups: Lookups): PersistentVolumeClaim[] {
-  return pod.claims.flatMap(({ name }) => lookups.claim(`${pod.namespace}/${name}`) ?? []);
-}
-
-/** A volume that was asked for by name is not yet one that was given. */
-function isBound({ metadata, spec, status }: PersistentVolumeClaim): boolean {
-  if ((spec?.volumeName ?? '') === '') return false;
-  return status?.phase === 'Bound' || Object.hasOwn(metadata.annotations ?? {}, 'pv.kubernetes.io/bind-completed');
-}
-
-function waitsForPod({ metadata, spec }: PersistentVolumeClaim, lookups: Lookups): boolean {
-  const name = metadata.annotations?.['volume.beta.kubernetes.io/storage-class'] ?? spec?.storageClassName ?? '';
-  return lookups.storageClass(name)?.volumeBindingMode === 'WaitForFirstConsumer';
 }
