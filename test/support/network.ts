@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { say } from './say.ts';
 
@@ -7,4 +9,14 @@ export function outerAddress(what: string): string | undefined {
   const address = all.find((each) => each !== undefined && !each.internal && each.family === 'IPv4')?.address;
   if (address === undefined) say(`left out: ${what} needs an address that is not loopback`);
   return address;
+}
+
+/** A port that nothing listens on; somebody else may still be quicker. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
 }

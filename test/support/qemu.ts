@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { realConnector } from '../../src/env/real-connector.ts';
 import { realFiles } from '../../src/env/real-files.ts';
 import { realProcesses } from '../../src/env/real-processes.ts';
@@ -11,11 +10,11 @@ import type { MachineRun } from '../../src/hypervisor/hypervisor.ts';
 import type { DiskSpec, MachineSpec } from '../../src/hypervisor/machine.ts';
 import { QemuHypervisor, qemuVersion } from '../../src/hypervisor/qemu/qemu-hypervisor.ts';
 import type { QemuVersion } from '../../src/hypervisor/qemu/qmp-message.ts';
+import { LINUX_ARGUMENTS, type LinuxGuest, linuxGuest, probeGuest } from './guests.ts';
 import { install } from './install.ts';
 
 /** The real QEMU: the one on the PATH (or in GODWIT_QEMU), else Debian's package, installed on the way. */
 export const PROGRAM = process.env['GODWIT_QEMU'] ?? 'qemu-system-x86_64';
-const buildScript = fileURLToPath(new URL('../../guest/probe/build.sh', import.meta.url));
 
 /** Whom QEMU runs as where tests run as root: a number that is nobody's. */
 export const UNPRIVILEGED = process.getuid?.() === 0 ? { uid: 64_801, gid: 64_801 } : undefined;
@@ -39,6 +38,7 @@ export class Workbench {
   readonly version: QemuVersion;
   readonly hypervisor: QemuHypervisor;
   #names = 0;
+  #linux: LinuxGuest | undefined;
 
   private constructor(directory: string, version: QemuVersion) {
     this.directory = directory;
@@ -48,11 +48,9 @@ export class Workbench {
 
   static async open(): Promise<Workbench> {
     need(PROGRAM, 'qemu-system-x86');
-    need('gcc', 'gcc', 'binutils');
     const directory = mkdtempSync('/tmp/godwit-vm-');
     chmodSync(directory, 0o711);
-    const built = spawnSync(buildScript, [directory], { encoding: 'utf8' });
-    if (built.status !== 0) throw new Error(`the probe guest cannot be built: ${built.stderr}`);
+    probeGuest(directory);
     return new Workbench(directory, await qemuVersion(realProcesses, PROGRAM));
   }
 
@@ -87,6 +85,36 @@ export class Workbench {
       memoryBytes: memoryMiB * 1024 * 1024,
       kernel: { path: join(this.directory, 'probe.elf'), commandLine },
       ...(disk === undefined ? {} : { disks: [this.#disk(disk, machineType)] }),
+    };
+  }
+
+  /** A machine with the Linux guest in it. */
+  linux(
+    options: { machineType?: string; commandLine?: string; disks?: readonly string[]; forward?: number } = {},
+  ): MachineSpec {
+    const { machineType = 'pc-q35-7.2', commandLine = 'tick=50', disks = [], forward } = options;
+    this.#linux ??= linuxGuest(this.directory);
+    const { kernel, initrd } = this.#linux;
+    const forwards = [{ protocol: 'tcp' as const, hostAddress: '127.0.0.1', hostPort: forward ?? 0, guestPort: 80 }];
+    return {
+      ...this.spec({ machineType, memoryMiB: 96 }),
+      kernel: { path: kernel, initrdPath: initrd, commandLine: `${LINUX_ARGUMENTS} ${commandLine}` },
+      disks: disks.map((path, index) => {
+        return {
+          place: { bus: 'virtio', at: 8 + index },
+          path,
+          format: 'raw',
+          cache: 'writeback',
+          serial: `d${index}`,
+        };
+      }),
+      networks: [
+        {
+          place: { bus: 'virtio', at: 4 },
+          mac: '52:54:00:00:00:01',
+          backend: { kind: 'user', forwards: forward === undefined ? [] : forwards },
+        },
+      ],
     };
   }
 

@@ -1,0 +1,86 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { install } from './install.ts';
+
+/** The two guests, built from their sources, and what their serial logs tell. */
+
+const guestDirectory = fileURLToPath(new URL('../../guest', import.meta.url));
+const built = fileURLToPath(new URL('../../dist/guest', import.meta.url));
+/** Several test files may want a guest at once; it is built once, and by one of them. */
+const LOCK = '/tmp/godwit-test-guest.lock';
+
+/** What makes every Linux guest start faster where it is translated, and say on its console why it does not start. */
+export const LINUX_ARGUMENTS = 'console=ttyS0 quiet panic=-1 mitigations=off nokaslr';
+
+/** A kernel, and what it finds first. */
+export interface LinuxGuest {
+  readonly kernel: string;
+  readonly initrd: string;
+}
+
+function has(command: string): boolean {
+  return spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0;
+}
+
+function run(what: string, command: string, args: readonly string[]): void {
+  const { status, stderr, error } = spawnSync('flock', [LOCK, command, ...args], { encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${what} cannot be built: ${error?.message ?? stderr}`);
+}
+
+function needCompiler(): void {
+  install('gcc', ['gcc', 'libc6-dev', 'binutils'], () => has('gcc') && existsSync('/usr/include/stdio.h'));
+}
+
+/** Puts the bare-metal guest into a directory. Answers the path of its kernel. */
+export function probeGuest(directory: string): string {
+  needCompiler();
+  run('the probe guest', join(guestDirectory, 'probe', 'build.sh'), [directory]);
+  return join(directory, 'probe.elf');
+}
+
+/** Puts the Linux guest into a directory; others than we may have to read it there. */
+export function linuxGuest(directory: string): LinuxGuest {
+  needCompiler();
+  const from = join(built, 'linux');
+  run('the Linux guest', process.execPath, [join(guestDirectory, 'linux', 'build.mjs'), '--out', from]);
+  const guest = { kernel: join(directory, 'vmlinux'), initrd: join(directory, 'initramfs') };
+  copyFileSync(join(from, 'vmlinux'), guest.kernel);
+  copyFileSync(join(from, 'initramfs'), guest.initrd);
+  return guest;
+}
+
+/** One line `guest boot=… count=… …` of a serial log. */
+export interface Sign {
+  readonly boot: string;
+  readonly count: number;
+  readonly memory: string;
+  readonly disk: string;
+}
+
+/** Every sign of life in a serial log, oldest first. A line that was cut off where QEMU died is none. */
+export function signsOfLife(log: string): Sign[] {
+  const pattern = /^guest boot=([0-9a-f]{32}) count=(\d+) uptime=\d+\.\d memory=(\w+) disk=(\w+)\r?$/gm;
+  return [...log.matchAll(pattern)].map(([, boot = '', count, memory = '', disk = '']) => {
+    return { boot, count: Number(count), memory, disk };
+  });
+}
+
+/**
+ * Throws when a guest ran twice: across all serial logs of a virtual machine no boot id and count appear twice, since
+ * a count goes up as long as the guest lives and each boot has an id of its own. Answers how many signs it saw.
+ */
+export function assertNeverDoubled(logs: readonly string[]): number {
+  const seen = new Map<string, number>();
+  let signs = 0;
+  for (const [index, log] of logs.entries())
+    for (const { boot, count } of signsOfLife(log)) {
+      const key = `boot=${boot} count=${count}`;
+      const before = seen.get(key);
+      if (before !== undefined) throw new Error(`a guest ran twice: ${key} is in logs ${before} and ${index}`);
+      seen.set(key, index);
+      signs++;
+    }
+  return signs;
+}
