@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -8,6 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realProcesses } from '../../src/env/real-processes.ts';
 import type { MachineSpec } from '../../src/hypervisor/machine.ts';
 import type { QemuMachine } from '../../src/hypervisor/qemu/qemu-machine.ts';
+import { iso9660 } from '../../src/node/cloud-init/iso9660.ts';
 import { Console } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertNeverDoubled, signsOfLife } from '../support/guests.ts';
@@ -105,6 +107,60 @@ describe('the disks of the Linux guest', () => {
     closeSync(fd);
     expect((await console.ask('disk')).get('disk')).toBe('bad');
     expect((await console.next('guest')).fields.get('disk')).toBe('bad');
+    await machine.quit();
+  });
+});
+
+describe('volumes of files', () => {
+  const USER_DATA =
+    '#cloud-config\npassword: swallow\nhostname: "tern"\nwrite_files: [{path: /x, content: "hostname: no"}]\n';
+  const META_DATA = '{ "instance-id": "i-6f1c", "local-hostname": "curlew" }\n';
+
+  function volume(label: string, files: Readonly<Record<string, string>>): string {
+    const path = bench.newDisk(0);
+    const contents = Object.entries(files).map(([name, text]): [string, Buffer] => [name, Buffer.from(text)]);
+    writeFileSync(path, iso9660({ label, files: new Map(contents), modifiedMs: 0 }));
+    return path;
+  }
+
+  function sha256(text: string): string {
+    return createHash('sha256').update(text).digest('hex');
+  }
+
+  it('are read as cloud-init would, and told of by name and content', async () => {
+    const long = `${'long-'.repeat(40)}name.conf`;
+    const settings = { 'app.properties': 'a=b\n'.repeat(5000), [long]: '', [`x${'y'.repeat(62)}`]: '0'.repeat(55) };
+    const disks = [
+      volume('cidata', { 'meta-data': META_DATA, 'user-data': USER_DATA }),
+      volume('cfgdata', settings),
+      bench.newDisk(4),
+    ];
+    const { machine, console } = await boot(bench.linux({ disks }));
+    expect((await console.next('cloud-init')).text.trim()).toBe(
+      `cloud-init instance-id=i-6f1c hostname=tern user-data-sha256=${sha256(USER_DATA)}`,
+    );
+    const uses = (await list(console, 'disks', 'disk')).map((fields) => `${fields.get('use')} ${fields.get('label')}`);
+    expect(uses).toEqual(['iso9660 cidata', 'iso9660 cfgdata', 'checked ']);
+    const files = await list(console, 'ls', 'file');
+    expect(
+      files.map((fields) => `${fields.get('volume')}/${fields.get('path')} ${fields.get('sha256')}`).sort(),
+    ).toEqual(
+      [
+        `cidata/meta-data ${sha256(META_DATA)}`,
+        `cidata/user-data ${sha256(USER_DATA)}`,
+        ...Object.entries(settings).map(([name, text]) => `cfgdata/${name} ${sha256(text)}`),
+      ].sort(),
+    );
+    await machine.quit();
+  });
+
+  it('name the guest by their meta-data where nothing else does', async () => {
+    const metaData = 'instance-id: i-1\nlocal-hostname: curlew # a bird\n';
+    const { machine, console } = await boot(
+      bench.linux({ disks: [volume('cidata', { 'meta-data': metaData, 'user-data': '#!/bin/sh\nhostname: no\n' })] }),
+    );
+    const { fields } = await console.next('cloud-init');
+    expect([fields.get('instance-id'), fields.get('hostname')]).toEqual(['i-1', 'curlew']);
     await machine.quit();
   });
 });
