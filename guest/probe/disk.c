@@ -4,6 +4,7 @@
 
 #define MMIO_START 0xfeb00000u
 #define MMIO_STEP 0x200u
+#define MMIO_QUEUE 8u
 #define QUEUE_MAX 256u
 #define BLOCKS_MAX 4096u
 #define WORDS 1024u
@@ -64,6 +65,20 @@ static int transfer(u32 type, u32 block, u32 *data) {
   return status;
 }
 
+/* Whether the disk that was just opened is one to boot from: that one is let alone. */
+static int holds_a_system(void) {
+  u8 *bytes = (void *)buffer;
+  return !transfer(READ, 0, buffer) && bytes[510] == 0x55 && bytes[511] == 0xaa;
+}
+
+/* The rings, for a device that begins anew. Answers their place in the unit that devices count in. */
+static u32 fresh_rings(u32 size) {
+  for (u32 i = 0; i < sizeof rings; i++) rings[i] = 0;
+  queue_size = size;
+  used_at = (18 * size + 6 + 4095) & ~4095u;
+  return (u32)rings >> 12;
+}
+
 static int open_mmio(void) {
   for (u32 base = MMIO_START; base < MMIO_START + 24 * MMIO_STEP; base += MMIO_STEP) {
     if (MMIO32(base) != 0x74726976 || MMIO32(base + 4) != 1 || MMIO32(base + 8) != 2) continue;
@@ -75,13 +90,16 @@ static int open_mmio(void) {
     MMIO32(base + 0x20) = 0;
     MMIO32(base + 0x28) = 4096;
     MMIO32(base + 0x30) = 0;
-    queue_size = 8;
-    if (MMIO32(base + 0x34) < queue_size) continue;
+    if (MMIO32(base + 0x34) < MMIO_QUEUE) continue;
     mmio = base;
-    MMIO32(base + 0x38) = queue_size;
+    MMIO32(base + 0x38) = MMIO_QUEUE;
     MMIO32(base + 0x3c) = 4096;
-    MMIO32(base + 0x40) = (u32)rings >> 12;
+    MMIO32(base + 0x40) = fresh_rings(MMIO_QUEUE);
     MMIO32(base + 0x70) = 7;
+    if (holds_a_system()) {
+      MMIO32(base + 0x70) = 0;
+      continue;
+    }
     blocks = MMIO32(base + 0x100) / 8;
     return 1;
   }
@@ -101,11 +119,15 @@ static int open_pci(void) {
     if (in32(base) & READ_ONLY) continue;
     out32(base + 4, 0);
     out16(base + 0x0e, 0);
-    queue_size = in16(base + 0x0c);
-    if (!queue_size || queue_size > QUEUE_MAX) continue;
+    u32 size = in16(base + 0x0c);
+    if (!size || size > QUEUE_MAX) continue;
     port = base;
-    out32(base + 8, (u32)rings >> 12);
+    out32(base + 8, fresh_rings(size));
     out8(base + 0x12, 7);
+    if (holds_a_system()) {
+      out8(base + 0x12, 0);
+      continue;
+    }
     blocks = in32(base + 0x14) / 8;
     return 1;
   }
@@ -116,7 +138,6 @@ void disk_open(u32 with_seed, u32 wanted_blocks) {
   seed = where = with_seed;
   /* Memory below 4 GiB ends far from where the transports are; on machines with PCI there is nothing to be found there. */
   if (!(pci_read(0, 0) == 0xffffffff ? open_mmio() : open_pci())) return;
-  used_at = (18 * queue_size + 6 + 4095) & ~4095u;
   if (blocks > wanted_blocks) blocks = wanted_blocks;
   if (blocks > BLOCKS_MAX) blocks = BLOCKS_MAX;
 }
