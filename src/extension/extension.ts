@@ -1,0 +1,202 @@
+import type { KubeVirtConfiguration } from '../api/kubevirt/kube-virt.ts';
+import { errorMessage } from '../api/error-message.ts';
+import { type Env, sleep } from '../env/ports.ts';
+import { ObjectApplier } from '../kube/apply-objects.ts';
+import { Backoff } from '../kube/backoff.ts';
+import type { Client } from '../kube/client.ts';
+import type { Informer } from '../kube/informer.ts';
+import { kubeVirts } from '../kube/kubevirt-resources.ts';
+import type { Service } from '../kube/service.ts';
+import { SharedInformers } from '../kube/shared-informers.ts';
+import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
+import { NAMESPACE } from './identity.ts';
+import { hostsOf, type Reach, registrations } from './registrations.ts';
+import { type FrontProxyTrust, readTrust, userOf } from './server/front-proxy.ts';
+import { HttpsServer } from './server/https-server.ts';
+import type { ExtensionRequest, ExtensionResponse } from './server/message.ts';
+import { servingCertificate, type ServingCertificate } from './server/serving-certificate.ts';
+import { HttpsAgents } from './subresources/https-agents.ts';
+import { OwnToken } from './subresources/own-token.ts';
+import { SubresourceServer } from './subresources/subresource-server.ts';
+import { WebhookServer } from './webhooks/webhook-server.ts';
+
+export interface ExtensionOptions {
+  readonly env: Env;
+  /** Speaks as the extension's own identity. */
+  readonly client: Client;
+  /** Where to listen; port 0 takes a free one. */
+  readonly listen: { readonly host: string; readonly port: number };
+  /** How API servers reach it: where it listens, or through its Service. */
+  readonly reach: 'address' | { readonly servicePort: number };
+  /** Of Godwit itself. */
+  readonly version: string;
+}
+
+/** The extension and what it needs, to be added to one manager. */
+export function extensionServices(options: ExtensionOptions): readonly Service[] {
+  const informers = new SharedInformers(options);
+  const extension = new Extension(options, informers.of(kubeVirts));
+  return [...informers.all(), extension];
+}
+
+/** How often it looks whether certificates, trust and registrations are what they should be. */
+const CHECK_INTERVAL_MS = 60_000;
+const RETRY_BACKOFF = { baseMs: 200, maxMs: 10_000 };
+
+/** What was told to API servers, and by what they recognise us. */
+interface Standing {
+  readonly trust: FrontProxyTrust;
+  readonly certificate: ServingCertificate;
+}
+
+/**
+ * Webhooks and the aggregated API on one port. It registers itself once it listens, and keeps its registrations: whoever
+ * removes or changes them finds them as they were soon after. Every replica does the same, and says the same.
+ */
+class Extension implements Service {
+  readonly name = 'extension';
+  readonly needsLeadership = false;
+  /** Resolves when API servers know of it. */
+  readonly synced: Promise<void>;
+  readonly #options: ExtensionOptions;
+  readonly #configuration: Informer<KubeVirt>;
+  #resolveSynced: () => void = () => undefined;
+  #standing: Standing | undefined;
+
+  constructor(options: ExtensionOptions, configuration: Informer<KubeVirt>) {
+    this.#options = options;
+    this.#configuration = configuration;
+    this.synced = new Promise((resolve) => (this.#resolveSynced = resolve));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { env, listen } = this.#options;
+    const standing = await this.#untilDone(() => this.#findStanding(signal), signal);
+    if (!standing) return;
+    this.#standing = standing;
+    const agents = this.#agents();
+    const server = this.#server(standing, agents);
+    const port = await server.listen(listen.host, listen.port);
+    try {
+      // Nobody is to be judged by a configuration that has not been read.
+      await Promise.race([this.#configuration.synced, aborted(signal)]);
+      await this.#untilDone(() => this.#register(port, signal), signal);
+      if (signal.aborted) return;
+      env.log.info('the extension serves', { port });
+      this.#resolveSynced();
+      await this.#keep(server, port, signal);
+    } finally {
+      await server.stop();
+      agents.close();
+    }
+  }
+
+  /** Looks again and again, until the signal aborts. */
+  async #keep(server: HttpsServer, port: number, signal: AbortSignal): Promise<void> {
+    const { env } = this.#options;
+    for (;;) {
+      await sleep(env.clock, CHECK_INTERVAL_MS, signal);
+      if (signal.aborted) return;
+      try {
+        const standing = await this.#findStanding(signal);
+        this.#standing = standing;
+        server.renew(tlsOf(standing));
+        await this.#register(port, signal);
+      } catch (error) {
+        if (!signal.aborted) env.log.warn('the extension could not look after itself', { error: errorMessage(error) });
+      }
+    }
+  }
+
+  async #findStanding(signal: AbortSignal): Promise<Standing> {
+    const { env, client } = this.#options;
+    const [trust, certificate] = await Promise.all([
+      readTrust(client, signal),
+      servingCertificate({ env, client, namespace: NAMESPACE, hosts: hostsOf(this.#reach(0)) }, signal),
+    ]);
+    return { trust, certificate };
+  }
+
+  async #register(port: number, signal: AbortSignal): Promise<void> {
+    if (!this.#standing) return;
+    const { authoritiesPem } = this.#standing.certificate;
+    const applier = await ObjectApplier.of(this.#options.client, signal);
+    await applier.apply(registrations({ reach: this.#reach(port), authoritiesPem }), signal);
+  }
+
+  #reach(port: number): Reach {
+    const { reach, listen } = this.#options;
+    if (reach !== 'address') return { kind: 'service', port: reach.servicePort };
+    return { kind: 'address', host: listen.host, port };
+  }
+
+  #agents(): HttpsAgents {
+    const { env, client } = this.#options;
+    return new HttpsAgents({
+      clock: env.clock,
+      client,
+      token: new OwnToken(client, env.clock),
+      clusterAuthority: () => this.#standing?.trust.clusterAuthorityPem ?? '',
+    });
+  }
+
+  #server(standing: Standing, agents: HttpsAgents): HttpsServer {
+    const { env, client, version } = this.#options;
+    const { clock, log } = env;
+    const configuration = (): KubeVirtConfiguration => {
+      for (const { spec } of this.#configuration.list()) return spec.configuration ?? {};
+      return {};
+    };
+    const webhooks = new WebhookServer({ client, configuration, random: env.random });
+    const subresources = new SubresourceServer({
+      client,
+      agents,
+      log,
+      version,
+      userOf: (request) => this.#standing && userOf(this.#standing.trust, request),
+    });
+    const handle = async (request: ExtensionRequest): Promise<ExtensionResponse> => {
+      if (request.path === '/healthz' || request.path === '/readyz')
+        return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
+      return webhooks.owns(request.path) ? webhooks.handle(request) : subresources.handle(request);
+    };
+    return new HttpsServer({
+      clock,
+      log,
+      identity: tlsOf(standing),
+      handle,
+      upgrade: (request) => subresources.upgrade(request),
+    });
+  }
+
+  /** Tries until it works; undefined when the signal aborts before. */
+  async #untilDone<T>(attempt: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+    const { env } = this.#options;
+    const backoff = new Backoff(env.random, RETRY_BACKOFF);
+    for (;;) {
+      if (signal.aborted) return undefined;
+      try {
+        return await attempt();
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        env.log.warn('the extension cannot start yet', { error: errorMessage(error) });
+        await sleep(env.clock, backoff.next(), signal);
+      }
+    }
+  }
+}
+
+function tlsOf({ certificate, trust }: Standing): ConstructorParameters<typeof HttpsServer>[0]['identity'] {
+  return {
+    certificatePem: certificate.certificatePem,
+    keyPem: certificate.keyPem,
+    clientAuthorityPem: trust.proxyAuthorityPem,
+  };
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

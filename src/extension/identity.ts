@@ -1,0 +1,23 @@
+/** Who the extension is, and who else belongs to Godwit. */
+
+/** The namespace of all that runs the virtual machines, as KubeVirt's is called. */
+export const NAMESPACE = 'kubevirt';
+export const SERVICE_ACCOUNT = 'godwit-extension';
+/** How API servers find the extension where it is a Service; as KubeVirt names it. */
+export const SERVICE_NAME = 'virt-api';
+
+const ACCOUNTS_PREFIX = `system:serviceaccount:${NAMESPACE}:`;
+
+/** The extension's own identity. */
+export const EXTENSION_IDENTITY = {
+  user: `${ACCOUNTS_PREFIX}${SERVICE_ACCOUNT}`,
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${NAMESPACE}`],
+} as const;
+
+/** Accounts of Godwit's own begin so; others in its namespace are nobody special. */
+const OWN_ACCOUNTS_PREFIX = `${ACCOUNTS_PREFIX}godwit-`;
+
+/** Whether a request is that of one of Godwit's own components, which may do what users may not. */
+export function isOwnComponent(username: string | undefined): boolean {
+  return username?.startsWith(OWN_ACCOUNTS_PREFIX) ?? false;
+}

@@ -1,0 +1,150 @@
+import type { KubeObject } from '../api/meta.ts';
+import { NAMESPACE, SERVICE_ACCOUNT } from './identity.ts';
+import { SECRET_NAME } from './server/serving-certificate.ts';
+import { SUBRESOURCE_GROUP, SUBRESOURCES, type Subresource } from './subresources/group.ts';
+
+/** Who may do what: users with machines, by roles that are part of Kubernetes' own, and the extension itself. */
+
+interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups: readonly string[];
+  readonly resources: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+const READ = ['get', 'list', 'watch'];
+const EDIT = ['get', 'delete', 'create', 'update', 'patch', 'list', 'watch'];
+const MACHINES = ['virtualmachines', 'virtualmachineinstances'];
+const INSTANCETYPES = [
+  'virtualmachineinstancetypes',
+  'virtualmachineclusterinstancetypes',
+  'virtualmachinepreferences',
+  'virtualmachineclusterpreferences',
+];
+
+function rule(verbs: readonly string[], apiGroup: string, resources: readonly string[]): Rule {
+  return { verbs, apiGroups: [apiGroup], resources };
+}
+
+/** Roles that make admins, editors and viewers of a namespace those of its machines, and what everybody may see. */
+export function userRights(): KubeObject[] {
+  return [
+    userRole('admin', [
+      ...subresourceRules(() => true),
+      rule([...EDIT, 'deletecollection'], 'kubevirt.io', MACHINES),
+      rule([...EDIT, 'deletecollection'], 'instancetype.kubevirt.io', INSTANCETYPES),
+    ]),
+    userRole('edit', [
+      ...subresourceRules(() => true),
+      rule(EDIT, 'kubevirt.io', MACHINES),
+      rule(EDIT, 'instancetype.kubevirt.io', INSTANCETYPES),
+      rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
+    ]),
+    userRole('view', [
+      // What was said on the console is as good as the console to whoever looks for passwords.
+      ...subresourceRules(({ subresource }) => subresource === 'guestosinfo'),
+      rule(READ, 'kubevirt.io', MACHINES),
+      rule(READ, 'instancetype.kubevirt.io', INSTANCETYPES),
+      rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
+    ]),
+    clusterRole('kubevirt.io:default', [
+      rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
+      rule(['get', 'list'], SUBRESOURCE_GROUP, ['version']),
+    ]),
+    binding('kubevirt.io:default', { kind: 'Group', apiGroup: RBAC, name: 'system:authenticated' }),
+    clusterRole('instancetype.kubevirt.io:view', [
+      rule(READ, 'instancetype.kubevirt.io', [
+        'virtualmachineclusterinstancetypes',
+        'virtualmachineclusterpreferences',
+      ]),
+    ]),
+    binding('instancetype.kubevirt.io:view', { kind: 'Group', apiGroup: RBAC, name: 'system:authenticated' }),
+  ];
+}
+
+/** The rights to all subresources that are wanted, one rule for each verb. */
+function subresourceRules(isWanted: (each: Subresource) => boolean): Rule[] {
+  const named = (method: Subresource['method']): string[] =>
+    SUBRESOURCES.filter((each) => each.method === method && isWanted(each)).map(
+      ({ resource, subresource }) => `${resource}/${subresource}`,
+    );
+  return [rule(['get'], SUBRESOURCE_GROUP, named('GET')), rule(['update'], SUBRESOURCE_GROUP, named('PUT'))].filter(
+    ({ resources }) => resources.length > 0,
+  );
+}
+
+const EXTENSION_ROLE = 'godwit:extension';
+const ACCOUNT = { kind: 'ServiceAccount', name: SERVICE_ACCOUNT, namespace: NAMESPACE };
+
+/** The extension's account with its roles: no more than it does. */
+export function extensionRights(): KubeObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: SERVICE_ACCOUNT, namespace: NAMESPACE } },
+    clusterRole(EXTENSION_ROLE, [
+      rule(['get', 'list', 'watch', 'patch'], 'kubevirt.io', MACHINES),
+      rule(['patch'], 'kubevirt.io', ['virtualmachines/status']),
+      rule(READ, 'kubevirt.io', ['kubevirts']),
+      rule(['get'], 'instancetype.kubevirt.io', INSTANCETYPES),
+      rule(['get', 'list'], '', ['nodes']),
+      // Agents are asked as kubelets are.
+      rule(['get', 'update'], '', ['nodes/proxy', 'nodes/log']),
+      rule(['create'], 'authorization.k8s.io', ['subjectaccessreviews']),
+      rule(['create'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS),
+      { ...rule(['get', 'patch'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS), resourceNames: OWN_NAMES },
+      rule(['get', 'create', 'patch'], 'apiregistration.k8s.io', ['apiservices']),
+    ]),
+    binding(EXTENSION_ROLE, ACCOUNT),
+    {
+      apiVersion: `${RBAC}/v1`,
+      kind: 'Role',
+      metadata: { name: EXTENSION_ROLE, namespace: NAMESPACE },
+      rules: [
+        rule(['create'], '', ['secrets']),
+        { ...rule(['get', 'update'], '', ['secrets']), resourceNames: [SECRET_NAME] },
+        rule(['get', 'create', 'patch'], '', ['services']),
+        { ...rule(['create'], '', ['serviceaccounts/token']), resourceNames: [SERVICE_ACCOUNT] },
+      ],
+    },
+    roleBinding(NAMESPACE, EXTENSION_ROLE, EXTENSION_ROLE),
+    // Where the API server says whom to believe.
+    roleBinding('kube-system', EXTENSION_ROLE, 'extension-apiserver-authentication-reader'),
+  ];
+}
+
+const WEBHOOK_CONFIGURATIONS = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
+const OWN_NAMES = ['virt-api-validator', 'virt-api-mutator'];
+
+/** Part of Kubernetes' role of the same name, in every namespace where that is bound. */
+function userRole(name: string, rules: readonly Rule[]): KubeObject {
+  return clusterRole(`kubevirt.io:${name}`, rules, { [`${RBAC}/aggregate-to-${name}`]: 'true' });
+}
+
+function clusterRole(name: string, rules: readonly Rule[], labels: Record<string, string> = {}): KubeObject {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRole',
+    metadata: { name, labels: { 'kubevirt.io': '', ...labels } },
+    rules,
+  };
+}
+
+function binding(name: string, subject: object): KubeObject {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name, labels: { 'kubevirt.io': '' } },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name },
+    subjects: [subject],
+  };
+}
+
+function roleBinding(namespace: string, name: string, role: string): KubeObject {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name, namespace },
+    roleRef: { apiGroup: RBAC, kind: 'Role', name: role },
+    subjects: [ACCOUNT],
+  };
+}

@@ -1,0 +1,28 @@
+import type { UpgradeAnswer } from '../server/message.ts';
+
+/** The agents on nodes, as the subresources see them. */
+
+export interface AgentRequest {
+  readonly method: 'GET' | 'PUT';
+  /** With its query, percent-encoded. */
+  readonly path: string;
+  readonly signal: AbortSignal;
+}
+
+export interface AgentResponse {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+export interface Agents {
+  /** Asks the agent of a node. Rejects with 503 where it cannot be reached. */
+  send(node: string, request: AgentRequest): Promise<AgentResponse>;
+  /** Asks it for a WebSocket, with these headers of the client's. */
+  upgrade(node: string, request: AgentRequest, headers: Readonly<Record<string, string>>): Promise<UpgradeAnswer>;
+}
+
+/** The path of a guest on its agent. */
+export function guestPath(namespace: string, name: string, subresource: string): string {
+  return `/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${subresource}`;
+}

@@ -1,0 +1,242 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  ApiError,
+  badRequest,
+  internalError,
+  methodNotAllowed,
+  notFound,
+  pathNotFound,
+  type Status,
+  unauthorized,
+} from '../../api/status.ts';
+import type { Logger } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { decodeYaml } from '../../machinery/decode.ts';
+import type { UserInfo } from '../server/front-proxy.ts';
+import {
+  type ExtensionRequest,
+  type ExtensionResponse,
+  headerOf,
+  jsonResponse,
+  type UpgradeAnswer,
+} from '../server/message.ts';
+import { type Agents, guestPath } from './agents.ts';
+import { type Attempt, authorize } from './authorize.ts';
+import { documents } from './documents.ts';
+import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES } from './group.ts';
+import { GUEST_ACTIONS, type GuestAction, guestRefusal } from './guest-checks.ts';
+import { nodes } from './https-agents.ts';
+import { changePower } from './power.ts';
+import type { PowerAction, PowerOptions } from './power-requests.ts';
+import { logOptions, nodesWithAgents, SerialLogs, textOf } from './serial-log.ts';
+
+export interface SubresourceServerOptions {
+  readonly client: Client;
+  readonly agents: Agents;
+  readonly log: Logger;
+  /** Of Godwit itself, as in `0.1.0`. */
+  readonly version: string;
+  /** Who asks, if somebody who may say so says it. */
+  readonly userOf: (request: ExtensionRequest) => UserInfo | undefined;
+}
+
+/** Accepted, with nothing to say: what the controllers make of it is seen in the objects. */
+const ACCEPTED: ExtensionResponse = { status: 202, headers: {}, body: '' };
+const POWER_ACTIONS: readonly string[] = ['start', 'stop', 'restart'] satisfies PowerAction[];
+
+/** Serves `subresources.kubevirt.io` behind an API server, which has authenticated whoever asks. */
+export class SubresourceServer {
+  readonly #options: SubresourceServerOptions;
+  readonly #documents: ReadonlyMap<string, object>;
+  readonly #logs: SerialLogs;
+
+  constructor(options: SubresourceServerOptions) {
+    this.#options = options;
+    this.#documents = documents(options.version);
+    this.#logs = new SerialLogs(options.agents, options.log);
+  }
+
+  async handle(request: ExtensionRequest): Promise<ExtensionResponse> {
+    const document = this.#documents.get(request.path);
+    if (document) {
+      if (request.method !== 'GET') throw methodNotAllowed();
+      return jsonResponse(200, document);
+    }
+    const attempt = await this.#admit(request);
+    const { subresource } = attempt.subresource;
+    if (POWER_ACTIONS.includes(subresource)) return this.#power(subresource as PowerAction, attempt, request);
+    if (subresource === 'log') return this.#log(attempt, request);
+    if (subresource === 'guestosinfo') return this.#guestOsInfo(attempt, request);
+    if (subresource === 'console') throw badRequest('the console is a WebSocket: ask for an upgrade');
+    return this.#act(subresource as GuestAction, attempt, request);
+  }
+
+  /** The one that is a connection: the console. */
+  async upgrade(request: ExtensionRequest): Promise<UpgradeAnswer> {
+    const attempt = await this.#admit(request);
+    if (attempt.subresource.subresource !== 'console') throw badRequest('only the console is a connection');
+    if (headerOf(request, 'upgrade')?.toLowerCase() !== 'websocket') throw badRequest('the console is a WebSocket');
+    const guest = await this.#guest(attempt, request.signal);
+    const refusal = guestRefusal('console', guest);
+    if (refusal) throw refusal;
+    const { namespace, name } = attempt;
+    const path = guestPath(namespace, name, 'console');
+    const headers = Object.fromEntries(
+      Object.entries(request.headers)
+        .filter(([header]) => header.startsWith('sec-websocket-'))
+        .map(([header, values = []]) => [header, values.join(', ')]),
+    );
+    return this.#options.agents.upgrade(nodeOf(guest), { method: 'GET', path, signal: request.signal }, headers);
+  }
+
+  /** What a request is for, if whoever asks may do that. */
+  async #admit(request: ExtensionRequest): Promise<Attempt> {
+    const user = this.#options.userOf(request);
+    if (!user) throw unauthorized();
+    const attempt = attemptOf(request);
+    await authorize(this.#options.client, user, attempt, request.signal);
+    return attempt;
+  }
+
+  async #power(action: PowerAction, attempt: Attempt, request: ExtensionRequest): Promise<ExtensionResponse> {
+    const { namespace, name } = attempt;
+    const body = await bodyOf(request);
+    const options = powerOptions(body);
+    await changePower(
+      this.#options.client,
+      { action, namespace, name, options, dryRun: isDryRun(body) },
+      request.signal,
+    );
+    return ACCEPTED;
+  }
+
+  async #act(action: GuestAction, attempt: Attempt, request: ExtensionRequest): Promise<ExtensionResponse> {
+    if (!GUEST_ACTIONS.includes(action)) throw pathNotFound();
+    const { namespace, name } = attempt;
+    const body = await bodyOf(request);
+    const guest = await this.#guest(attempt, request.signal);
+    const refusal = guestRefusal(action, guest);
+    if (refusal) throw refusal;
+    if (isDryRun(body)) return ACCEPTED;
+    const { signal } = request;
+    const path = guestPath(namespace, name, action);
+    const answer = await this.#options.agents.send(nodeOf(guest), { method: 'PUT', path, signal });
+    const text = await textOf(answer.body);
+    if (answer.status < 200 || answer.status >= 300) throw agentError(answer.status, text);
+    return ACCEPTED;
+  }
+
+  /** Guests come and go, and so does what they said: there need not be a guest now. */
+  async #log({ namespace, name }: Attempt, { query, signal }: ExtensionRequest): Promise<ExtensionResponse> {
+    const { client } = this.#options;
+    const options = logOptions(query);
+    const guest = await this.#findGuest(namespace, name, signal);
+    const { items } = await client.list(nodes, {}, signal);
+    const current = guest?.status?.nodeName || undefined;
+    const others = nodesWithAgents(items).filter((node) => node !== current);
+    const body = this.#logs.read({ namespace, name, current, others }, options, signal);
+    return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
+  }
+
+  async #guestOsInfo(attempt: Attempt, { signal }: ExtensionRequest): Promise<ExtensionResponse> {
+    const guest = await this.#guest(attempt, signal);
+    const refusal = guestRefusal('guestosinfo', guest);
+    if (refusal) throw refusal;
+    return jsonResponse(200, {
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachineInstanceGuestAgentInfo',
+      metadata: {},
+      os: guest.status?.guestOSInfo ?? {},
+    });
+  }
+
+  async #guest({ namespace, name }: Attempt, signal: AbortSignal): Promise<VirtualMachineInstance> {
+    const guest = await this.#findGuest(namespace, name, signal);
+    if (!guest) throw notFound({ group: 'kubevirt.io', plural: 'virtualmachineinstance' }, name);
+    return guest;
+  }
+
+  async #findGuest(namespace: string, name: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
+    try {
+      return await this.#options.client.get(virtualMachineInstances, namespace, name, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+}
+
+function nodeOf({ status, metadata }: VirtualMachineInstance): string {
+  const { nodeName } = status ?? {};
+  if (!nodeName) throw internalError(`the VMI ${metadata.name} is on no node`);
+  return nodeName;
+}
+
+function attemptOf({ method, path }: ExtensionRequest): Attempt {
+  const [, apis, group, version = '', namespaces, namespace = '', resource, name = '', ...rest] = path
+    .split('/')
+    .map(decodedSegment);
+  const isOurs = apis === 'apis' && group === SUBRESOURCE_GROUP && namespaces === 'namespaces';
+  if (!isOurs || !SUBRESOURCE_VERSIONS.some((each) => each === version)) throw pathNotFound();
+  if (namespace === '' || name === '') throw pathNotFound();
+  const subresource = SUBRESOURCES.find((each) => each.resource === resource && each.subresource === rest.join('/'));
+  if (!subresource) throw pathNotFound();
+  if (subresource.method !== method) throw methodNotAllowed();
+  return { subresource, version, namespace, name };
+}
+
+function decodedSegment(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    // Nothing of ours is called so.
+    throw pathNotFound();
+  }
+}
+
+type Body = { readonly [field: string]: unknown };
+
+async function bodyOf(request: ExtensionRequest): Promise<Body> {
+  const bytes = await request.body();
+  if (bytes.length === 0) return {};
+  try {
+    const { value } = decodeYaml(bytes);
+    if (value === null) return {};
+    if (typeof value === 'object' && !Array.isArray(value)) return value;
+  } catch (error) {
+    throw badRequest(`Can not unmarshal Request body to struct, error: ${(error as Error).message}`, error);
+  }
+  throw badRequest('Can not unmarshal Request body to struct, error: it is no object');
+}
+
+function powerOptions(body: Body): PowerOptions {
+  return {
+    paused: body['paused'] === true,
+    gracePeriod: secondsIn(body, 'gracePeriod'),
+    gracePeriodSeconds: secondsIn(body, 'gracePeriodSeconds'),
+  };
+}
+
+function secondsIn(body: Body, field: string): number | undefined {
+  const value = body[field];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value !== 'number' || !Number.isSafeInteger(value))
+    throw badRequest(`Can not unmarshal Request body to struct, error: ${field} must be a whole number`);
+  return value;
+}
+
+function isDryRun({ dryRun }: Body): boolean {
+  return Array.isArray(dryRun) && dryRun[0] === 'All';
+}
+
+/** What the agent said, as if it had been asked directly. */
+function agentError(code: number, text: string): ApiError {
+  try {
+    const status = JSON.parse(text) as Partial<Status> | null;
+    if (status?.kind === 'Status') return ApiError.fromStatus({ ...status, code: status.code ?? code });
+  } catch {
+    // Not all that answers on a port is an agent.
+  }
+  return internalError(`the agent answered ${code}: ${text.slice(0, 200)}`);
+}

@@ -1,0 +1,12 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { Random } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+
+/** What webhooks look things up with. */
+export interface WebhookContext {
+  /** The cluster's configuration as it is now. */
+  readonly configuration: () => KubeVirtConfiguration;
+  /** Speaks as the extension. */
+  readonly client: Client;
+  readonly random: Random;
+}

@@ -1,0 +1,139 @@
+import type { WebhookContext } from './context.ts';
+import { validateInstancetype, validatePreference } from './instancetypes.ts';
+import { validateKubeVirt } from './kubevirts.ts';
+import type { Webhook } from './review.ts';
+import {
+  mutateVirtualMachineInstance,
+  validateChangedVirtualMachineInstance,
+  validateNewVirtualMachineInstance,
+} from './virtual-machine-instances.ts';
+import { mutateVirtualMachine, validateVirtualMachine } from './virtual-machines.ts';
+
+/** All webhooks: what API servers are told of each, and who answers. Names and paths are KubeVirt's where it has them. */
+
+type Operation = 'CREATE' | 'UPDATE' | 'DELETE';
+
+/** What is registered of a webhook. */
+export interface Registration {
+  readonly type: 'mutating' | 'validating';
+  readonly name: string;
+  readonly path: string;
+  readonly operations: readonly Operation[];
+  readonly apiGroup: string;
+  readonly apiVersion: string;
+  readonly resources: readonly string[];
+  readonly failurePolicy: 'Fail' | 'Ignore';
+  readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
+}
+
+export interface WebhookEndpoint extends Registration {
+  readonly answer: (context: WebhookContext) => Webhook;
+}
+
+const KUBEVIRT = { apiGroup: 'kubevirt.io', apiVersion: 'v1', failurePolicy: 'Fail' } as const;
+const INSTANCETYPE = {
+  type: 'validating',
+  apiGroup: 'instancetype.kubevirt.io',
+  apiVersion: 'v1beta1',
+  failurePolicy: 'Fail',
+  operations: ['CREATE', 'UPDATE'],
+} as const;
+
+const LABELS = (object: string): string => `(has(${object}.metadata.labels) ? ${object}.metadata.labels : {})`;
+
+/**
+ * Components write guests' metadata all the time, and must be able to while nobody is there to ask: only what would be
+ * looked at is asked about.
+ */
+const CHANGED = {
+  name: 'spec-or-labels-changed',
+  expression: `object.spec != oldObject.spec || ${LABELS('object')} != ${LABELS('oldObject')}`,
+};
+
+export const WEBHOOKS: readonly WebhookEndpoint[] = [
+  {
+    ...KUBEVIRT,
+    type: 'mutating',
+    name: 'virtualmachines-mutator.kubevirt.io',
+    path: '/virtualmachines-mutate',
+    operations: ['CREATE', 'UPDATE'],
+    resources: ['virtualmachines'],
+    answer: mutateVirtualMachine,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'mutating',
+    name: 'virtualmachineinstances-mutator.kubevirt.io',
+    path: '/virtualmachineinstances-mutate',
+    operations: ['CREATE'],
+    resources: ['virtualmachineinstances'],
+    answer: mutateVirtualMachineInstance,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'virtualmachine-validator.kubevirt.io',
+    path: '/virtualmachines-validate',
+    operations: ['CREATE', 'UPDATE'],
+    resources: ['virtualmachines'],
+    answer: validateVirtualMachine,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'virtualmachineinstances-create-validator.kubevirt.io',
+    path: '/virtualmachineinstances-validate-create',
+    operations: ['CREATE'],
+    resources: ['virtualmachineinstances'],
+    answer: validateNewVirtualMachineInstance,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'virtualmachineinstances-update-validator.kubevirt.io',
+    path: '/virtualmachineinstances-validate-update',
+    operations: ['UPDATE'],
+    resources: ['virtualmachineinstances'],
+    matchConditions: [CHANGED],
+    answer: validateChangedVirtualMachineInstance,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'kubevirt-validator.kubevirt.io',
+    path: '/kubevirts-validate',
+    operations: ['CREATE', 'UPDATE'],
+    resources: ['kubevirts'],
+    // Nothing depends on it, and whoever installs anew must be able to while nobody is there to ask.
+    failurePolicy: 'Ignore',
+    answer: validateKubeVirt,
+  },
+  {
+    ...INSTANCETYPE,
+    name: 'virtualmachineinstancetype-validator.instancetype.kubevirt.io',
+    path: '/virtualmachineinstancetypes-validate',
+    resources: ['virtualmachineinstancetypes'],
+    answer: validateInstancetype,
+  },
+  {
+    ...INSTANCETYPE,
+    name: 'virtualmachineclusterinstancetype-validator.instancetype.kubevirt.io',
+    path: '/virtualmachineclusterinstancetypes-validate',
+    resources: ['virtualmachineclusterinstancetypes'],
+    answer: validateInstancetype,
+  },
+  {
+    ...INSTANCETYPE,
+    name: 'virtualmachinepreference-validator.instancetype.kubevirt.io',
+    path: '/virtualmachinepreferences-validate',
+    resources: ['virtualmachinepreferences'],
+    answer: validatePreference,
+  },
+  {
+    ...INSTANCETYPE,
+    name: 'virtualmachineclusterpreference-validator.instancetype.kubevirt.io',
+    path: '/virtualmachineclusterpreferences-validate',
+    resources: ['virtualmachineclusterpreferences'],
+    answer: validatePreference,
+  },
+];

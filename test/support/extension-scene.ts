@@ -1,0 +1,76 @@
+import { install, installation } from '../../src/control/installation/install.ts';
+import { realClock } from '../../src/env/real.ts';
+import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
+import { extensionServices } from '../../src/extension/extension.ts';
+import { extensionRights, userRights } from '../../src/extension/rights.ts';
+import { Client } from '../../src/kube/client.ts';
+import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
+import { Manager } from '../../src/kube/manager.ts';
+import type { Answer } from './api.ts';
+import { eventually } from './eventually.ts';
+import { InProcessApi } from './in-process.ts';
+
+const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
+
+/** The extension beside a server in this process that knows our kinds; what they say to each other goes over TLS. */
+export class ExtensionScene {
+  readonly api: InProcessApi;
+  readonly signal = new AbortController().signal;
+  #stopExtension: () => Promise<void> = async () => undefined;
+
+  private constructor(api: InProcessApi) {
+    this.api = api;
+  }
+
+  static async start(): Promise<ExtensionScene> {
+    const scene = new ExtensionScene(await InProcessApi.start());
+    const ours = [...userRights(), ...extensionRights()];
+    await install(scene.client(ADMIN), realClock, installation({ ours, initial: [] }), scene.signal);
+    await scene.startExtension();
+    return scene;
+  }
+
+  /** Starts the extension, and returns once the server knows of it. */
+  async startExtension(): Promise<void> {
+    const { env } = this.api;
+    const stopping = new AbortController();
+    const manager = new Manager({ env, name: 'extension' }).add(
+      ...extensionServices({
+        env,
+        client: this.client(EXTENSION_IDENTITY),
+        listen: { host: '127.0.0.1', port: 0 },
+        reach: 'address',
+        version: '1.2.3',
+      }),
+    );
+    const running = manager.run(stopping.signal);
+    this.#stopExtension = async () => {
+      stopping.abort();
+      await running;
+    };
+    await Promise.race([manager.synced, running]);
+    await eventually(async () => (await this.request('GET', '/apis/subresources.kubevirt.io/v1')).expect(200));
+  }
+
+  async stopExtension(): Promise<void> {
+    await this.#stopExtension();
+    this.#stopExtension = async () => undefined;
+  }
+
+  async stop(): Promise<void> {
+    await this.stopExtension();
+    await this.api.stop();
+  }
+
+  client(identity: LocalIdentity = ADMIN): Client {
+    return new Client(new InProcessTransport((request) => this.api.core.handle(request), identity), 'test');
+  }
+
+  request(method: string, path: string, body?: unknown, user?: string): Promise<Answer> {
+    const headers: Record<string, string> =
+      method === 'PATCH' ? { 'content-type': 'application/merge-patch+json' } : {};
+    const options = body === undefined ? {} : { body, headers };
+    const api = user === undefined ? this.api : this.api.as({ commonName: user, organizations: [] });
+    return api.request(method, path, options);
+  }
+}
