@@ -56,6 +56,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const store = await Store.open(await openLmdbEngine(join(directory, 'data')), { clock: env.clock, onFatal: fail });
   const webhookTransport = new HttpsWebhookTransport(env.clock);
   const backendTransport = new HttpsBackendTransport(env.clock, () => pki.frontProxyClient);
+  const nodeTransport = new HttpsBackendTransport(env.clock, () => pki.nodeClient);
   const audit = options.auditLog === undefined ? undefined : new AuditLog(env, new AuditFile(options.auditLog));
   const core = new ApiServerCore({
     env,
@@ -64,6 +65,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     issuer: ISSUER,
     webhookTransport,
     backendTransport,
+    nodeTransport,
     ...(audit ? { audit } : {}),
     ...(options.moreMetrics ? { moreMetrics: options.moreMetrics } : {}),
     hasDefaultAccounts: options.hasDefaultAccounts ?? false,
@@ -83,6 +85,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
     await core.stop();
     webhookTransport.close();
     backendTransport.close();
+    nodeTransport.close();
     await store.close();
     await audit?.stop();
   };

@@ -30,6 +30,8 @@ import { errorResponse } from './http/outgoing.ts';
 import { actions, scaleDefinition } from './kinds/actions.ts';
 import { CertificateSigner } from './kinds/certificate-signer.ts';
 import { reviews } from './kinds/reviews.ts';
+import { proxyToNode } from './nodes/node-proxy.ts';
+import { podLog } from './nodes/pod-log.ts';
 import { NonResources } from './non-resources.ts';
 import type { AuditLog } from './observability/audit.ts';
 import { ApiServerMetrics } from './observability/metrics.ts';
@@ -56,6 +58,8 @@ export interface CoreOptions {
   readonly issuer: string;
   readonly webhookTransport: WebhookTransport;
   readonly backendTransport: BackendTransport;
+  /** How nodes' own servers are reached; without it, what they would have to be asked for is not served. */
+  readonly nodeTransport?: BackendTransport;
   readonly audit?: AuditLog;
   /** What others in this process count, in Prometheus' text format; rendered along with the server's own. */
   readonly moreMetrics?: () => Promise<string>;
@@ -148,6 +152,7 @@ export class ApiServerCore {
       actions: actions({ env, registry, tokens }),
       questions: reviews({ authorizer, roles, tokens: bearerTokens, clock: env.clock }),
       scale: scaleDefinition,
+      connections: this.#connections(),
     });
     const source = {
       definitions: () => registry.definitions(),
@@ -221,6 +226,16 @@ export class ApiServerCore {
     if (documented) return documented;
     if (this.#aggregator.owns(path)) return this.#aggregator.proxy(request, user);
     return this.#nonResources.handle(request, path);
+  }
+
+  #connections(): ConstructorParameters<typeof Router>[0]['connections'] {
+    const { nodeTransport: transport, pki } = this.#options;
+    if (!transport) return new Map();
+    const nodes = { registry: this.registry, transport, authority: pki.clusterAuthority.certificatePem };
+    return new Map([
+      ['pods/log', (call) => podLog(nodes, call)],
+      ['nodes/proxy', (call) => proxyToNode(nodes, call)],
+    ]);
   }
 
   #customResources(catalog: Catalog): CustomResources {

@@ -4,7 +4,7 @@ import { ApiError, badRequest, methodNotAllowed, pathNotFound } from '../api/sta
 import type { Env } from '../env/ports.ts';
 import { readObject } from './endpoints/body.ts';
 import { type Call, writeContext } from './endpoints/context.ts';
-import { negotiate, respond, warningHeaders } from './endpoints/negotiate.ts';
+import { negotiate, PLAIN, respond, warningHeaders } from './endpoints/negotiate.ts';
 import type { ResourceEndpoints } from './endpoints/resources.ts';
 import { type Action, serveAction, serveScale } from './endpoints/subresources.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
@@ -25,6 +25,8 @@ export interface RouterOptions {
   /** By bucket, e.g. `tokenreviews.authentication.k8s.io`. */
   readonly questions: ReadonlyMap<string, Question>;
   readonly scale: ResourceDefinition;
+  /** Subresources that somebody else answers, in a form of its own; by `bucket/subresource`. */
+  readonly connections: ReadonlyMap<string, (call: Call) => Promise<ApiResponse>>;
 }
 
 /** Subresources that are the whole object through a narrower door; the registry knows their rules. */
@@ -58,10 +60,14 @@ export class Router {
       info,
       user,
       target: targetOf(definition, info),
-      representation: negotiate(request.headers['accept']),
+      representation: this.#isConnection(definition, info) ? PLAIN : negotiate(request.headers['accept']),
     };
     const response = await this.#answer(call);
     return definition.deprecation === undefined ? response : warned(response, definition.deprecation);
+  }
+
+  #isConnection(definition: ResourceDefinition, info: RequestInfo): boolean {
+    return this.#options.connections.has(`${bucketOf(definition)}/${info.subresource}`);
   }
 
   async #answer(call: Call): Promise<ApiResponse> {
@@ -76,11 +82,13 @@ export class Router {
 
   async #serveSubresource(call: Call): Promise<ApiResponse> {
     const { definition, subresource } = call.target;
-    const { env, registry, actions, endpoints, scale } = this.#options;
+    const { env, registry, actions, endpoints, scale, connections } = this.#options;
     const found = definition.subresources?.find((each) => each.name === subresource);
-    // Only proxies have paths below a subresource, and those are not served here.
-    if (!found || call.info.name === '' || call.info.rest !== '') throw pathNotFound();
+    // Only proxies have paths below them.
+    if (!found || call.info.name === '' || (call.info.rest !== '' && subresource !== 'proxy')) throw pathNotFound();
     if (!found.verbs.some((verb) => verb === call.info.verb)) throw methodNotAllowed();
+    const connection = connections.get(`${bucketOf(definition)}/${subresource}`);
+    if (connection) return connection(call);
     const action = actions.get(`${bucketOf(definition)}/${subresource}`);
     if (action) return serveAction(call, registry, found, action);
     if (subresource === 'scale') return serveScale(call, registry, scale, env.clock.now());

@@ -29,6 +29,7 @@ export function simulatedPki(env: Env): ClusterPki {
     admin: identity('the admin'),
     frontProxyAuthority: { ...identity('the front proxy'), env },
     frontProxyClient: identity('the front proxy client'),
+    nodeClient: identity('the client of nodes'),
     serviceAccountKeyPem,
   };
 }

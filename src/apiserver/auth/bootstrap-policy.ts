@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { HEALTH_PATHS } from '../health.ts';
+import { NODE_CLIENT_USER } from '../pki/cluster-pki.ts';
 import { editRules, kubeControllerManagerRules, kubeSchedulerRules, nodeRules, viewRules } from './bootstrap-rules.ts';
 import { controllerRoles } from './controller-roles.ts';
 import { READ, READ_WRITE, resources, urls } from './rule-builders.ts';
@@ -75,6 +76,11 @@ function systemRoles(): KubeObject[] {
     clusterRole('system:kube-scheduler', kubeSchedulerRules()),
     clusterRole('system:kube-controller-manager', kubeControllerManagerRules()),
     clusterRole('system:node', nodeRules()),
+    clusterRole('system:kubelet-api-admin', [
+      resources(READ, '', 'nodes'),
+      resources(['proxy'], '', 'nodes'),
+      resources(['*'], '', 'nodes/log', 'nodes/metrics', 'nodes/proxy', 'nodes/stats'),
+    ]),
     clusterRole('system:node-bootstrapper', [
       resources(['create', 'get', 'list', 'watch'], CERTIFICATES, 'certificatesigningrequests'),
     ]),
@@ -124,6 +130,7 @@ function bindings(): KubeObject[] {
     ),
     // Bound to nobody, as upstream: the Node authorizer lets each node do what is its own.
     clusterRoleBinding('system:node', 'system:node'),
+    clusterRoleBinding('system:kubelet-api-admin', 'system:kubelet-api-admin', user(NODE_CLIENT_USER)),
     clusterRoleBinding('system:node-bootstrapper', 'system:node-bootstrapper', group('system:bootstrappers')),
     clusterRoleBinding('system:node-bootstrapper:approve', nodeClient, group('system:bootstrappers')),
     clusterRoleBinding('system:node:renew', selfNodeClient, group('system:nodes')),

@@ -12,7 +12,8 @@ export interface Representation {
   readonly contentType: string;
 }
 
-const PLAIN: Representation = { format: 'json', as: 'Object', contentType: 'application/json' };
+/** What a client gets that does not say. */
+export const PLAIN: Representation = { format: 'json', as: 'Object', contentType: 'application/json' };
 
 function represent(range: MediaRange): Representation | undefined {
   const format = covers(range, 'application/json') ? 'json' : 'yaml';

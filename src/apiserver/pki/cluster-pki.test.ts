@@ -28,6 +28,7 @@ describe('loadOrCreatePki', () => {
       'cluster-authority.pem',
       'front-proxy-authority.pem',
       'front-proxy-client.pem',
+      'node-client.pem',
       'server.pem',
       'service-account-key.pem',
     ]);
@@ -79,7 +80,7 @@ describe('loadOrCreatePki', () => {
       const again = await loadOrCreatePki(directory, env, []);
       expect(again.clusterAuthority.certificatePem).toBe(first.clusterAuthority.certificatePem);
       expect((await readdir(directory)).some((name) => name.endsWith('.partial'))).toBe(false);
-      expect(await readdir(directory)).toHaveLength(6);
+      expect(await readdir(directory)).toHaveLength(7);
     }
   });
 

@@ -23,6 +23,8 @@ export interface ClusterPki {
   /** What aggregated servers trust to name users; never trusted for clients of this server. */
   readonly frontProxyAuthority: Authority;
   readonly frontProxyClient: Identity;
+  /** What nodes know this server by when it asks them for logs. */
+  readonly nodeClient: Identity;
   /** Signs service account tokens (ECDSA P-256, so ES256). PKCS#8 PEM. */
   readonly serviceAccountKeyPem: string;
 }
@@ -34,6 +36,9 @@ export class UnusableKeys extends Error {
     this.name = 'UnusableKeys';
   }
 }
+
+/** As kubeadm calls it. It is no member of any group: what it may do at nodes, a role says. */
+export const NODE_CLIENT_USER = 'kube-apiserver-kubelet-client';
 
 const LEAF_VALIDITY_MS = 365 * DAY_MS;
 
@@ -82,6 +87,11 @@ export async function loadOrCreatePki(directory: string, env: Env, hosts: readon
     }),
     frontProxyClient: await loadOrIssue(store, 'front-proxy-client.pem', frontProxyAuthority, {
       commonName: 'front-proxy-client',
+      usages: ['client'],
+      validityMs: LEAF_VALIDITY_MS,
+    }),
+    nodeClient: await loadOrIssue(store, 'node-client.pem', clusterAuthority, {
+      commonName: NODE_CLIENT_USER,
       usages: ['client'],
       validityMs: LEAF_VALIDITY_MS,
     }),

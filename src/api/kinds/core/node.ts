@@ -171,6 +171,7 @@ export const nodeDefinition = coreKind({
     spec: [2, nodeSpec, 'What the node is to be.'],
     status: [3, nodeStatus, 'The observed state.'],
   }),
+  subresources: [{ name: 'proxy', kind: 'NodeProxyOptions', verbs: ['create', 'delete', 'get', 'patch', 'update'] }],
   selectableFields: ['spec.unschedulable'],
   columns,
   strategy,

@@ -69,6 +69,7 @@ function markGated(status: JsonObject): void {
 const subresources: readonly SubresourceDefinition[] = [
   { name: 'binding', kind: 'Binding', verbs: ['create'], schema: bindingSchema },
   { name: 'ephemeralcontainers', verbs: ['get', 'patch', 'update'] },
+  { name: 'log', verbs: ['get'] },
   { name: 'eviction', kind: 'Eviction', group: 'policy', version: 'v1', verbs: ['create'], schema: evictionSchema },
 ];
 
