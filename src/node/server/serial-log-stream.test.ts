@@ -1,0 +1,176 @@
+import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { realClock } from '../../env/real.ts';
+import type { SerialLog } from '../guests/guest-access.ts';
+import { type LogOptions, streamLogs } from './serial-log-stream.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'serial-'));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const ALL: LogOptions = { follow: false, tailLines: undefined, limitBytes: undefined };
+/** Time passes fifty times as fast. */
+const clock = { ...realClock, setTimer: (done: () => void, delayMs: number) => realClock.setTimer(done, delayMs / 50) };
+const never = new AbortController().signal;
+
+let logs: SerialLog[];
+beforeEach(() => void (logs = []));
+
+function file(name: string, content: string | undefined, isLive = false): string {
+  const path = join(directory, name);
+  rmSync(path, { force: true });
+  if (content !== undefined) writeFileSync(path, content);
+  logs = [...logs, { podUID: name, path, isLive }];
+  return path;
+}
+
+function end(path: string): void {
+  logs = logs.map((log) => (log.path === path ? { ...log, isLive: false } : log));
+}
+
+async function read(options: Partial<LogOptions> = {}): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const bytes of streamLogs(async () => logs, { ...ALL, ...options }, clock, never)) parts.push(bytes);
+  return Buffer.concat(parts).toString();
+}
+
+/** Follows, and does the next thing whenever what was read ends with what it waits for. */
+async function followed(steps: readonly (readonly [awaited: string, action: () => void])[]): Promise<string> {
+  let text = '';
+  let next = 0;
+  for await (const bytes of streamLogs(async () => logs, { ...ALL, follow: true }, clock, never)) {
+    text += Buffer.from(bytes).toString();
+    const step = steps[next];
+    if (!step || !text.endsWith(step[0])) continue;
+    next++;
+    step[1]();
+  }
+  expect(next).toBe(steps.length);
+  return text;
+}
+
+describe('serial logs', () => {
+  it('are read one after the other, each from a new line', async () => {
+    file('a', 'one\ntwo');
+    file('missing', undefined);
+    file('empty', '');
+    file('b', 'three\n');
+    expect(await read()).toBe('one\ntwo\nthree\n');
+    expect(await read({ limitBytes: 5 })).toBe('one\nt');
+    expect(await read({ limitBytes: 8 })).toBe('one\ntwo\n');
+    logs = [];
+    expect(await read()).toBe('');
+  });
+
+  it('end with the last lines, however many files they are in', async () => {
+    file('a', 'one\ntwo');
+    file('b', 'three\nfour\n');
+    const tails = await Promise.all([0, 1, 2, 3, 4, 5].map((tailLines) => read({ tailLines })));
+    expect(tails).toEqual([
+      '',
+      'four\n',
+      'three\nfour\n',
+      'two\nthree\nfour\n',
+      'one\ntwo\nthree\nfour\n',
+      'one\ntwo\nthree\nfour\n',
+    ]);
+  });
+
+  it('end with the last lines of anything', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.constantFrom('a', '\n', 'x'.repeat(40_000)), { maxLength: 12 }), { maxLength: 4 }),
+        fc.nat({ max: 12 }),
+        async (contents, tailLines) => {
+          logs = [];
+          for (const [index, parts] of contents.entries()) file(`p${index}`, parts.join(''));
+          const whole = await read();
+          const lines = whole.split(/(?<=\n)/).filter((line) => line !== '');
+          expect(await read({ tailLines })).toBe(tailLines === 0 ? '' : lines.slice(-tailLines).join(''));
+        },
+      ),
+      { numRuns: 60 },
+    ));
+
+  it('are followed until no more can come', async () => {
+    const path = file('live', 'one\n', true);
+    expect(
+      await followed([
+        ['one\n', () => appendFileSync(path, 'two\n')],
+        [
+          'two\n',
+          () => {
+            appendFileSync(path, 'last words');
+            end(path);
+          },
+        ],
+      ]),
+    ).toBe('one\ntwo\nlast words\n');
+  });
+
+  it('are followed across files that are cut short or replaced', async () => {
+    const path = file('cut', 'a long first line\n', true);
+    expect(
+      await followed([
+        [
+          'first line\n',
+          () => {
+            truncateSync(path, 0);
+            appendFileSync(path, 'cut\n');
+          },
+        ],
+        [
+          'cut\n',
+          () => {
+            writeFileSync(`${path}.new`, 'replaced, and longer than before\n');
+            appendFileSync(path, 'unread rest\n');
+            renameSync(`${path}.new`, path);
+          },
+        ],
+        ['before\n', () => end(path)],
+      ]),
+    ).toBe('a long first line\ncut\nunread rest\nreplaced, and longer than before\n');
+  });
+
+  it('are followed from one run to the next', async () => {
+    const first = file('first', undefined, true);
+    let second = '';
+    setTimeout(() => writeFileSync(first, 'begun late\n'), 20);
+    expect(
+      await followed([
+        [
+          'late\n',
+          () => {
+            second = file('second', 'next run\n', true);
+          },
+        ],
+        ['run\n', () => end(second)],
+      ]),
+    ).toBe('begun late\nnext run\n');
+  });
+
+  it('are read no further than somebody wants them', async () => {
+    const path = file('lazy', 'x'.repeat(1_000_000));
+    const stream = streamLogs(async () => logs, ALL, clock, never);
+    const first = await stream.next();
+    const length = first.done ? 0 : first.value.length;
+    expect(length).toBeLessThan(1_000_000);
+    writeFileSync(path, 'y'.repeat(1_000_000));
+    let rest = '';
+    for await (const bytes of stream) rest += Buffer.from(bytes).toString();
+    expect(rest).toBe(`${'y'.repeat(1_000_000 - length)}\n`);
+  });
+
+  it('are left when nobody reads on', async () => {
+    file('left', 'x\n', true);
+    const gone = new AbortController();
+    const seen: string[] = [];
+    for await (const bytes of streamLogs(async () => logs, { ...ALL, follow: true }, clock, gone.signal)) {
+      seen.push(Buffer.from(bytes).toString());
+      gone.abort();
+    }
+    expect(seen).toEqual(['x\n']);
+  });
+});

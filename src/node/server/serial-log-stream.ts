@@ -1,0 +1,202 @@
+import { type FileHandle, open, stat } from 'node:fs/promises';
+import { type Clock, sleep } from '../../env/ports.ts';
+import type { SerialLog } from '../guests/guest-access.ts';
+
+export interface LogOptions {
+  /** Whether to wait for more, until none can come. */
+  readonly follow: boolean;
+  /** How many of the last lines to begin with; all where undefined. */
+  readonly tailLines: number | undefined;
+  /** After how many bytes to end. */
+  readonly limitBytes: number | undefined;
+}
+
+/** Which files there are, oldest first; asked again while following. */
+export type LogSource = () => Promise<readonly SerialLog[]>;
+
+/** What is read, and handed on, at once. */
+const CHUNK_BYTES = 64 * 1024;
+/** How soon a line is seen that somebody waits for. */
+const POLL_MS = 200;
+/** How often somebody who waits learns of new files, and that no more comes of one. */
+const REFRESH_POLLS = 5;
+const NEWLINE = 10;
+
+/**
+ * What serial ports have said, file by file, each beginning on a line of its own. Reads no faster than it is asked to,
+ * and no more than was there at the beginning unless it follows. While following, a file that was cut short is read
+ * from its new beginning, one that was replaced gives way to its successor, and new files are taken up as they come.
+ */
+export async function* streamLogs(
+  source: LogSource,
+  options: LogOptions,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
+  let endsLine = true;
+  for await (const piece of pieces(source, options, clock, signal)) {
+    if (piece === 'next file' && endsLine) continue;
+    const bytes: Uint8Array = piece === 'next file' ? Uint8Array.of(NEWLINE) : piece;
+    const allowed = bytes.subarray(0, Math.min(bytes.length, left));
+    endsLine = bytes.at(-1) === NEWLINE;
+    left -= allowed.length;
+    if (allowed.length > 0) yield allowed;
+    if (left <= 0 || signal.aborted) return;
+  }
+}
+
+/** The bytes, and where one file ends and the next begins. */
+async function* pieces(
+  source: LogSource,
+  { follow, tailLines }: LogOptions,
+  clock: Clock,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array | 'next file'> {
+  let logs = await source();
+  const start = tailLines === undefined ? { index: 0, offset: 0 } : await tailStart(logs, tailLines);
+  const seen = new Set<string>();
+  let offset = start.offset;
+  for (let queue = logs.slice(start.index); queue.length > 0 && !signal.aborted; ) {
+    const [log] = queue as [SerialLog];
+    seen.add(log.path);
+    const file = new FollowedFile(log.path, offset);
+    offset = 0;
+    try {
+      yield* file.rest();
+      if (follow) {
+        for (let polls = 1, isLive = log.isLive; isLive && !signal.aborted; polls++) {
+          await sleep(clock, POLL_MS, signal);
+          if (polls % REFRESH_POLLS === 0) {
+            logs = await source();
+            isLive = isGrowing(logs, log.path);
+          }
+          // Also after the last of it is known to be there.
+          yield* file.news();
+        }
+        logs = await source();
+      }
+    } finally {
+      await file.close();
+    }
+    queue = follow ? logs.filter(({ path }) => !seen.has(path)) : queue.slice(1);
+    yield 'next file';
+  }
+}
+
+/** More may come of a file as long as it is live and the newest. */
+function isGrowing(logs: readonly SerialLog[], path: string): boolean {
+  const newest = logs.at(-1);
+  return newest?.path === path && newest.isLive;
+}
+
+/** One file, read from somewhere on. */
+class FollowedFile {
+  readonly #path: string;
+  #offset: number;
+  #handle: FileHandle | undefined;
+
+  constructor(path: string, offset: number) {
+    this.#path = path;
+    this.#offset = offset;
+  }
+
+  /** What is there now. */
+  async *rest(): AsyncGenerator<Uint8Array> {
+    this.#handle ??= await openIfThere(this.#path);
+    if (!this.#handle) return;
+    const { size } = await this.#handle.stat();
+    while (this.#offset < size) {
+      const buffer = Buffer.allocUnsafe(Math.min(CHUNK_BYTES, size - this.#offset));
+      const { bytesRead } = await this.#handle.read(buffer, 0, buffer.length, this.#offset);
+      if (bytesRead === 0) return;
+      this.#offset += bytesRead;
+      yield buffer.subarray(0, bytesRead);
+    }
+  }
+
+  /** What has come since, whatever happened to the file meanwhile. */
+  async *news(): AsyncGenerator<Uint8Array> {
+    const handle = this.#handle;
+    if (handle) {
+      const { size, ino, dev } = await handle.stat();
+      if (size < this.#offset) this.#offset = 0;
+      // In this order: what was said before its successor came is read before it.
+      const named = await statIfThere(this.#path);
+      yield* this.rest();
+      if (named && (named.ino !== ino || named.dev !== dev)) {
+        await handle.close();
+        this.#handle = undefined;
+        this.#offset = 0;
+      }
+    }
+    yield* this.rest();
+  }
+
+  async close(): Promise<void> {
+    await this.#handle?.close();
+    this.#handle = undefined;
+  }
+}
+
+/** Where the last lines begin, over all files. */
+async function tailStart(
+  logs: readonly SerialLog[],
+  tailLines: number,
+): Promise<{ readonly index: number; readonly offset: number }> {
+  let wanted = tailLines;
+  for (let index = logs.length - 1; index >= 0; index--) {
+    const handle = await openIfThere(logs[index]?.path ?? '');
+    if (!handle) continue;
+    try {
+      const { offset, lines } = await lastLines(handle, wanted);
+      if (lines >= wanted) return { index, offset };
+      wanted -= lines;
+    } finally {
+      await handle.close();
+    }
+  }
+  return { index: 0, offset: 0 };
+}
+
+/** Where the last `wanted` lines of a file begin, or all of it, and how many they are. */
+async function lastLines(
+  handle: FileHandle,
+  wanted: number,
+): Promise<{ readonly offset: number; readonly lines: number }> {
+  const { size } = await handle.stat();
+  if (wanted === 0 || size === 0) return { offset: size, lines: 0 };
+  const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
+  let lines = 1;
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - CHUNK_BYTES);
+    const { bytesRead } = await handle.read(buffer, 0, end - start, start);
+    for (let at = bytesRead - 1; at >= 0; at--) {
+      // The one at the very end begins no line.
+      if (buffer[at] !== NEWLINE || start + at === size - 1) continue;
+      if (lines === wanted) return { offset: start + at + 1, lines };
+      lines++;
+    }
+    end = start;
+  }
+  return { offset: 0, lines };
+}
+
+async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    // Not yet, or not any more.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function statIfThere(path: string): Promise<{ readonly ino: number; readonly dev: number } | undefined> {
+  try {
+    return await stat(path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
