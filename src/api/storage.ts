@@ -24,5 +24,9 @@ export const VOLUME_PROTECTION = 'kubernetes.io/pv-protection';
 
 /** Who makes volumes that are directories of this host, or of one node. */
 export const DIRECTORY_PROVISIONER = 'godwit.dev/directories';
+/** On a volume: the one node whose disk it is on; absent where all nodes of a host share it. */
+export const VOLUME_NODE = 'godwit.dev/node';
+/** On a node: volumes whose directories its agent has removed, so that the objects can go too. */
+export const REMOVED_VOLUMES = 'godwit.dev/removed-volumes';
 /** On a node: the directory below which volumes of this node are. */
 export const LOCAL_STORAGE_PATH = 'godwit.dev/local-storage-path';

@@ -2,7 +2,13 @@ import type { KubeObject } from '../api/meta.ts';
 import type { Instancetype } from '../api/kubevirt/instancetype.ts';
 import type { Preference } from '../api/kubevirt/preference.ts';
 import type { Resource } from '../kube/resource.ts';
-import type { PodCondition } from '../migration/fit/objects.ts';
+import type {
+  Node,
+  PersistentVolume,
+  PersistentVolumeClaim,
+  PodCondition,
+  StorageClass,
+} from '../migration/fit/objects.ts';
 
 /** The resources that the controllers watch and write, besides KubeVirt's own. */
 
@@ -15,7 +21,14 @@ function sizing<T extends KubeObject>(plural: string, kind: string, namespaced: 
 }
 
 export const pods = resource<LauncherPod>('pods', 'Pod', '');
-export const persistentVolumeClaims = resource<Claim>('persistentvolumeclaims', 'PersistentVolumeClaim', '');
+export const nodes = resource<Node>('nodes', 'Node', '', false);
+export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
+  'persistentvolumeclaims',
+  'PersistentVolumeClaim',
+  '',
+);
+export const persistentVolumes = resource<PersistentVolume>('persistentvolumes', 'PersistentVolume', '', false);
+export const storageClasses = resource<StorageClass>('storageclasses', 'StorageClass', 'storage.k8s.io', false);
 export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');
 
 /** By the name under which machines refer to a kind. */
@@ -58,12 +71,6 @@ interface ContainerStatus {
     readonly running?: object;
     readonly terminated?: object;
   };
-}
-
-/** A claim, with what decides how a guest has it. */
-export interface Claim extends KubeObject {
-  spec?: { readonly accessModes?: readonly string[]; readonly volumeMode?: string };
-  status?: { readonly phase?: string };
 }
 
 /** A copy of an object as it was. */

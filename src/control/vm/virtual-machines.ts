@@ -14,10 +14,11 @@ import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
-import { type Claim, persistentVolumeClaims } from '../resources.ts';
+import { persistentVolumeClaims } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
 import { MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { type Decision, decide, isFinal } from './decide.ts';
 import { makeGuest } from './make-guest.ts';
 import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
@@ -43,7 +44,7 @@ export class VirtualMachines implements Service {
   readonly #recorder: Pick<EventRecorder, 'event'>;
   readonly #machines: Informer<VirtualMachine>;
   readonly #guests: Informer<VirtualMachineInstance>;
-  readonly #claims: Informer<Claim>;
+  readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #configuration: () => KubeVirtConfiguration;
   readonly #controller: Controller;
 

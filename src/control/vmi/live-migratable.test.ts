@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Devices, Domain } from '../../api/kubevirt/domain.ts';
 import type { Volume } from '../../api/kubevirt/volumes.ts';
-import type { Claim } from '../resources.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { guestOf } from './guests.fixture.ts';
 import { migratability } from './live-migratable.ts';
 
-function claimOf(name: string): Claim | undefined {
+function claimOf(name: string): PersistentVolumeClaim | undefined {
   if (name === 'missing') return undefined;
   const accessModes = [name === 'shared' ? 'ReadWriteMany' : 'ReadWriteOnce'];
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name }, spec: { accessModes } };

@@ -4,8 +4,8 @@ import type {
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Volume } from '../../api/kubevirt/volumes.ts';
-import type { Claim } from '../resources.ts';
 import { BRIDGE_MIGRATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 
 /** Whether a guest can move while it runs, and if not, why: the first obstacle in KubeVirt's order is the one that is told. */
 
@@ -14,7 +14,7 @@ export interface Migratability {
   readonly method: NonNullable<VirtualMachineInstanceStatus['migrationMethod']>;
 }
 
-type ClaimOf = (claimName: string) => Claim | undefined;
+type ClaimOf = (claimName: string) => PersistentVolumeClaim | undefined;
 
 const OBSTACLES: readonly (readonly [
   string,

@@ -6,7 +6,8 @@ import type {
 import { formatTime } from '../../api/meta.ts';
 import { formatQuantity } from '../../api/quantity.ts';
 import { findCondition, removeCondition, setCondition } from '../../kube/conditions.ts';
-import type { Claim, LauncherPod } from '../resources.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import type { LauncherPod } from '../resources.ts';
 import { COMPUTE } from './launcher-pod.ts';
 import { guestMemory, memoryOverhead } from './launcher-resources.ts';
 import { migratability } from './live-migratable.ts';
@@ -20,7 +21,7 @@ export interface Observed {
   readonly pod: LauncherPod | undefined;
   /** All launcher pods of the guest. */
   readonly pods: readonly LauncherPod[];
-  readonly claimOf: (claimName: string) => Claim | undefined;
+  readonly claimOf: (claimName: string) => PersistentVolumeClaim | undefined;
   /** Why what was to be done was not. */
   readonly failure: Failure | undefined;
 }
@@ -94,7 +95,7 @@ function conditionsAfter(
   const wanted: (readonly [string, KubeVirtCondition | undefined])[] = [
     ['Ready', readyCondition(guest, pod)],
     ['PodScheduled', scheduledCondition(pod, failure)],
-    ['Synchronized', synchronizedCondition(failure ?? imageFailure(pod))],
+    ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod))],
   ];
   if (migratable) wanted.push(['LiveMigratable', migratable]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
@@ -139,11 +140,14 @@ function synchronizedCondition(failure: Failure | undefined): KubeVirtCondition 
   return failure && { type: 'Synchronized', status: 'False', ...failure };
 }
 
-/** An image that is not there keeps the guest from starting as much as anything that we failed to do. */
-function imageFailure(pod: LauncherPod | undefined): Failure | undefined {
+/** A kubelet's words for a pod of which all goes well. */
+const PLAIN_WAITS: ReadonlySet<string> = new Set(['', 'ContainerCreating', 'PodInitializing']);
+
+/** What the node misses, an image or a volume, keeps the guest from starting as much as anything that we failed to do. */
+function nodeFailure(pod: LauncherPod | undefined): Failure | undefined {
   for (const { state } of pod?.status?.containerStatuses ?? []) {
     const { reason, message = '' } = state?.waiting ?? {};
-    if (reason === 'ErrImagePull' || reason === 'ImagePullBackOff') return { reason, message };
+    if (reason !== undefined && !PLAIN_WAITS.has(reason)) return { reason, message };
   }
   return undefined;
 }

@@ -13,10 +13,11 @@ import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { type Claim, type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
+import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
 import { GUEST_FINALIZER, NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { isForgettable, isHandedOver, needsPod } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
@@ -44,7 +45,7 @@ export class VirtualMachineInstances implements Service {
   readonly #launcherImage: string;
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
-  readonly #claims: Informer<Claim>;
+  readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #configuration: () => KubeVirtConfiguration;
   readonly #controller: Controller;
 
@@ -227,7 +228,7 @@ export class VirtualMachineInstances implements Service {
     await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal);
   }
 
-  #claimOf({ metadata }: VirtualMachineInstance): (claimName: string) => Claim | undefined {
+  #claimOf({ metadata }: VirtualMachineInstance): (claimName: string) => PersistentVolumeClaim | undefined {
     return (claimName) => this.#claims.get(`${metadata.namespace ?? ''}/${claimName}`);
   }
 }
