@@ -282,12 +282,6 @@ describe('placing', () => {
       spec: { ...mode, capacity: { storage: '1Gi' }, local: { path: '/disk' }, nodeAffinity: affinity },
     };
     await make<KubeObject>(volumes, volume);
-    // Where no controller binds claims, the test does.
-    const annotations = { 'pv.kubernetes.io/bind-completed': 'yes' };
-    const completed = { type: 'merge', body: { metadata: { annotations } } } as const;
-    await cluster.client.patch(claims, room.namespace, 'data', completed, cluster.signal);
-    const bound = { type: 'merge', body: { status: { phase: 'Bound' } } } as const;
-    await cluster.client.patch(claims, room.namespace, 'data', bound, cluster.signal, { subresource: 'status' });
     expect(await room.placed('p')).toBe('b');
   });
 });
