@@ -5,6 +5,7 @@ import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { down } from './down.ts';
 import { UserError } from './failure.ts';
+import { machineCommands } from './machine-commands.ts';
 import type { SimulateOptions } from './simulate.ts';
 import type { ListenAddress } from './up.ts';
 
@@ -104,6 +105,8 @@ program
       randomSeed: () => Math.floor(random.number() * 2 ** 31),
     });
   });
+
+for (const command of machineCommands(print)) program.addCommand(command.copyInheritedSettings(program));
 
 try {
   await program.parseAsync();

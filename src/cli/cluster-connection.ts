@@ -1,0 +1,128 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { ApiError, type Status } from '../api/status.ts';
+import type { Env } from '../env/ports.ts';
+import { Client } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+import { HttpsTransport } from '../kube/https-transport.ts';
+import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { KubeconfigError } from '../kube/kubeconfig-ports.ts';
+import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
+import { type Transport, TransportError, type TransportResponse } from '../kube/transport.ts';
+import { defaultDataDirectory } from './data-directory.ts';
+import { UserError } from './failure.ts';
+
+/** How commands find and ask the cluster that they are for. */
+
+export interface ClusterOptions {
+  /** The file to use; otherwise those of `KUBECONFIG`, or the one in the data directory. */
+  readonly kubeconfig?: string;
+  /** The namespace to work in; otherwise the one that the kubeconfig names. */
+  readonly namespace?: string;
+}
+
+export interface ClusterConnection {
+  readonly access: ClusterAccess;
+  readonly transport: Transport;
+  readonly client: Client;
+  readonly namespace: string;
+}
+
+/** Runs something on the cluster, and puts what goes wrong into a sentence that says what to do about it. */
+export async function withCluster<T>(
+  options: ClusterOptions,
+  env: Env,
+  run: (connection: ClusterConnection) => Promise<T>,
+): Promise<T> {
+  const access = await accessOf(options, env);
+  const transport = new HttpsTransport({ access, env });
+  const client = new Client(transport, 'godwit');
+  try {
+    return await run({ access, transport, client, namespace: options.namespace ?? access.namespace });
+  } catch (error) {
+    throw explained(error, access);
+  } finally {
+    transport.close();
+  }
+}
+
+async function accessOf({ kubeconfig }: ClusterOptions, env: Env): Promise<ClusterAccess> {
+  const ports = systemKubeconfigPorts(env.clock, process.env);
+  const own = join(defaultDataDirectory(), 'kubeconfig');
+  const isOwn = kubeconfig === undefined && !ports.environment['KUBECONFIG'];
+  if (isOwn && !existsSync(own))
+    throw new UserError(
+      `there is no kubeconfig at ${own}; start a cluster with 'godwit up', or name another with --kubeconfig or KUBECONFIG`,
+    );
+  const path = kubeconfig ?? (isOwn ? own : undefined);
+  try {
+    return await loadKubeconfig({ ports, ...(path === undefined ? {} : { path }) });
+  } catch (error) {
+    if (error instanceof KubeconfigError) throw new UserError(error.message, { cause: error });
+    throw error;
+  }
+}
+
+function explained(error: unknown, { server }: ClusterAccess): unknown {
+  if (error instanceof TransportError)
+    return new UserError(
+      `cannot talk to the API server at ${server} (${error.message}); see that it runs ('godwit up') and that the kubeconfig is for it`,
+      { cause: error },
+    );
+  if (!(error instanceof ApiError)) return error;
+  if (error.code === 401)
+    return new UserError(
+      `the API server at ${server} does not know who you are; give the kubeconfig of a user it knows`,
+      {
+        cause: error,
+      },
+    );
+  if (error.code === 503) return new UserError(`${error.message}; try again in a moment`, { cause: error });
+  return new UserError(error.message, { cause: error });
+}
+
+/** A request that is no read or write of an object. The answer's body must be read or returned. Rejects with ApiError. */
+export async function ask(
+  { transport }: Pick<ClusterConnection, 'transport'>,
+  method: 'GET' | 'PUT',
+  path: string,
+  options: { readonly body?: object; readonly signal: AbortSignal },
+): Promise<TransportResponse> {
+  const { body, signal } = options;
+  const headers = { 'user-agent': 'godwit', accept: '*/*', ...(body ? { 'content-type': 'application/json' } : {}) };
+  const sent = body ? { body: JSON.stringify(body) } : {};
+  const response = await transport.send({ method, path, headers, signal, ...sent });
+  if (response.status >= 200 && response.status < 300) return response;
+  throw statusError(response.status, await wholeText(response.body));
+}
+
+export async function wholeText(body: AsyncIterable<string>): Promise<string> {
+  let text = '';
+  for await (const piece of body) text += piece;
+  return text;
+}
+
+/** As much of an answer that nobody understands as helps to recognise it. */
+const EXCERPT_LENGTH = 200;
+
+/** The error in an answer. */
+export function statusError(code: number, text: string): ApiError {
+  try {
+    const status = JSON.parse(text) as Partial<Status> | null;
+    if (status?.kind === 'Status') return ApiError.fromStatus({ ...status, code: status.code ?? code });
+  } catch {
+    // Not every proxy on the way speaks Status.
+  }
+  return new ApiError(code, 'Unknown', `the server answered ${code}: ${text.slice(0, EXCERPT_LENGTH)}`);
+}
+
+/** The path of something that can be done with a machine or a guest. */
+export function subresourcePath(
+  namespace: string,
+  resource: 'virtualmachines' | 'virtualmachineinstances',
+  name: string,
+  subresource: string,
+): string {
+  const object = `namespaces/${encodeURIComponent(namespace)}/${resource}/${encodeURIComponent(name)}`;
+  return `/apis/subresources.kubevirt.io/v1/${object}/${subresource}`;
+}

@@ -1,0 +1,104 @@
+import { Command, InvalidArgumentError } from 'commander';
+import { realEnv } from '../env/real.ts';
+import type { ClusterOptions } from './cluster-connection.ts';
+import type { LogsOptions } from './machine-logs.ts';
+import type { PowerCommandOptions } from './machine-power.ts';
+
+/** Commands for whoever uses machines, with virtctl's arguments. What they need is loaded when they run. */
+
+type Print = (line: string) => void;
+
+/** All of them. */
+export function machineCommands(print: Print): Command[] {
+  return [
+    powerCommand('start', 'Start a virtual machine.', print).option('--paused', 'hold the guest before it begins'),
+    forcible(powerCommand('stop', 'Stop a virtual machine; its guest is asked to shut down first.', print)),
+    forcible(powerCommand('restart', 'Stop a virtual machine, and start it again.', print)),
+    pauseCommand('pause', 'Hold a running virtual machine where it is.', print),
+    pauseCommand('unpause', 'Let a paused virtual machine go on.', print),
+    consoleCommand(),
+    logsCommand(),
+  ];
+}
+
+function parseSeconds(text: string): number {
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a whole number of seconds.');
+  return Number(text);
+}
+
+function parseLines(text: string): number | undefined {
+  if (text === '-1') return undefined;
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('give a whole number of lines, or -1 for all.');
+  return Number(text);
+}
+
+function parseMinutes(text: string): number {
+  if (!/^\d{1,6}$/.test(text)) throw new InvalidArgumentError('give a whole number of minutes.');
+  return Number(text);
+}
+
+function clusterCommand(name: string, description: string): Command {
+  return new Command(name)
+    .description(description)
+    .option('-n, --namespace <namespace>', 'the namespace that it is in')
+    .option('--kubeconfig <file>', 'the cluster (default: KUBECONFIG, or that of the data directory)');
+}
+
+function powerCommand(action: 'start' | 'stop' | 'restart', description: string, print: Print): Command {
+  return clusterCommand(action, description)
+    .argument('<vm>', 'its name')
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', `\nExample:\n  godwit ${action} myvm`)
+    .action(async (name: string, options: PowerCommandOptions) => {
+      const { changePower } = await import('./machine-power.ts');
+      await changePower(action, name, options, realEnv('warn'), print);
+    });
+}
+
+function forcible(command: Command): Command {
+  return command
+    .option('--force', 'do not wait for the guest longer than --grace-period says')
+    .option('--grace-period <seconds>', 'how long the guest has to shut down; with --force', parseSeconds);
+}
+
+function pauseCommand(action: 'pause' | 'unpause', description: string, print: Print): Command {
+  return clusterCommand(action, description)
+    .argument('<vm>', 'its name, or its kind')
+    .argument('[name]', 'its name, after its kind')
+    .usage('[options] [vm|vmi] <name>')
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', `\nExample:\n  godwit ${action} myvm\n  godwit ${action} vmi myvmi`)
+    .action(async (first: string, second: string | undefined, options: PowerCommandOptions) => {
+      const { changePause } = await import('./machine-power.ts');
+      const words = second === undefined ? [first] : [first, second];
+      await changePause(action, words, options, realEnv('warn'), print);
+    });
+}
+
+function consoleCommand(): Command {
+  return clusterCommand('console', 'Connect this terminal to the serial console of a virtual machine.')
+    .argument('<vm>', 'its name')
+    .option('--timeout <minutes>', 'how long to wait until it runs', parseMinutes, 5)
+    .addHelpText('after', '\nExample:\n  godwit console myvm          (Ctrl+] leaves it)')
+    .action(async (name: string, options: ClusterOptions & { readonly timeout: number }) => {
+      const { machineConsole } = await import('./machine-console.ts');
+      const { stdin: input, stdout: output, stderr: errors } = process;
+      await machineConsole(name, { ...options, timeoutMinutes: options.timeout }, realEnv('warn'), {
+        input,
+        output,
+        errors,
+      });
+    });
+}
+
+function logsCommand(): Command {
+  return clusterCommand('logs', 'Print what a virtual machine said on its serial console, wherever it ran.')
+    .argument('<vm>', 'its name')
+    .option('-f, --follow', 'go on with what it says from now on')
+    .option('--tail <lines>', 'only so many lines from the end', parseLines)
+    .addHelpText('after', '\nExample:\n  godwit logs myvm -f --tail 20')
+    .action(async (name: string, options: LogsOptions) => {
+      const { machineLogs } = await import('./machine-logs.ts');
+      await machineLogs(name, options, realEnv('warn'), process.stdout);
+    });
+}

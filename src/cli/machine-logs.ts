@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import type { Writable } from 'node:stream';
+import { ApiError } from '../api/status.ts';
+import type { Env } from '../env/ports.ts';
+import { virtualMachineInstances, virtualMachines } from '../kube/kubevirt-resources.ts';
+import {
+  ask,
+  type ClusterConnection,
+  type ClusterOptions,
+  subresourcePath,
+  withCluster,
+} from './cluster-connection.ts';
+import { UserError } from './failure.ts';
+
+/** `godwit logs`: what a machine has said on its serial port, wherever it ran. */
+
+export interface LogsOptions extends ClusterOptions {
+  readonly follow?: boolean;
+  /** Lines from the end; all of them where undefined. */
+  readonly tail?: number;
+}
+
+/** Writes the log; with `follow`, until the guest ends or nobody reads any more. */
+export async function machineLogs(name: string, options: LogsOptions, env: Env, output: Writable): Promise<void> {
+  const unread = new AbortController();
+  // Whoever reads through `head` has seen enough, which is no failure.
+  output.once('error', () => unread.abort());
+  await withCluster(options, env, async (connection) => {
+    const query = new URLSearchParams({
+      ...(options.follow ? { follow: 'true' } : {}),
+      ...(options.tail === undefined ? {} : { tailLines: String(options.tail) }),
+    }).toString();
+    const path = subresourcePath(connection.namespace, 'virtualmachineinstances', name, 'log');
+    const target = query === '' ? path : `${path}?${query}`;
+    let isEmpty = true;
+    try {
+      const { body } = await ask(connection, 'GET', target, { signal: unread.signal });
+      for await (const piece of body) {
+        isEmpty = false;
+        if (!output.write(piece)) await Promise.race([once(output, 'drain'), aborted(unread.signal)]);
+      }
+    } catch (error) {
+      if (!unread.signal.aborted) throw error;
+    }
+    // Nothing may mean that nothing was said, or that nobody was meant.
+    if (isEmpty && !unread.signal.aborted) await mustExist(connection, name);
+  });
+}
+
+async function mustExist({ client, namespace }: ClusterConnection, name: string): Promise<void> {
+  const { signal } = new AbortController();
+  for (const resource of [virtualMachines, virtualMachineInstances] as const) {
+    try {
+      await client.get<never>(resource as never, namespace, name, signal);
+      return;
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  }
+  throw new UserError(
+    `there is no virtual machine ${name} in namespace ${namespace}, and no node has a log of one; 'kubectl get vm -A' lists all there are`,
+  );
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}

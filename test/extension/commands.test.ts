@@ -1,0 +1,206 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type ApiServer, startApiServer } from '../../src/apiserver/api-server.ts';
+import { changePause, changePower } from '../../src/cli/machine-power.ts';
+import { machineConsole } from '../../src/cli/machine-console.ts';
+import { machineLogs } from '../../src/cli/machine-logs.ts';
+import { install, installation } from '../../src/control/installation/install.ts';
+import type { Env } from '../../src/env/ports.ts';
+import { realClock, realRandom } from '../../src/env/real.ts';
+import { silentLogger } from '../../src/env/test.ts';
+import { extensionServices } from '../../src/extension/extension.ts';
+import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
+import { extensionRights, userRights } from '../../src/extension/rights.ts';
+import { Client } from '../../src/kube/client.ts';
+import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
+import { virtualMachineInstances, virtualMachines } from '../../src/kube/kubevirt-resources.ts';
+import { Manager } from '../../src/kube/manager.ts';
+import type { Resource } from '../../src/kube/resource.ts';
+import { eventually } from '../support/eventually.ts';
+import { FakeAgent } from '../support/fake-agent.ts';
+
+/** The commands for users of machines, through a real server and the extension to agents that are played here. */
+
+const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
+const NODES: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+const env: Env = { clock: realClock, random: realRandom, log: silentLogger };
+const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+const kubeconfig = join(directory, 'kubeconfig');
+const options = { kubeconfig };
+const stopping = new AbortController();
+const { signal } = new AbortController();
+
+let server: ApiServer;
+let client: Client;
+let running: Promise<void>;
+const agents = new Map<string, FakeAgent>();
+const printed: string[] = [];
+const print = (line: string): void => void printed.push(line);
+
+beforeAll(async () => {
+  server = await startApiServer({ env, directory, host: '127.0.0.1', port: 0 });
+  writeFileSync(kubeconfig, server.kubeconfig);
+  const clientOf = (identity: LocalIdentity): Client =>
+    new Client(new InProcessTransport(server.handle, identity), 'test');
+  client = clientOf(ADMIN);
+  const ours = [...userRights(), ...extensionRights()];
+  await install(client, realClock, installation({ ours, initial: [] }), signal);
+  const listen = { host: '127.0.0.1', port: 0 };
+  const manager = new Manager({ env }).add(
+    ...extensionServices({ env, client: clientOf(EXTENSION_IDENTITY), listen, reach: 'address', version: '1.2.3' }),
+  );
+  running = manager.run(stopping.signal);
+  await manager.synced;
+  for (const name of ['n1', 'n2']) await addNode(name);
+  await makeMachine('box', 'n2');
+  await eventually(() => client.getPath('/apis/subresources.kubevirt.io/v1', signal));
+});
+beforeEach(() => {
+  printed.length = 0;
+});
+afterAll(async () => {
+  stopping.abort();
+  await running;
+  for (const agent of agents.values()) await agent.stop();
+  await server.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function addNode(name: string): Promise<void> {
+  const text = readFileSync(join(directory, 'pki', 'cluster-authority.pem'), 'utf8');
+  const [certificatePem = '', keyPem = ''] = text.split(/(?=-----BEGIN PRIVATE KEY)/);
+  const agent = await FakeAgent.start(name, { certificatePem, keyPem });
+  agents.set(name, agent);
+  const metadata = { name, labels: { 'kubevirt.io/schedulable': 'true' } };
+  await client.create(NODES, { apiVersion: 'v1', kind: 'Node', metadata }, signal);
+  const status = {
+    addresses: [{ type: 'InternalIP', address: '127.0.0.1' }],
+    daemonEndpoints: { kubeletEndpoint: { Port: agent.port } },
+  };
+  await client.patch(NODES, '', name, { type: 'merge', body: { status } }, signal, { subresource: 'status' });
+}
+
+async function makeMachine(name: string, nodeName: string): Promise<void> {
+  const metadata = { name, namespace: 'default' };
+  const spec = { domain: { devices: {}, memory: { guest: '64Mi' } } };
+  const kind = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' };
+  const machine = { ...kind, metadata, spec: { runStrategy: 'Manual', template: { spec } } } as const;
+  const { uid = '' } = (await client.create(virtualMachines, machine, signal)).metadata;
+  const ownerReferences = [{ ...kind, name, uid, controller: true }];
+  await client.create(
+    virtualMachineInstances,
+    { apiVersion: 'kubevirt.io/v1', kind: '', metadata: { ...metadata, ownerReferences }, spec },
+    signal,
+  );
+  const status = { phase: 'Running', nodeName };
+  await client.patch(virtualMachineInstances, 'default', name, { type: 'merge', body: { status } }, signal, {
+    subresource: 'status',
+  });
+}
+
+function agentOf(node: string): FakeAgent {
+  const agent = agents.get(node);
+  if (!agent) throw new Error(`no agent on ${node}`);
+  return agent;
+}
+
+async function logs(more: object = {}): Promise<string> {
+  const output = new PassThrough();
+  const chunks: string[] = [];
+  output.on('data', (chunk: Buffer) => chunks.push(chunk.toString('utf8')));
+  await machineLogs('box', { ...options, ...more }, env, output);
+  return chunks.join('');
+}
+
+describe('power', () => {
+  it('says what was asked for', async () => {
+    await changePower('stop', 'box', options, env, print);
+    expect(printed).toEqual(['VM box was scheduled to stop']);
+    const { status } = await client.get(virtualMachines, 'default', 'box', signal);
+    expect(status?.stateChangeRequests?.[0]?.action).toBe('Stop');
+  });
+
+  it('refuses in one sentence', async () => {
+    await expect(changePower('start', 'box', options, env, print)).rejects.toThrow(
+      'Operation cannot be fulfilled on virtualmachine.kubevirt.io "box": VM is already running',
+    );
+    await expect(changePower('stop', 'box', { ...options, force: true }, env, print)).rejects.toThrow('go together');
+    await expect(changePower('stop', 'box', { kubeconfig: '/none' }, env, print)).rejects.toThrow(
+      '/none does not exist',
+    );
+    await expect(changePause('pause', ['none'], options, env, print)).rejects.toThrow(
+      "there is no virtual machine none in namespace default; 'kubectl get vm -A' lists all there are",
+    );
+    await expect(changePause('pause', ['pod', 'box'], options, env, print)).rejects.toThrow('neither vm nor vmi');
+  });
+
+  it('is passed on to the agent of the right node, which can ask who we are', async () => {
+    await changePause('pause', ['vmi', 'box'], options, env, print);
+    expect(printed).toEqual(['VMI box was scheduled to pause']);
+    expect(agentOf('n2').seen).toContain('PUT /v1/namespaces/default/virtualmachineinstances/box/pause');
+    expect(agentOf('n1').seen).toEqual([]);
+    const [token = ''] = agentOf('n2').tokens;
+    const { sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    expect(sub).toBe('system:serviceaccount:kubevirt:godwit-extension');
+  });
+});
+
+describe('logs', () => {
+  it('come from all nodes, the present one last', async () => {
+    agentOf('n1').log = 'one\ntwo\n';
+    agentOf('n2').log = 'three\nfour\n';
+    expect(await logs()).toBe('one\ntwo\nthree\nfour\n');
+    expect(await logs({ tail: 3 })).toBe('two\nthree\nfour\n');
+    expect(await logs({ tail: 1 })).toBe('four\n');
+    expect(await logs({ follow: true, tail: 1 })).toBe('four\nlater\n');
+    agentOf('n1').log = '';
+    expect(await logs()).toBe('three\nfour\n');
+  });
+
+  it('of nobody are none', async () => {
+    agentOf('n2').log = '';
+    expect(await logs()).toBe('');
+    const { log } = { log: machineLogs('none', options, env, new PassThrough()) };
+    await expect(log).rejects.toThrow('there is no virtual machine none in namespace default');
+  });
+});
+
+describe('console', () => {
+  const console = (name = 'box') => {
+    const input = new PassThrough();
+    const output = new PassThrough();
+    const errors = new PassThrough();
+    const ended = machineConsole(name, { ...options, timeoutMinutes: 0 }, env, { input, output, errors });
+    ended.catch(() => undefined);
+    let said = '';
+    output.on('data', (chunk: Buffer) => (said += chunk.toString('utf8')));
+    return { input, errors, ended, said: () => said };
+  };
+
+  it('carries bytes both ways until it is left', async () => {
+    const { input, errors, ended, said } = console();
+    input.write('hello');
+    await eventually(() => expect(said()).toBe('echo hello'));
+    expect(String(errors.read())).toBe(
+      'Successfully connected to box console. Press Ctrl+] or Ctrl+5 to exit console.\n',
+    );
+    input.write('bye\u001dlost');
+    await ended;
+    expect(agentOf('n2').seen.at(-1)).toBe('GET /v1/namespaces/default/virtualmachineinstances/box/console');
+  });
+
+  it('says what to do when it breaks', async () => {
+    const { ended } = console();
+    const before = agentOf('n2').consoles.length;
+    await eventually(() => expect(agentOf('n2').consoles.length).toBeGreaterThan(before));
+    agentOf('n2').consoles.at(-1)?.terminate();
+    await expect(ended).rejects.toThrow("connect again with 'godwit console box'");
+  });
+
+  it('is refused where nobody runs', async () => {
+    await expect(console('none').ended).rejects.toThrow('there is no virtual machine none');
+  });
+});
