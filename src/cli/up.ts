@@ -3,19 +3,13 @@ import { join, resolve } from 'node:path';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
 import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
 import { StorageError } from '../apiserver/storage/port.ts';
-import { clusterServices, inProcessClients } from '../cluster/cluster.ts';
-import { controlServices } from '../control/control.ts';
-import { install, installation } from '../control/installation/install.ts';
-import { CONTROLLER_IDENTITY } from '../control/installation/rights.ts';
 import type { Env } from '../env/ports.ts';
-import { Client } from '../kube/client.ts';
-import { InProcessTransport, type LocalIdentity } from '../kube/in-process-transport.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
-import { ClusterLoops, LoopsError } from './cluster-loops.ts';
+import { controlPlane } from './control-plane.ts';
 import { DirectoryInUse, DirectoryLock } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort } from './last-port.ts';
-import { VERSION } from './version.ts';
+import { Loops, LoopsError } from './loops.ts';
 
 /** `godwit up`: one control plane on this machine, until a signal. */
 
@@ -30,9 +24,6 @@ export interface UpOptions {
   readonly auditLog?: string;
 }
 
-/** Who may do everything, as in the admin's own kubeconfig. */
-const ADMIN: LocalIdentity = { user: 'godwit-up', groups: ['system:masters'] };
-
 const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
 
 /** Starts, tells where the kubeconfig is, serves until SIGTERM or SIGINT, and stops cleanly. */
@@ -43,17 +34,16 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
     const server = await listen(options, directory, env, metrics, print);
-    const { host } = new URL(server.url);
-    const clientOf = inProcessClients(server.handle, (transport) => metrics.metered(transport, host));
-    await installInto(server, env);
-    const controller = new Client(
-      metrics.metered(new InProcessTransport(server.handle, CONTROLLER_IDENTITY), host),
-      'virt-controller',
-    );
-    const loops = new ClusterLoops(env, [
-      ...clusterServices({ env, metrics, clientOf }),
-      ...controlServices({ env, metrics, client: controller, launcherImage: `godwit/launcher:v${VERSION}` }),
-    ]);
+    const services = await controlPlane({
+      env,
+      metrics,
+      handle: server.handle,
+      host: new URL(server.url).host,
+      sharedPath: join(directory, 'shared'),
+    });
+    const loops = new Loops(env, services);
+    // What is asked of it from now on goes through all that it should.
+    await Promise.race([loops.synced, loops.failed, server.failed, stopped]);
     rememberPort(directory, server.port);
     const kubeconfig = writeKubeconfig(directory, server.kubeconfig);
     lock.announce(server.url);
@@ -68,12 +58,6 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
   } finally {
     lock.release();
   }
-}
-
-/** Our kinds and what they need are on the server before anything that rests on them starts. */
-async function installInto(server: ApiServer, env: Env): Promise<void> {
-  const admin = new Client(new InProcessTransport(server.handle, ADMIN), 'godwit');
-  await install(admin, env.clock, installation({ ours: [], initial: [] }), new AbortController().signal);
 }
 
 function failureOf(reason: StorageError | LoopsError): UserError {

@@ -3,10 +3,10 @@ import { errorText } from '../kube/error-text.ts';
 import { Manager } from '../kube/manager.ts';
 import type { Service } from '../kube/service.ts';
 
-/** A loop of the cluster failed in a way that it cannot mend by itself. */
+/** A loop of the control plane failed in a way that it cannot mend by itself. */
 export class LoopsError extends Error {
   constructor(cause: unknown) {
-    super(`the cluster's own loops have failed (${cause instanceof Error ? cause.message : errorText(cause)})`, {
+    super(`the control plane's loops have failed (${cause instanceof Error ? cause.message : errorText(cause)})`, {
       cause,
     });
     this.name = 'LoopsError';
@@ -16,15 +16,18 @@ export class LoopsError extends Error {
 /** `godwit down` has to see the whole process end within 30 s. */
 const STOP_TIMEOUT_MS = 10_000;
 
-/** What Kubernetes' own controllers do, at work from the moment it is made until it is stopped. */
-export class ClusterLoops {
+/** What runs beside the API server, at work from the moment it is made until it is stopped. */
+export class Loops {
   /** Resolves when they have failed before they were told to end; the process has to end then. */
   readonly failed: Promise<LoopsError>;
+  /** Resolves when they have all that they need to begin. */
+  readonly synced: Promise<void>;
   readonly #stopping = new AbortController();
   readonly #ended: Promise<void>;
 
   constructor(env: Env, services: readonly Service[]) {
-    const manager = new Manager({ env, name: 'cluster', stopTimeoutMs: STOP_TIMEOUT_MS }).add(...services);
+    const manager = new Manager({ env, name: 'control plane', stopTimeoutMs: STOP_TIMEOUT_MS }).add(...services);
+    this.synced = manager.synced;
     const running = manager.run(this.#stopping.signal);
     this.failed = new Promise((resolve) => {
       running.catch((error: unknown) => resolve(new LoopsError(error)));

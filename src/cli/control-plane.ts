@@ -1,0 +1,54 @@
+import { clusterServices, inProcessClients } from '../cluster/cluster.ts';
+import { controlServices } from '../control/control.ts';
+import { install, installation } from '../control/installation/install.ts';
+import { CONTROLLER_IDENTITY } from '../control/installation/rights.ts';
+import { storageClasses } from '../control/storage/classes.ts';
+import type { Env } from '../env/ports.ts';
+import { extensionServices } from '../extension/extension.ts';
+import { EXTENSION_IDENTITY } from '../extension/identity.ts';
+import { extensionRights, userRights } from '../extension/rights.ts';
+import { Client } from '../kube/client.ts';
+import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../kube/in-process-transport.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { VERSION } from './version.ts';
+
+export interface ControlPlaneOptions {
+  readonly env: Env;
+  readonly metrics: KubeMetrics;
+  /** The API server in this process, and the host that it is known by. */
+  readonly handle: LocalHandler;
+  readonly host: string;
+  /** Where volumes are that all nodes of this machine share. */
+  readonly sharedPath: string;
+}
+
+/** Who may do everything, as in the admin's own kubeconfig. */
+const ADMIN: LocalIdentity = { user: 'godwit-up', groups: ['system:masters'] };
+/** API servers reach the extension on this machine alone. */
+const EXTENSION_LISTEN = { host: '127.0.0.1', port: 0 };
+
+/**
+ * All that runs beside the API server of one machine: what Kubernetes' own controllers do, our own, and the extension.
+ * Our kinds and what they need are on the server before anything that rests on them starts.
+ */
+export async function controlPlane(options: ControlPlaneOptions): Promise<readonly Service[]> {
+  const { env, metrics, handle, host } = options;
+  const metered = (transport: InProcessTransport): ReturnType<KubeMetrics['metered']> =>
+    metrics.metered(transport, host);
+  const clientOf = (identity: LocalIdentity, manager: string): Client =>
+    new Client(metered(new InProcessTransport(handle, identity)), manager);
+  await install(
+    clientOf(ADMIN, 'godwit'),
+    env.clock,
+    installation({ ours: [...userRights(), ...extensionRights()], initial: storageClasses(options.sharedPath) }),
+    new AbortController().signal,
+  );
+  const controller = clientOf(CONTROLLER_IDENTITY, 'virt-controller');
+  const extension = clientOf(EXTENSION_IDENTITY, 'virt-api');
+  return [
+    ...clusterServices({ env, metrics, clientOf: inProcessClients(handle, (it) => metrics.metered(it, host)) }),
+    ...controlServices({ env, metrics, client: controller, launcherImage: `godwit/launcher:v${VERSION}` }),
+    ...extensionServices({ env, client: extension, listen: EXTENSION_LISTEN, reach: 'address', version: VERSION }),
+  ];
+}
