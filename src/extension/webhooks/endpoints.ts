@@ -1,6 +1,10 @@
+import { NODES_GROUP } from '../../machinery/node-user.ts';
+import { NODES_GROUP } from '../../machinery/node-user.ts';
 import type { WebhookContext } from './context.ts';
 import { validateInstancetype, validatePreference } from './instancetypes.ts';
 import { validateKubeVirt } from './kubevirts.ts';
+import { restrictNodes } from './node-restriction.ts';
+import { restrictNodes } from './node-restriction.ts';
 import type { Webhook } from './review.ts';
 import {
   mutateVirtualMachineInstance,
@@ -50,6 +54,18 @@ const CHANGED = {
   expression: `object.spec != oldObject.spec || ${LABELS('object')} != ${LABELS('oldObject')}`,
 };
 
+/** What others write must not depend on who answers for nodes. */
+const NODE = {
+  name: 'is-a-node',
+  expression: `has(request.userInfo.groups) && '${NODES_GROUP}' in request.userInfo.groups`,
+};
+
+/** Only nodes are asked about: everybody else's writes go on while nobody is there to ask. */
+const BY_NODES = {
+  name: 'by-nodes',
+  expression: `has(request.userInfo.groups) && ${JSON.stringify(NODES_GROUP)} in request.userInfo.groups`,
+};
+
 export const WEBHOOKS: readonly WebhookEndpoint[] = [
   {
     ...KUBEVIRT,
@@ -96,6 +112,38 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     resources: ['virtualmachineinstances'],
     matchConditions: [CHANGED],
     answer: validateChangedVirtualMachineInstance,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'node-restriction.godwit.dev',
+    path: '/node-restriction',
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    resources: [
+      'virtualmachines',
+      'virtualmachines/status',
+      'virtualmachineinstances',
+      'virtualmachineinstances/status',
+    ],
+    matchConditions: [NODE],
+    answer: restrictNodes,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'node-restriction.godwit.dev',
+    path: '/node-restriction',
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
+    resources: [
+      'virtualmachineinstances',
+      'virtualmachineinstances/status',
+      'virtualmachines',
+      'virtualmachines/status',
+      'kubevirts',
+      'kubevirts/status',
+    ],
+    matchConditions: [BY_NODES],
+    answer: restrictNodes,
   },
   {
     ...KUBEVIRT,

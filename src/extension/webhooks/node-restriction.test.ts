@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../api/meta.ts';
+import { restrictNodes } from './node-restriction.ts';
+import type { AdmissionRequest } from './review.ts';
+
+const webhook = restrictNodes();
+const { signal } = new AbortController();
+
+const runner = (node: string) => ({ node, nodeUID: `${node}-uid`, podUID: `${node}-pod` });
+const [A, B] = [runner('a'), runner('b')];
+
+type Status = Record<string, unknown>;
+
+function guest(status: Status, more: object = {}): KubeObject {
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'vm', namespace: 'ns', ...more },
+    spec: { domain: {} },
+    status,
+  };
+}
+
+/** What a node hears: `ok`, or why not. */
+async function answer(node: string, old: KubeObject, next: KubeObject, more: Partial<AdmissionRequest> = {}) {
+  const verdict = await webhook(
+    {
+      uid: 'u',
+      operation: 'UPDATE',
+      resource: { group: 'kubevirt.io', version: 'v1', resource: 'virtualmachineinstances' },
+      subResource: 'status',
+      userInfo: { username: `system:node:${node}`, groups: ['system:nodes', 'system:authenticated'] },
+      object: next,
+      oldObject: old,
+      ...more,
+    },
+    signal,
+  );
+  return verdict.allowed ? 'ok' : (verdict.status.message ?? '');
+}
+
+/** The same, for a change of the status alone. */
+const change = (node: string, status: Status, changed: Status, more: object = {}): Promise<string> =>
+  answer(node, guest(status, more), guest({ ...status, ...changed }, more));
+
+const SCHEDULED = { phase: 'Scheduled', nodeName: 'a', activePods: { 'a-pod': 'a' } };
+const RUNNING = { ...SCHEDULED, phase: 'Running', rightToRun: { epoch: 4, holder: A } };
+const MOVING = {
+  ...RUNNING,
+  activePods: { 'a-pod': 'a', 'b-pod': 'b' },
+  rightToRun: { epoch: 4, holder: A, successor: B },
+};
+const LEFT = { ...RUNNING, rightToRun: { epoch: 5 } };
+const NOTHING = /has nothing to do with this guest/;
+
+describe('the right to run', () => {
+  it.each<[string, string, Status, Status, RegExp]>([
+    ['starts what was given to it', 'a', SCHEDULED, { rightToRun: { epoch: 1, holder: A } }, /^ok$/],
+    ['starts nothing else', 'c', SCHEDULED, { rightToRun: { epoch: 1, holder: runner('c') } }, NOTHING],
+    ['starts for nobody else', 'a', SCHEDULED, { rightToRun: { epoch: 1, holder: B } }, /not its own/],
+    [
+      'starts in no pod but its own',
+      'a',
+      SCHEDULED,
+      { rightToRun: { epoch: 1, holder: { ...A, podUID: 'other' } } },
+      /launcher pod/,
+    ],
+    [
+      'starts nothing that was given to another, though it has a pod of it',
+      'b',
+      { ...SCHEDULED, activePods: { 'a-pod': 'a', 'b-pod': 'b' } },
+      { rightToRun: { epoch: 1, holder: B } },
+      /given to node "a"/,
+    ],
+    [
+      'starts nothing again that has ended',
+      'a',
+      { ...LEFT, phase: 'Failed' },
+      { rightToRun: { epoch: 6, holder: A } },
+      /ended/,
+    ],
+    ['names who is next', 'a', RUNNING, { rightToRun: { epoch: 4, holder: A, successor: B } }, /^ok$/],
+    [
+      'does not name itself as the next',
+      'b',
+      { ...MOVING, rightToRun: RUNNING.rightToRun },
+      { rightToRun: MOVING.rightToRun },
+      /may not reserve/,
+    ],
+    ['gives up moving', 'a', MOVING, { rightToRun: { epoch: 4, holder: A } }, /^ok$/],
+    ['does not give up for the other', 'b', MOVING, { rightToRun: { epoch: 4, holder: A } }, /may not abort/],
+    ['takes what is to come to it', 'b', MOVING, { rightToRun: { epoch: 5, holder: B } }, /^ok$/],
+    [
+      'takes nothing that is not for it',
+      'c',
+      { ...MOVING, activePods: { x: 'c' } },
+      { rightToRun: { epoch: 5, holder: runner('c') } },
+      /steps of the protocol/,
+    ],
+    ['is not taken from by the one that leaves', 'a', MOVING, { rightToRun: { epoch: 5, holder: B } }, /may not take/],
+    ['goes on after a refusal', 'a', MOVING, { rightToRun: { epoch: 5, holder: A } }, /^ok$/],
+    ['says that its guest is dead', 'a', RUNNING, { rightToRun: { epoch: 5 } }, /^ok$/],
+    ["does not say so of another's", 'b', MOVING, { rightToRun: { epoch: 5 } }, /may not seize/],
+    ['raises an epoch that its journal is ahead of', 'a', RUNNING, { rightToRun: { epoch: 9, holder: A } }, /^ok$/],
+    ['raises none that is no business of it', 'c', RUNNING, { rightToRun: { epoch: 9, holder: A } }, NOTHING],
+    ['does not lower an epoch', 'a', RUNNING, { rightToRun: { epoch: 3, holder: A } }, /steps of the protocol/],
+    ['does not forget the record', 'a', RUNNING, { rightToRun: undefined }, /steps of the protocol/],
+    ['notes its volumes', 'a', RUNNING, { rightToRun: { ...RUNNING.rightToRun, volumes: [] } }, /^ok$/],
+    [
+      "does not note those of another's",
+      'b',
+      MOVING,
+      { rightToRun: { ...MOVING.rightToRun, volumes: [] } },
+      /may not keep/,
+    ],
+  ])('%s', async (_, node, old, changed, expected) => expect(await change(node, old, changed)).toMatch(expected));
+
+  it('starts nothing that is being deleted', async () => {
+    const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    expect(await change('a', SCHEDULED, { rightToRun: { epoch: 1, holder: A } }, going)).toMatch(/being deleted/);
+    expect(await change('a', RUNNING, { rightToRun: { epoch: 5 }, phase: 'Succeeded' }, going)).toBe('ok');
+  });
+});
+
+describe('how a guest is', () => {
+  const since = (phase: string) => [{ phase, phaseTransitionTimestamp: '2026-01-01T00:00:00Z' }];
+  const paused = [{ type: 'Paused', status: 'True' }];
+
+  it.each<[string, string, Status, Status, RegExp]>([
+    [
+      'runs, says its holder',
+      'a',
+      { ...RUNNING, phase: 'Scheduled' },
+      { phase: 'Running', phaseTransitionTimestamps: since('Running') },
+      /^ok$/,
+    ],
+    [
+      'runs, says who takes the right with it',
+      'a',
+      SCHEDULED,
+      { phase: 'Running', rightToRun: { epoch: 1, holder: A } },
+      /^ok$/,
+    ],
+    ['runs, says who has no right', 'a', SCHEDULED, { phase: 'Running' }, /may not say that the guest is "Running"/],
+    ['ended, says its holder', 'a', RUNNING, { phase: 'Succeeded' }, /^ok$/],
+    ['ended, says who held it last', 'a', LEFT, { phase: 'Failed' }, /^ok$/],
+    ['ended, says its successor', 'b', MOVING, { phase: 'Failed' }, /does not execute/],
+    ['ended, says a stranger', 'c', RUNNING, { phase: 'Failed' }, NOTHING],
+    ['ended and is back', 'a', { ...LEFT, phase: 'Failed' }, { phase: 'Running' }, /has ended/],
+    ['waits again', 'a', RUNNING, { phase: 'Pending' }, /may not say/],
+    ['stands still, says its holder', 'a', RUNNING, { conditions: paused }, /^ok$/],
+    ['stands still, says its successor', 'b', MOVING, { conditions: paused }, /does not execute/],
+    ['goes on', 'a', { ...RUNNING, conditions: paused }, { conditions: [] }, /^ok$/],
+  ])('%s', async (_, node, old, changed, expected) => expect(await change(node, old, changed)).toMatch(expected));
+
+  it('is not said in the words of the controllers', async () => {
+    const ready = (status: string) => ({ type: 'Ready', status });
+    const old = { ...RUNNING, conditions: [ready('False'), { type: 'LiveMigratable', status: 'False' }] };
+    expect(await change('a', old, { conditions: [ready('True'), ...old.conditions.slice(1)] })).toMatch(
+      /conditions Ready/,
+    );
+    expect(await change('a', old, { conditions: [ready('False')] })).toMatch(/conditions Ready/);
+    expect(await change('a', old, { conditions: [...old.conditions.toReversed(), ...paused] })).toBe('ok');
+  });
+
+  it.each(['nodeName', 'activePods', 'evacuationNodeName', 'migrationState', 'launcherContainerImageVersion'])(
+    'does not change %s',
+    async (field) => expect(await change('a', RUNNING, { [field]: {} })).toMatch(`may not write status.${field}`),
+  );
+
+  it('may be told in more detail', async () => {
+    expect(await change('a', RUNNING, { guestOSInfo: { name: 'x' }, interfaces: [] })).toBe('ok');
+  });
+});
+
+describe('anything else', () => {
+  it.each<[string, Partial<AdmissionRequest>]>([
+    ['a guest itself', { subResource: '' }],
+    ['a new guest', { operation: 'CREATE', subResource: '', oldObject: null }],
+    ['the end of a guest', { operation: 'DELETE', subResource: '', object: null }],
+    ['a machine', { resource: { group: 'kubevirt.io', version: 'v1', resource: 'virtualmachines' } }],
+  ])('is not written by nodes: %s', async (_, more) =>
+    expect(await answer('a', guest(RUNNING), guest(RUNNING), more)).toMatch(/nothing but the status of guests/),
+  );
+
+  it('is not looked at where no node writes', async () => {
+    const userInfo = {
+      username: 'system:serviceaccount:kubevirt:godwit-controller',
+      groups: ['system:serviceaccounts'],
+    };
+    expect(await answer('', guest(RUNNING), guest({ ...RUNNING, nodeName: 'b' }), { userInfo })).toBe('ok');
+  });
+
+  it.each([
+    ['system:node:', ['system:nodes']],
+    ['mallory', ['system:nodes']],
+  ])('is refused to %s, a node that does not say which', async (username, groups) =>
+    expect(await answer('', guest(RUNNING), guest(RUNNING), { userInfo: { username, groups } })).toMatch(
+      /could not determine/,
+    ),
+  );
+});

@@ -1,0 +1,167 @@
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import { type RightTransition, rightTransition } from '../../api/kubevirt/right-to-run-transition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import { nodeOfUser, NODES_GROUP } from '../../machinery/node-user.ts';
+import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './review.ts';
+
+/**
+ * What the agents of nodes may write. A role says that they may write the status of guests; here is said of which ones,
+ * and what: a node that was broken into must not be able to start guests that are not its own, to end those of other
+ * nodes, or to have them started twice. The record of the right to run is the measure: who holds the right, or is next.
+ */
+
+type Status = VirtualMachineInstanceStatus;
+
+/** The fields of a guest's status that an agent writes. */
+const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
+  'phase',
+  'reason',
+  'phaseTransitionTimestamps',
+  'conditions',
+  'rightToRun',
+  'interfaces',
+  'volumeStatus',
+  'guestOSInfo',
+  'machine',
+  'fsFreezeStatus',
+  'kernelBootStatus',
+  'runtimeUser',
+  'selinuxContext',
+  'VSOCKCID',
+]);
+
+/** Conditions that the controllers write: what others decide by. */
+const CONTROLLER_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'PodScheduled', 'Synchronized', 'LiveMigratable']);
+
+/** Answers for whoever is a node; all others are none of its business. */
+export function restrictNodes(): Webhook {
+  return (request) => {
+    const { username = '', groups = [] } = request.userInfo;
+    if (!groups.includes(NODES_GROUP)) return ALLOWED;
+    const node = nodeOfUser({ username, groups });
+    if (!node) return denied(`could not determine node from user ${JSON.stringify(username)}`);
+    const objection = objectionTo(node, request);
+    return objection === undefined ? ALLOWED : denied(`node ${JSON.stringify(node)} ${objection}`);
+  };
+}
+
+function denied(message: string): Verdict {
+  return { allowed: false, status: { code: 403, reason: 'Forbidden', message } };
+}
+
+function objectionTo(node: string, request: AdmissionRequest): string | undefined {
+  const { operation, resource, subResource, object, oldObject } = request;
+  const isStatusOfGuest = resource.resource === 'virtualmachineinstances' && subResource === 'status';
+  if (operation !== 'UPDATE' || !isStatusOfGuest || !object || !oldObject)
+    return 'may write nothing but the status of guests';
+  const [old, next] = [oldObject as VirtualMachineInstance, object as VirtualMachineInstance];
+  if (!deepEqual(old.spec, next.spec)) return 'may write nothing but the status of guests';
+  return guestObjection(node, old, next.status ?? {});
+}
+
+/** What is wrong with a node's change of a guest's status; undefined for nothing. */
+function guestObjection(node: string, guest: VirtualMachineInstance, next: Status): string | undefined {
+  const old = guest.status ?? {};
+  if (!isConcerned(node, old)) return 'has nothing to do with this guest';
+  const field = changedFields(old, next).find((each) => !AGENT_FIELDS.has(each));
+  if (field !== undefined) return `may not write status.${field}`;
+  return (
+    rightObjection(node, guest, next.rightToRun) ??
+    conditionObjection(node, old, next) ??
+    phaseObjection(node, old, next)
+  );
+}
+
+/** Whether the guest runs on the node, was given to it to be started, or is about to come to it. */
+function isConcerned(node: string, { rightToRun, nodeName, activePods = {} }: Status): boolean {
+  if (rightToRun?.holder?.node === node || rightToRun?.successor?.node === node) return true;
+  return nodeName === node || Object.values(activePods).includes(node);
+}
+
+function changedFields(old: Status, next: Status): string[] {
+  const [before, after] = [new Map(Object.entries(old)), new Map(Object.entries(next))];
+  const all = new Set([...before.keys(), ...after.keys()]);
+  return [...all].filter((field) => !deepEqual(before.get(field), after.get(field)));
+}
+
+/** Whose step each transition is. */
+function rightObjection(node: string, guest: VirtualMachineInstance, next: RightToRun | undefined): string | undefined {
+  const old = guest.status?.rightToRun;
+  if (deepEqual(old, next)) return undefined;
+  const transition = next && rightTransition(old, next);
+  if (transition === undefined) return 'may change the right to run only by the steps of the protocol';
+  const actor = isActorOf(transition, node, old, next);
+  if (!actor) return `may not ${transition} a right to run that is not its own`;
+  return transition === 'start' ? startObjection(node, guest, next) : undefined;
+}
+
+function isActorOf(
+  transition: RightTransition,
+  node: string,
+  old: RightToRun | undefined,
+  next: RightToRun | undefined,
+): boolean {
+  switch (transition) {
+    case 'start':
+    case 'take':
+      return next?.holder?.node === node;
+    // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
+    case 'seize':
+    case 'reserve':
+    case 'abort':
+    case 'refuse':
+    case 'keep':
+      return old?.holder?.node === node;
+    // A journal ahead of the record: of the holder, or of a pod that was the holder before the data was restored.
+    case 'raise':
+      return true;
+    default:
+      return unreachable(transition);
+  }
+}
+
+function startObjection(
+  node: string,
+  { metadata, status = {} }: VirtualMachineInstance,
+  next: RightToRun | undefined,
+): string | undefined {
+  const pods = new Map(Object.entries(status.activePods ?? {}));
+  if (pods.get(next?.holder?.podUID ?? '') !== node) return 'may start a guest only in a launcher pod that it runs';
+  if (status.phase === 'Succeeded' || status.phase === 'Failed') return 'may not start a guest that has ended';
+  if (status.phase !== 'Scheduled') return undefined;
+  if (status.nodeName !== node)
+    return `may not start a guest that was given to node ${JSON.stringify(status.nodeName ?? '')}`;
+  return metadata.deletionTimestamp === undefined ? undefined : 'may not start a guest that is being deleted';
+}
+
+/** The controllers' conditions stay as they are; the others are those of who executes the guest. */
+function conditionObjection(node: string, old: Status, next: Status): string | undefined {
+  if (deepEqual(old.conditions, next.conditions)) return undefined;
+  const ofControllers = ({ conditions = [] }: Status): object[] =>
+    conditions.filter(({ type }) => CONTROLLER_CONDITIONS.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
+  if (!deepEqual(ofControllers(old), ofControllers(next)))
+    return `may not write the conditions ${[...CONTROLLER_CONDITIONS].join(', ')}`;
+  return speaksFor(node, old, next) ? undefined : 'does not execute this guest, and may not say how it is';
+}
+
+function phaseObjection(node: string, old: Status, next: Status): string | undefined {
+  const isSame = old.phase === next.phase && deepEqual(old.phaseTransitionTimestamps, next.phaseTransitionTimestamps);
+  if (isSame) return undefined;
+  if (!speaksFor(node, old, next)) return 'does not execute this guest, and may not say how it is';
+  if (old.phase === 'Succeeded' || old.phase === 'Failed') return 'may not bring back a guest that has ended';
+  const phase = next.phase ?? '';
+  const isRunning = phase === 'Running' && next.rightToRun?.holder?.node === node;
+  if (isRunning || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  return `may not say that the guest is ${JSON.stringify(phase)}`;
+}
+
+/** Whether it is for this node to say how the guest is: it holds the right, or was the last to. */
+function speaksFor(node: string, old: Status, next: Status): boolean {
+  const holder = next.rightToRun?.holder ?? old.rightToRun?.holder;
+  return holder ? holder.node === node : old.nodeName === node;
+}
