@@ -175,8 +175,8 @@ export interface FileAccess {
 }
 
 /**
- * The files that guests' disks are made of. No method follows a link at the end of a path, and what is made is on the
- * disk, under its name, before the method resolves.
+ * The files that guests' disks are made of. No method follows a link at the end of a path. What is made is on the disk,
+ * under its name, before the method resolves, except where `sync` is spoken of.
  */
 export interface DiskFiles {
   describe(path: string): Promise<FileDescription | undefined>;
@@ -188,12 +188,20 @@ export interface DiskFiles {
   makeDirectory(path: string, access: FileAccess): Promise<void>;
   /** Makes a file of a size that begins with some bytes, whole or not at all. False where something is there already. */
   create(path: string, contents: { bytes?: Uint8Array; sizeBytes: number }, access: FileAccess): Promise<boolean>;
-  /** Makes a file from bytes as they come, runs of zeros as holes. Rejects, and leaves nothing, where one is there. */
+  /**
+   * Makes a file from bytes as they come, runs of zeros as holes. Rejects, and leaves nothing, where one is there. It is
+   * on the disk after a `sync` of it and of its directory.
+   */
   write(path: string, chunks: AsyncIterable<Uint8Array>, access: FileAccess): Promise<void>;
   /** Makes a file or takes the place of one, at once. */
   replace(path: string, bytes: Uint8Array, access: FileAccess): Promise<void>;
-  /** Gives a file a second name. False where something has it already, or the file system cannot. */
+  /**
+   * Gives a file a second name, which is on the disk after a `sync` of its directory. False where something has it
+   * already, or the file system cannot.
+   */
   link(path: string, secondPath: string): Promise<boolean>;
+  /** Brings files and directories to the disk. */
+  sync(paths: readonly string[]): Promise<void>;
   rename(path: string, newPath: string): Promise<void>;
   /** Removes a file, or a directory with all that is in it; does nothing where there is nothing. */
   remove(path: string): Promise<void>;

@@ -20,6 +20,7 @@ import type { DiskFiles, FileAccess, FileDescription } from './ports.ts';
 const READ_CHUNK_BYTES = 1024 * 1024;
 /** Zeros are left out in pieces of this size, a multiple of what file systems allocate. */
 const HOLE_BYTES = 64 * 1024;
+const SYNCS_AT_ONCE = 16;
 const ZEROS = Buffer.alloc(HOLE_BYTES);
 
 function codeOf(error: unknown): string | undefined {
@@ -72,14 +73,18 @@ async function list(path: string): Promise<string[]> {
   }
 }
 
+async function sync(path: string): Promise<void> {
+  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
 /** A name is on the disk once its directory is. */
 async function syncDirectoryOf(path: string): Promise<void> {
-  const directory = await open(dirname(path), constants.O_RDONLY | constants.O_DIRECTORY);
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
+  await sync(dirname(path));
 }
 
 /** Makes a new file, and takes it away again where it cannot be filled. */
@@ -95,7 +100,6 @@ async function make(path: string, { owner, mode }: FileAccess, fill: (file: File
       if (owner) await file.chown(owner.uid, owner.gid);
       // After the owner, and whatever the umask is.
       await file.chmod(mode);
-      await file.sync();
     } finally {
       await file.close();
     }
@@ -111,7 +115,10 @@ async function makeBeside(
   fill: (file: FileHandle) => Promise<void>,
 ): Promise<string> {
   const beside = `${path}.${randomBytes(6).toString('hex')}`;
-  await make(beside, access, fill);
+  await make(beside, access, async (file) => {
+    await fill(file);
+    await file.sync();
+  });
   return beside;
 }
 
@@ -140,7 +147,6 @@ async function tryLink(path: string, secondPath: string, excuses: readonly strin
     if (excuses.includes(codeOf(error) ?? '')) return false;
     throw error;
   }
-  await syncDirectoryOf(secondPath);
   return true;
 }
 
@@ -167,14 +173,15 @@ export const realDiskFiles: DiskFiles = {
       await file.truncate(sizeBytes);
     });
     try {
-      return await tryLink(beside, path, ['EEXIST']);
+      if (!(await tryLink(beside, path, ['EEXIST']))) return false;
+      await syncDirectoryOf(path);
+      return true;
     } finally {
       await rm(beside, { force: true });
     }
   },
   async write(path, chunks, access) {
     await make(path, access, (file) => writeSparsely(file, chunks));
-    await syncDirectoryOf(path);
   },
   async replace(path, bytes, access) {
     const beside = await makeBeside(path, access, (file) => writeAll(file, bytes, 0));
@@ -182,6 +189,11 @@ export const realDiskFiles: DiskFiles = {
     await syncDirectoryOf(path);
   },
   link: (path, secondPath) => tryLink(path, secondPath, ['EEXIST', 'EXDEV', 'EPERM', 'EMLINK']),
+  async sync(paths) {
+    // Together they cost little more than one: the file system writes what all of them wait for.
+    for (let index = 0; index < paths.length; index += SYNCS_AT_ONCE)
+      await Promise.all(paths.slice(index, index + SYNCS_AT_ONCE).map(sync));
+  },
   async rename(path, newPath) {
     await rename(path, newPath);
     await syncDirectoryOf(newPath);
