@@ -73,7 +73,8 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
   const http = new HttpServer({
     host,
     port,
-    certificate: pki.server.certificatePem,
+    // With its authority: a machine that is to join knows that one by its fingerprint, and takes it from here.
+    certificate: pki.server.certificatePem + pki.clusterAuthority.certificatePem,
     key: pki.server.keyPem,
     clientAuthorities: [pki.clusterAuthority.certificatePem],
     clock: env.clock,

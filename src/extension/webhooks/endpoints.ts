@@ -54,12 +54,6 @@ const CHANGED = {
   expression: `object.spec != oldObject.spec || ${LABELS('object')} != ${LABELS('oldObject')}`,
 };
 
-/** What others write must not depend on who answers for nodes. */
-const NODE = {
-  name: 'is-a-node',
-  expression: `has(request.userInfo.groups) && '${NODES_GROUP}' in request.userInfo.groups`,
-};
-
 /** Only nodes are asked about: everybody else's writes go on while nobody is there to ask. */
 const BY_NODES = {
   name: 'by-nodes',
@@ -112,21 +106,6 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     resources: ['virtualmachineinstances'],
     matchConditions: [CHANGED],
     answer: validateChangedVirtualMachineInstance,
-  },
-  {
-    ...KUBEVIRT,
-    type: 'validating',
-    name: 'node-restriction.godwit.dev',
-    path: '/node-restriction',
-    operations: ['CREATE', 'UPDATE', 'DELETE'],
-    resources: [
-      'virtualmachines',
-      'virtualmachines/status',
-      'virtualmachineinstances',
-      'virtualmachineinstances/status',
-    ],
-    matchConditions: [NODE],
-    answer: restrictNodes,
   },
   {
     ...KUBEVIRT,
