@@ -31,7 +31,7 @@ export function startCli(
 ): Running {
   const [file, all] = wrap(process.execPath, [main, ...args]);
   const child = spawn(file, all, {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
     env: { ...process.env, ...env },
   });
   let stdout = '';
@@ -73,5 +73,7 @@ export function startCli(
 
 /** Runs a command to its end. */
 export function runCli(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Finished> {
-  return startCli(args, env).finished;
+  const { child, finished } = startCli(args, env);
+  child.stdin?.end();
+  return finished;
 }

@@ -38,7 +38,12 @@ export class Godwit {
 
   /** Starts on a fresh directory and a free port. */
   static async start(...args: readonly string[]): Promise<Godwit> {
-    const godwit = new Godwit(mkdtempSync(join(tmpdir(), 'godwit-test-')), args);
+    return Godwit.startIn(mkdtempSync(join(tmpdir(), 'godwit-test-')), ...args);
+  }
+
+  /** Starts on this directory and a free port. */
+  static async startIn(directory: string, ...args: readonly string[]): Promise<Godwit> {
+    const godwit = new Godwit(directory, args);
     if (REFERENCE === undefined) await godwit.start();
     else copyFileSync(REFERENCE, godwit.kubeconfig);
     return godwit;

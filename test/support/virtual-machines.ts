@@ -1,0 +1,298 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { holderOf } from '../../src/cli/data-directory.ts';
+import type { Anything } from './api.ts';
+import { type Finished, runCli, type Running, startCli } from './cli.ts';
+import { eventually } from './eventually.ts';
+import { Godwit } from './godwit.ts';
+import { IMAGES } from './guest-manifests.ts';
+import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } from './guests.ts';
+import { HttpClient } from './http-client.ts';
+import { Kubectl } from './kubectl.ts';
+import { SerialKeeper } from './serial-keeper.ts';
+
+/** How long anything may take that a machine under load does: a Linux that is translated takes its time to boot. */
+const PATIENCE_MS = 60_000;
+
+const GROUPS: Readonly<Record<string, string>> = {
+  VirtualMachine: '/apis/kubevirt.io/v1',
+  VirtualMachineInstance: '/apis/kubevirt.io/v1',
+  PersistentVolumeClaim: '/api/v1',
+  ConfigMap: '/api/v1',
+  Secret: '/api/v1',
+};
+
+export type PowerAction = 'start' | 'stop' | 'restart';
+
+/** `godwit up` with its nodes on this machine, real guests in its image store, and a look at all that runs there. */
+export class VirtualMachines {
+  readonly godwit: Godwit;
+  readonly kubectl: Kubectl;
+  readonly api: HttpClient;
+  readonly #directory: string;
+  readonly #serials: SerialKeeper;
+
+  private constructor(directory: string, godwit: Godwit) {
+    this.#directory = directory;
+    this.godwit = godwit;
+    this.kubectl = new Kubectl(godwit.kubeconfig);
+    this.api = new HttpClient(godwit.access());
+    this.#serials = new SerialKeeper(join(godwit.directory, 'nodes'), join(directory, 'serials'));
+  }
+
+  /** Starts everything; returns once all nodes can run guests. */
+  static async start(options: { readonly nodes?: number; readonly linux?: boolean } = {}): Promise<VirtualMachines> {
+    const { nodes = 2, linux = false } = options;
+    // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
+    const directory = mkdtempSync('/tmp/gw-');
+    chmodSync(directory, 0o711);
+    const godwit = await Godwit.startIn(join(directory, 'd'), '--nodes', String(nodes));
+    const machines = new VirtualMachines(directory, godwit);
+    const kernel = probeGuest(directory);
+    await machines.importImage(IMAGES.probe, '--kernel', kernel);
+    await machines.importImage(IMAGES.probeDisk, join(directory, 'probe.img'));
+    if (linux) {
+      const guest = linuxGuest(directory);
+      await machines.importImage(IMAGES.linux, '--kernel', guest.kernel, '--initrd', guest.initrd);
+    }
+    await machines.nodesAreReady(nodes);
+    return machines;
+  }
+
+  async importImage(name: string, ...args: readonly string[]): Promise<void> {
+    await this.cli('image', 'import', name, ...args);
+  }
+
+  nodesAreReady(count: number): Promise<void> {
+    return eventually(async () => {
+      const { items } = (await this.api.request('GET', '/api/v1/nodes')).expect(200).json;
+      expect(items.filter((node: Anything) => conditionOf(node, 'Ready')?.status === 'True')).toHaveLength(count);
+    }, PATIENCE_MS);
+  }
+
+  /** Runs the command in the same directory, and expects success. */
+  async cli(...args: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.runCli(...args);
+    if (code !== 0) throw new Error(`godwit ${args.join(' ')} failed with ${code}:\n${stderr}${stdout}`);
+    return stdout;
+  }
+
+  runCli(...args: readonly string[]): Promise<Finished> {
+    return runCli(args, this.#environment());
+  }
+
+  startCli(...args: readonly string[]): Running {
+    return startCli(args, this.#environment());
+  }
+
+  async create(...objects: readonly object[]): Promise<void> {
+    for (const object of objects as Anything[])
+      (await this.api.request('POST', pathOf(object.kind), { body: object })).expect(201);
+  }
+
+  /** The machine, or undefined. */
+  machine(name: string): Promise<Anything> {
+    return this.#find('VirtualMachine', name);
+  }
+
+  /** The guest, or undefined. */
+  guest(name: string): Promise<Anything> {
+    return this.#find('VirtualMachineInstance', name);
+  }
+
+  /** Waits until the guest is in this phase. */
+  async reaches(name: string, phase: string): Promise<Anything> {
+    return eventually(async () => {
+      const guest = await this.guest(name);
+      expect(guest?.status?.phase, JSON.stringify(guest?.status)).toBe(phase);
+      return guest;
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until the machine's state is this word. */
+  async isSaidToBe(name: string, word: string): Promise<Anything> {
+    return eventually(async () => {
+      const machine = await this.machine(name);
+      expect(machine?.status?.printableStatus, JSON.stringify(machine?.status)).toBe(word);
+      return machine;
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until there is no such guest. */
+  async isGone(name: string): Promise<void> {
+    await eventually(async () => expect(await this.guest(name)).toBeUndefined(), PATIENCE_MS);
+  }
+
+  /** Waits until the guest runs and is heard, and answers a sign of life that came after the call. */
+  async lives(name: string): Promise<Sign> {
+    const guest = await this.reaches(name, 'Running');
+    const before = this.signs(guest).length;
+    return eventually(() => {
+      const signs = this.signs(guest);
+      expect(signs.length, this.serial(guest)).toBeGreaterThan(before);
+      return signs.at(-1) as Sign;
+    }, PATIENCE_MS);
+  }
+
+  /** What the guest has said on its serial port, on every node that it ran on. */
+  serial(guest: Anything): string {
+    const logs = this.#serials.logs();
+    return Object.keys(guest.status?.activePods ?? {})
+      .map((podUID) => logs.get(podUID) ?? '')
+      .join('');
+  }
+
+  signs(guest: Anything): Sign[] {
+    return signsOfLife(this.serial(guest));
+  }
+
+  /** Waits until the guest says something, and answers the line. */
+  async says(guest: Anything, pattern: RegExp): Promise<string> {
+    return eventually(() => {
+      const found = pattern.exec(this.serial(guest));
+      expect(found, `${pattern} in ${this.serial(guest).slice(-2000)}`).not.toBeNull();
+      return found?.[0] ?? '';
+    }, PATIENCE_MS);
+  }
+
+  /** No guest ever ran twice at once, of all that this host has seen. */
+  assertNeverDoubled(): number {
+    return assertNeverDoubled([...this.#serials.logs().values()]);
+  }
+
+  /** Sends a command to a guest's console, and answers the first line after it that begins with `answer`. */
+  async ask(name: string, command: string): Promise<string> {
+    const console = this.startCli('console', name);
+    try {
+      await console.printed('guest boot=');
+      const before = console.output().length;
+      console.child.stdin?.write(`${command}\r`);
+      return await eventually(() => {
+        const answer = /^answer .*$/m.exec(console.output().slice(before))?.[0];
+        expect(answer).toBeDefined();
+        return answer ?? '';
+      }, PATIENCE_MS);
+    } finally {
+      console.child.kill('SIGKILL');
+      await console.finished;
+    }
+  }
+
+  /** Asks for a change by the aggregated API. */
+  async power(name: string, action: PowerAction, body: object = {}): Promise<void> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/${name}/${action}`;
+    (await this.api.request('PUT', path, { body })).expect(202);
+  }
+
+  async change(name: string, action: 'pause' | 'unpause' | 'softreboot' | 'reset'): Promise<number> {
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${name}/${action}`;
+    return (await this.api.request('PUT', path, { body: {} })).status;
+  }
+
+  async delete(kind: string, name: string, options: object = {}): Promise<void> {
+    await this.api.request('DELETE', `${pathOf(kind)}/${name}`, { body: options });
+  }
+
+  /** `reason: message` of all that was told about an object of this name. */
+  async events(name: string): Promise<string[]> {
+    const { items } = (await this.api.request('GET', '/api/v1/namespaces/default/events')).expect(200).json;
+    return items
+      .filter(({ involvedObject }: Anything) => involvedObject.name.includes(name))
+      .map(({ reason, message }: Anything) => `${reason}: ${message}`);
+  }
+
+  /** Waits until people are told so. */
+  async told(name: string, pattern: RegExp): Promise<void> {
+    await eventually(async () => expect((await this.events(name)).join('\n')).toMatch(pattern), PATIENCE_MS);
+  }
+
+  /** The process of a guest's machine. */
+  qemuOf(guest: Anything): number {
+    const [podUID, node] = Object.entries(guest.status.activePods).at(-1) as [string, string];
+    const runs = join(this.godwit.directory, 'nodes', node, 'runs', podUID);
+    return Number(readFileSync(join(runs, 'qemu.pid'), 'utf8'));
+  }
+
+  /** Every process of a machine that runs on this host. */
+  qemus(): number[] {
+    return this.#processes().filter(
+      (pid) => commandLineOf(pid).includes(`${this.godwit.directory}/nodes/`) && isQemu(pid),
+    );
+  }
+
+  agentOf(node: string): number | undefined {
+    return holderOf(join(this.godwit.directory, 'nodes', node))?.pid;
+  }
+
+  /** kill -9 to the agent; `godwit up` starts another. Answers once that one is there. */
+  async killAgent(node: string): Promise<void> {
+    const pid = await eventually(() => {
+      const found = this.agentOf(node);
+      if (found === undefined) throw new Error(`${node} has no agent`);
+      return found;
+    }, PATIENCE_MS);
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => {
+      expect(this.agentOf(node)).toEqual(expect.any(Number));
+      expect(this.agentOf(node)).not.toBe(pid);
+    }, PATIENCE_MS);
+  }
+
+  /** Ends everything that was started, by force, and removes every file. */
+  async stop(): Promise<void> {
+    this.#serials.stop();
+    this.api.close();
+    await this.godwit.kill();
+    // Agents first: they would start what is missing.
+    for (const isLast of [false, true]) for (const pid of this.#processes()) if (isQemu(pid) === isLast) kill(pid);
+    await eventually(() => expect(this.#processes()).toEqual([]), PATIENCE_MS);
+    rmSync(this.#directory, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  #environment(): Record<string, string> {
+    return { KUBECONFIG: this.godwit.kubeconfig, GODWIT_DATA_DIR: this.godwit.directory };
+  }
+
+  async #find(kind: string, name: string): Promise<Anything> {
+    const answer = await this.api.request('GET', `${pathOf(kind)}/${name}`);
+    return answer.status === 404 ? undefined : answer.expect(200).json;
+  }
+
+  /** Ours are told by the directory, which nobody else has. */
+  #processes(): number[] {
+    return readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
+      .map(Number)
+      .filter((pid) => commandLineOf(pid).includes(`${this.#directory}/`));
+  }
+}
+
+export function conditionOf(object: Anything, type: string): Anything {
+  return object?.status?.conditions?.find((condition: Anything) => condition.type === type);
+}
+
+function pathOf(kind: string): string {
+  return `${GROUPS[kind] ?? ''}/namespaces/default/${kind.toLowerCase()}s`;
+}
+
+function commandLineOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
+  } catch {
+    // It has ended meanwhile.
+    return '';
+  }
+}
+
+function isQemu(pid: number): boolean {
+  return commandLineOf(pid).split('\0')[0]?.includes('qemu') === true;
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}
