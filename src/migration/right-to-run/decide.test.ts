@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { unreachable } from '../../api/unreachable.ts';
-import { decide, isSettled } from './decide.ts';
+import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { judgeImage } from './image-stamps.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
@@ -24,7 +24,13 @@ const RESERVED: readonly Entry[] = [
   { kind: 'reserved', attempt: ATTEMPT },
 ];
 const GRANTED: readonly Entry[] = [...RESERVED, { kind: 'granted', attempt: ATTEMPT, isPostCopy: false }];
+const GRANTED_POST_COPY: readonly Entry[] = [...RESERVED, { kind: 'granted', attempt: ATTEMPT, isPostCopy: true }];
 const RECEIVING: readonly Entry[] = [{ kind: 'receiving', attempt: ATTEMPT }];
+const TAKEN_AND_ENDED: readonly Entry[] = [
+  ...RECEIVING,
+  { kind: 'taken', attempt: ATTEMPT },
+  { kind: 'ended', epoch: 2 },
+];
 
 function view(entries: readonly Entry[], more: Partial<View>): View {
   return {
@@ -228,6 +234,41 @@ describe('what an agent does, in its order', () => {
       view([...GRANTED, { kind: 'ended', epoch: 1, givenTo: B }], { machine: 'dead' }),
       'record 1 a next b',
     ],
+    [
+      'name it again in post-copy, which waits for the grant',
+      view(RESERVED, { machine: 'postcopy', peerMachine: 'postcopy' }),
+      'record 1 a next b',
+    ],
+    [
+      'name it again in post-copy, though it has taken',
+      view(GRANTED_POST_COPY, { machine: 'postcopy', inbox: [{ kind: 'taken', attempt: ATTEMPT }] }),
+      'record 1 a next b',
+    ],
+    [
+      'not end half of a guest because of the epoch that its target has raised',
+      view(GRANTED_POST_COPY, {
+        machine: 'postcopy',
+        record: { epoch: 3, holder: A },
+        inbox: [{ kind: 'taken', attempt: ATTEMPT }],
+      }),
+      'record 3 a next b',
+    ],
+    [
+      'nor of one that it has confirmed',
+      view(GRANTED_POST_COPY, { machine: 'postcopy', record: { epoch: 3, holder: B } }),
+      '',
+    ],
+    [
+      'end half of a guest when the right has gone on',
+      view(GRANTED_POST_COPY, { machine: 'postcopy', record: { epoch: 3 } }),
+      'kill, write ended',
+    ],
+    [
+      'say that a right ended here which the record has yet to come to',
+      view(TAKEN_AND_ENDED, { self: B, record: { ...NEXT_B, epoch: 2 }, machine: 'dead' }),
+      'record 3 nobody',
+    ],
+    ['raise the record before that', view(TAKEN_AND_ENDED, { self: B, record: NEXT_B, machine: 'dead' }), 'record 2 a'],
   ])('%s', (_, seen, words) => {
     expect(inWords(decide(seen))).toBe(words);
   });
@@ -235,6 +276,23 @@ describe('what an agent does, in its order', () => {
     expect(isSettled(view([...STARTED, { kind: 'ended', epoch: 1 }], { machine: 'dead' }))).toBe(true);
     expect(isSettled(view([], { machine: 'dead' }))).toBe(false);
     expect(isSettled(view(STARTED, { machine: 'dead' }))).toBe(false);
+  });
+});
+
+describe('a node after a restore', () => {
+  const RESTORED: Partial<View> = { unheard: ['a', 'b'], wish: { start: {} } };
+  it.each<[what: string, view: View, isHeard: boolean]>([
+    // Its claim went with the data that was lost: whoever waits for it to start, which waits for all, waits for ever.
+    ['was about to start', view(STARTED.slice(0, 1), { ...RESTORED, record: undefined, machine: 'dead' }), true],
+    ['has nothing to say', view([], { ...RESTORED, record: undefined, machine: 'dead' }), true],
+    ['has to raise the record', view(STARTED, { ...RESTORED, record: undefined }), false],
+    ['has to say that its machine is dead', view(STARTED, { ...RESTORED, machine: 'dead' }), false],
+    ['holds what the record says', view(RESERVED.slice(0, 3), RESTORED), true],
+    ['sees another hold it', view(STARTED, { ...RESTORED, record: { epoch: 1, holder: B } }), false],
+    ['is not named as a successor any more', view(RECEIVING, { ...RESTORED, self: B, machine: 'paused' }), false],
+    ['cannot tell', view(STARTED, { ...RESTORED, machine: 'unknown' }), false],
+  ])('%s', (_, seen, outcome) => {
+    expect(isHeard(seen)).toBe(outcome);
   });
 });
 

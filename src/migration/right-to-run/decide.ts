@@ -50,6 +50,19 @@ export function isSettled(view: View): boolean {
 
 const isOver = (standing: Standing): boolean => standing.kind === 'ended' || standing.kind === 'refused';
 
+/**
+ * Whether a node has said all that its journal holds about this pod, and set right what it could of a record that was
+ * restored. A pod that never had a machine has nothing to say: it waits for the others itself.
+ */
+export function isHeard(view: View): boolean {
+  const { machine: fact, record, self, standing } = view;
+  if (standing.kind === 'none' || standing.kind === 'starting') return fact === 'dead';
+  if (standing.kind === 'receiving' && !isSameRunner(record?.successor, self)) return false;
+  const { steps, refusal } = decide(view);
+  const isAtRest = steps.every((step) => step.kind === 'send' || step.kind === 'stamp');
+  return isAtRest && refusal?.code !== 'Quarantined' && refusal?.code !== 'MachineUnknown';
+}
+
 function whileHolding(view: View, holding: Holding): Plan {
   const { record, wish } = view;
   const isWhole = record?.epoch === holding.epoch && isSameRunner(record.holder, view.self);
@@ -63,7 +76,9 @@ function whileHolding(view: View, holding: Holding): Plan {
     if (view.machine === 'postcopy') {
       // Neither half of a guest can go on without the other.
       const isTargetGone = isRefused || view.peerMachine === 'dead' || view.outOfService.has(reserved.target.nodeUID);
-      return isTargetGone ? giveUp(view, reserved) : canGrant;
+      if (isTargetGone) return giveUp(view, reserved);
+      // Nothing was copied before the record named the successor: its data was restored from before.
+      return record.successor === undefined ? plan(change(record, withSuccessor(record, reserved.target))) : canGrant;
     }
     if (isCancelled || view.machine === 'dead') return abort(view, holding);
     if (record.successor === undefined) {
@@ -87,6 +102,13 @@ function whileHolding(view: View, holding: Holding): Plan {
 function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan {
   const { record, self } = view;
   if (view.machine !== 'dead') return plan(...kill(view));
+  if (isSameRunner(record?.successor, self) && record !== undefined) {
+    // It took the right once, and the data was restored from before that: the right ended here.
+    const isBehind = record.epoch < ended.epoch;
+    return plan(
+      change(record, isBehind ? begin(record, ended.epoch, record.holder) : begin(record, record.epoch + 1, undefined)),
+    );
+  }
   if (record === undefined || !isSameRunner(record.holder, self)) {
     return ended.givenTo === undefined ? answerOver(view) : IDLE;
   }

@@ -276,10 +276,7 @@ function heard(world: World, name: SideName, protocol: Protocol): World | undefi
   const side = world.sides[name];
   if (!world.unheard.includes(name) || side.steps.length > 0) return undefined;
   if (!isBystander(world, name) && !isEqual(side.record, world.record)) return undefined;
-  const { steps, refusal } = protocol.decide(viewOf(world, name));
-  const isAtRest = steps.every((step) => step.kind === 'send' || step.kind === 'stamp');
-  const isNamed = side.standing.kind !== 'receiving' || isEqual(world.record?.successor, runnerOf(name));
-  return isAtRest && isNamed && refusal?.code !== 'Quarantined'
+  return protocol.isHeard(viewOf(world, name))
     ? { ...world, unheard: world.unheard.filter((it) => it !== name) }
     : undefined;
 }

@@ -60,8 +60,10 @@ function judge(world: World): string | undefined {
   if (world.crime !== undefined) return world.crime;
   const twice = executedTwice(world);
   if (twice !== undefined) return twice;
-  const epochs = SIDES.map((name) => world.sides[name].standing).flatMap((it) =>
-    it.kind === 'holding' ? [it.epoch] : [],
+  // What a machine that is off has in its journal nobody hears: after a restore its epoch can be given out again.
+  const isRestorable = world.faults.includes('restore');
+  const epochs = SIDES.map((name) => world.sides[name]).flatMap(({ machine, standing }) =>
+    standing.kind === 'holding' && !(isRestorable && machine.state === 'dead') ? [standing.epoch] : [],
   );
   return new Set(epochs).size < epochs.length ? 'two journals claim the same epoch' : undefined;
 }

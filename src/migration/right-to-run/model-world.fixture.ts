@@ -50,6 +50,7 @@ export interface World {
 /** The code under test, so that a planted bug can stand in its place. */
 export interface Protocol {
   readonly decide: (view: View) => Plan;
+  readonly isHeard: (view: View) => boolean;
   readonly seize: (record: RightToRun, outOfService: readonly string[]) => Plan;
 }
 
@@ -119,7 +120,7 @@ export function viewOf(world: World, name: SideName): View {
     peerMachine: peer.isNodeUp ? peer.machine.state : 'unknown',
     inbox: side.inbox,
     outOfService: new Set(world.outOfService.map((it) => runnerOf(it).nodeUID)),
-    unheard: world.unheard,
+    unheard: world.unheard.filter((it) => !world.outOfService.includes(it)),
     wish,
   };
 }

@@ -1,4 +1,4 @@
-import { decide } from './decide.ts';
+import { decide, isHeard } from './decide.ts';
 import { ATTEMPT, type Protocol, type World } from './model-world.fixture.ts';
 import { machine, type Plan, plan } from './plan.ts';
 import { begin, withoutSuccessor } from './record.ts';
@@ -10,6 +10,7 @@ import type { View } from './view.ts';
 /** The protocol as it is. */
 export const PROTOCOL: Protocol = {
   decide,
+  isHeard,
   seize: (record, outOfService) =>
     seize(
       record,

@@ -11,6 +11,12 @@ const more = process.env['GODWIT_TEST_FULL'] === '1' ? 1 : 0;
 const EXPLORATION_MS = 600_000;
 
 const ALL = ['crash', 'death', 'node', 'answer', 'loss', 'repeat', 'cancel', 'link'];
+const RESTORED_AND_GONE: readonly [World['mode'], number, readonly string[]][] = [
+  ['pre-copy', 2, ['restore', 'death', 'answer', 'loss', 'cancel', 'link', 'crash']],
+  ['post-copy', 2, ['restore', 'death', 'answer', 'loss', 'cancel', 'link', 'crash']],
+  ['pre-copy', 2, ['restore', 'node']],
+  ['start', 2, ['restore', 'node']],
+];
 
 describe('the right to run, whatever happens', () => {
   it.each<[mode: World['mode'], faultsMax: number, faults: readonly string[]]>([
@@ -18,7 +24,11 @@ describe('the right to run, whatever happens', () => {
     ['post-copy', 1 + more, ALL],
     ['start', more, ALL],
     ['pre-copy', 1 + more, ['restore', 'death']],
-    ['start', 1, ['restore']],
+    ['pre-copy', 2, ['restore', 'crash']],
+    ['post-copy', 1 + more, ['restore', 'death']],
+    ['start', 2, ['restore', 'crash']],
+    // Machines that are given up before they were heard: minutes.
+    ...(more === 1 ? RESTORED_AND_GONE : []),
   ])(
     '%s, faults: at most %i of %s',
     (mode, faultsMax, faults) => {

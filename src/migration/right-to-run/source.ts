@@ -87,12 +87,19 @@ export function afterGrant(view: View, granted: Granted): Plan {
     view.inbox.some((message) => message.kind === kind && isSameAttempt(message.attempt, attempt));
   if (hears('refused')) return isPostCopy || view.machine === 'dead' ? giveUp(view, attempt) : regain(view, attempt);
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
+  // Nothing was granted before the record named the successor: its data was restored from before.
+  const nameAgain =
+    record !== undefined && isRecordedHolder && record.successor === undefined
+      ? plan(change(record, withSuccessor(record, attempt.target)))
+      : undefined;
   if (hears('taken') || (record !== undefined && record.epoch > attempt.epoch && !isRecordedHolder)) {
     const hasGone = hears('taken') || isSameRunner(record?.holder, attempt.target);
     const isTargetGone = view.outOfService.has(attempt.target.nodeUID);
-    const isStillThere = hasGone && !isTargetGone && (record === undefined || record.epoch <= attempt.epoch + 1);
+    // What was restored may still name this pod, in whatever epoch the target has raised it to.
+    const isRecordLate = record === undefined || record.epoch <= attempt.epoch + 1 || isRecordedHolder;
+    const isStillThere = !isTargetGone && (isSameRunner(record?.holder, attempt.target) || (hasGone && isRecordLate));
     // In post-copy the rest of the guest's memory is still here: whoever ends this machine ends the guest.
-    if (view.machine === 'postcopy' && isStillThere) return IDLE;
+    if (view.machine === 'postcopy' && isStillThere) return nameAgain ?? IDLE;
     return plan(
       ...kill(view),
       journal({ kind: 'ended', epoch: attempt.epoch, ...(hasGone ? { givenTo: attempt.target } : {}) }),
@@ -100,16 +107,15 @@ export function afterGrant(view: View, granted: Granted): Plan {
   }
   // Others act on the word that nothing runs here; it is theirs to say what becomes of the right.
   if (view.outOfService.has(view.self.nodeUID)) return outOfService(view.self.node);
-  if (record !== undefined && isRecordedHolder && record.successor === undefined) {
-    // Nothing was granted before the record named the successor: its data was restored from before.
-    return plan(change(record, withSuccessor(record, attempt.target)));
-  }
+  if (nameAgain !== undefined) return nameAgain;
   // It may have taken the right and executed the guest: what is left here may be old.
   if (view.outOfService.has(attempt.target.nodeUID)) return giveUp(view, attempt);
   const stamps = record === undefined ? [] : stampsOfGrant(record, attempt);
-  const again = [{ kind: 'stamp' as const, stamps }, send('grant', attempt, isPostCopy)];
+  const grantAgain = [{ kind: 'stamp' as const, stamps }, send('grant', attempt, isPostCopy)];
   const canGoOn = view.machine === 'postmigrate' && !isPostCopy;
-  return view.wish.isCancelled === true && canGoOn ? plan(...again, send('please-refuse', attempt)) : plan(...again);
+  return view.wish.isCancelled === true && canGoOn
+    ? plan(...grantAgain, send('please-refuse', attempt))
+    : plan(...grantAgain);
 }
 
 function regain(view: View, attempt: Attempt): Plan {

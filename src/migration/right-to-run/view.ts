@@ -30,7 +30,7 @@ export interface View {
   readonly inbox: readonly Message[];
   /** UIDs of nodes that an admin declared out of service. */
   readonly outOfService: ReadonlySet<string>;
-  /** Nodes that have not said yet what their journals hold, since the API's data was last restored. */
+  /** Nodes in service that have not said yet what their journals hold, since the API's data was last restored. */
   readonly unheard: readonly string[];
   readonly wish: Wish;
 }
