@@ -1,9 +1,7 @@
 import { NODES_GROUP } from '../../machinery/node-user.ts';
-import { NODES_GROUP } from '../../machinery/node-user.ts';
 import type { WebhookContext } from './context.ts';
 import { validateInstancetype, validatePreference } from './instancetypes.ts';
 import { validateKubeVirt } from './kubevirts.ts';
-import { restrictNodes } from './node-restriction.ts';
 import { restrictNodes } from './node-restriction.ts';
 import type { Webhook } from './review.ts';
 import {
