@@ -250,6 +250,27 @@ describe('the aggregated API', () => {
   });
 });
 
+describe('nodes', () => {
+  const status = (node: string, path: string, phase: string): Promise<Answer> =>
+    scene.api.as({ commonName: `system:node:${node}`, organizations: ['system:nodes'] }).request('PATCH', path, {
+      body: { status: { phase } },
+      headers: { 'content-type': 'application/merge-patch+json' },
+    });
+
+  it('may write of guests only what is theirs to say', async () => {
+    (await create(guest('placed'))).expect(201);
+    await setStatus(`${GUESTS}/placed`, { phase: 'Scheduled', nodeName: 'n1' });
+    const other = await status('n2', `${GUESTS}/placed/status`, 'Failed');
+    expect(other.expect(403).json.message).toBe(
+      'admission webhook "node-restriction.godwit.dev" denied the request: node "n2" has nothing to do with this guest',
+    );
+    (await status('n1', `${GUESTS}/placed/status`, 'Failed')).expect(200);
+    expect((await status('n1', `${GUESTS}/placed/status`, 'Running')).expect(403).json.message).toContain(
+      'may not bring back a guest that has ended',
+    );
+  });
+});
+
 describe('the extension', () => {
   it('closes the door while it is away, except for what must go on', async () => {
     await scene.stopExtension();
