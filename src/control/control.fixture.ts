@@ -85,7 +85,7 @@ export class ControlScene {
 
   /** Whoever the tests act as: may do everything. */
   get client(): Client {
-    return new Client(this.#transport(), 'test');
+    return new Client(this.clientTransport(), 'test');
   }
 
   create<T extends KubeObject>(resource: Resource<T>, object: Partial<T>): Promise<T> {
@@ -172,7 +172,8 @@ export class ControlScene {
     return this.#api;
   }
 
-  #transport(identity: LocalIdentity = ADMIN): InProcessTransport {
+  /** The way to the server of somebody, who may do everything unless named. */
+  clientTransport(identity: LocalIdentity = ADMIN): InProcessTransport {
     return new InProcessTransport((request) => this.#server().core.handle(request), identity);
   }
 
@@ -187,7 +188,7 @@ export class ControlScene {
   }
 
   #clientOf(manager: string): Client {
-    const real = this.#transport(CONTROLLER_IDENTITY);
+    const real = this.clientTransport(CONTROLLER_IDENTITY);
     const send = async (request: TransportRequest): Promise<TransportResponse> => {
       const what = `${request.method} ${request.path.replace(/\?.*/, '')}`;
       const isWrite = request.method !== 'GET' && !what.includes('/events');

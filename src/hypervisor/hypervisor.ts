@@ -28,9 +28,17 @@ export interface MachineRun {
  * - `incoming`: it waits for, or receives, the state of another one;
  * - `finished-migrate`: its state has gone to another one;
  * - `shut-down`: its guest has turned itself off, and the machine is about to end;
- * - `failed`: it can go on no more, for a reason of its own (an error of the disk, a guest that panicked).
+ * - `disk-error`: it stopped at an error of a disk, and can go on from there;
+ * - `failed`: it can go on no more, for a reason of its own (a guest that panicked).
  */
-export type MachineStatus = 'running' | 'paused' | 'incoming' | 'finished-migrate' | 'shut-down' | 'failed';
+export type MachineStatus =
+  | 'running'
+  | 'paused'
+  | 'incoming'
+  | 'finished-migrate'
+  | 'shut-down'
+  | 'disk-error'
+  | 'failed';
 
 /** What a machine tells unasked, with the time by the host's clock where it is known. */
 export interface MachineEvent {
@@ -66,6 +74,8 @@ export interface Machine {
   stop(): Promise<void>;
   /** Presses the power button; what comes of it is up to the guest. */
   powerDown(): Promise<void>;
+  /** Presses the reset button: the guest begins anew in the same machine. */
+  reset(): Promise<void>;
   /** Ends the machine in order, disks flushed, whatever the guest does. */
   quit(): Promise<MachineEnd>;
   /** Ends the machine at once, by force. */

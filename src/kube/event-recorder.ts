@@ -63,6 +63,8 @@ export class EventRecorder implements Service {
   /** Under which name the event of a key was last written. */
   readonly #written = new LruMap<string, string>(WRITTEN_MAX);
   #wake: () => void = () => undefined;
+  /** Tells this recorder's events from those that others record about the same object in the same millisecond. */
+  readonly #ownNanos: bigint;
   #lastNanos = 0n;
   #droppedCount = 0;
 
@@ -70,6 +72,7 @@ export class EventRecorder implements Service {
     const { client, env, component, host } = options;
     this.#client = client;
     this.#env = { ...env, log: env.log.child({ recorder: component }) };
+    this.#ownNanos = BigInt(Math.floor(env.random.number() * 1_000_000));
     this.#source = host === undefined ? { component } : { component, host };
   }
 
@@ -204,9 +207,9 @@ export class EventRecorder implements Service {
     this.#env.log.warn('event not written', { reason, object: involvedObject.name, error: errorText(error) });
   }
 
-  /** The object's name and the time in nanoseconds, as client-go has it; two events never share one. */
+  /** The object's name and the time in nanoseconds, as client-go has it; two events hardly ever share one. */
   #newName(objectName: string, nowMs: number): string {
-    const nanos = BigInt(Math.floor(nowMs)) * 1_000_000n;
+    const nanos = BigInt(Math.floor(nowMs)) * 1_000_000n + this.#ownNanos;
     this.#lastNanos = nanos > this.#lastNanos ? nanos : this.#lastNanos + 1n;
     const name = `${objectName}.${this.#lastNanos.toString(16)}`;
     return dnsSubdomainErrors(name).length === 0 ? name : this.#env.random.uuid();

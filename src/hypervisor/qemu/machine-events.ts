@@ -16,7 +16,7 @@ const STATUSES: ReadonlyMap<unknown, MachineStatus> = new Map([
   ['inmigrate', 'incoming'],
   ['postmigrate', 'finished-migrate'],
   ['shutdown', 'shut-down'],
-  ['io-error', 'failed'],
+  ['io-error', 'disk-error'],
   ['internal-error', 'failed'],
   ['guest-panicked', 'failed'],
   ['watchdog', 'failed'],

@@ -49,6 +49,7 @@ async function probe(
     status: unused,
     stop: unused,
     powerDown: unused,
+    reset: unused,
     quit: unused,
     detach: unused,
   };

@@ -95,6 +95,10 @@ export class QemuMachine implements Machine {
     await this.execute('system_powerdown');
   }
 
+  async reset(): Promise<void> {
+    await this.execute('system_reset');
+  }
+
   async quit(): Promise<MachineEnd> {
     this.#checkHeld();
     this.#wasToldToQuit = true;

@@ -36,6 +36,7 @@ export class JournalFile {
   /** What the file says. */
   #records: JournalRecord[];
   readonly #standings = new Map<string, Map<string, JournaledStanding>>();
+  readonly #vms = new Map<string, string>();
   #space: JournalSpace;
   /** How long the file was when it was last written anew. */
   #compactBytes: number;
@@ -47,7 +48,10 @@ export class JournalFile {
     this.#file = file;
     this.#log = log;
     this.#records = [...records];
-    for (const [vm, pods] of standingsOf(records)) this.#standings.set(vm, new Map(pods));
+    for (const [vm, pods] of standingsOf(records)) {
+      this.#standings.set(vm, new Map(pods));
+      for (const podUID of pods.keys()) this.#vms.set(podUID, vm);
+    }
     this.#space = spaceOf(0, 0);
     this.#compactBytes = 0;
   }
@@ -73,6 +77,11 @@ export class JournalFile {
   /** All that the journal knows of a virtual machine, by pod. */
   podsOf(vm: string): ReadonlyMap<string, JournaledStanding> {
     return this.#standings.get(vm) ?? new Map<string, JournaledStanding>();
+  }
+
+  /** The virtual machine that a pod is of; undefined for pods that the journal does not know. */
+  vmOf(podUID: string): string | undefined {
+    return this.#vms.get(podUID);
   }
 
   /** All pods that the journal knows. */
@@ -155,9 +164,14 @@ export class JournalFile {
   #take({ record, standing }: Following): void {
     this.#records.push(record);
     const { vm, podUID, entry } = record;
-    if (entry.kind === 'forgotten') this.#standings.delete(vm);
-    else
-      this.#standings.set(vm, (this.#standings.get(vm) ?? new Map<string, JournaledStanding>()).set(podUID, standing));
+    const pods = this.#standings.get(vm) ?? new Map<string, JournaledStanding>();
+    if (entry.kind === 'forgotten') {
+      for (const each of pods.keys()) this.#vms.delete(each);
+      this.#standings.delete(vm);
+      return;
+    }
+    this.#standings.set(vm, pods.set(podUID, standing));
+    this.#vms.set(podUID, vm);
   }
 
   /** Makes the file long enough, and a little longer, before anything relies on it. */

@@ -1,0 +1,133 @@
+import { errorMessage } from '../api/error-message.ts';
+import type { DurableFile, Env, UserIdentity } from '../env/ports.ts';
+import type { Hypervisor, MachineEnd, MachineRun } from '../hypervisor/hypervisor.ts';
+import { runFiles } from '../hypervisor/qemu/run-files.ts';
+import type { Client } from '../kube/client.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { SharedInformers } from '../kube/shared-informers.ts';
+import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
+import type { GuestAccess } from './guests/guest-access.ts';
+import { GuestNotes, type NoteFiles } from './guests/guest-notes.ts';
+import { Guests } from './guests/guests.ts';
+import { Machines } from './guests/machines.ts';
+import { NodeGuestAccess } from './guests/node-guest-access.ts';
+import { Preparation, type SpecOf } from './guests/preparation.ts';
+import { Surroundings } from './guests/surroundings.ts';
+import { JournalFile } from './journal/journal-file.ts';
+import type { GuestVolumes } from './volumes/guest-volumes.ts';
+
+export interface AgentOptions {
+  readonly env: Env;
+  /** Speaks as this node. */
+  readonly client: Client;
+  readonly nodeName: string;
+  /** Where given, collections are watched together with others in the same process, who then runs these informers. */
+  readonly informers?: SharedInformers;
+  readonly hypervisor: Hypervisor;
+  readonly volumes: GuestVolumes;
+  readonly specOf: SpecOf;
+  readonly journal: DurableFile;
+  readonly files: NoteFiles;
+  /** Where the agent keeps what is its own, with a name short enough for sockets below it. */
+  readonly directory: string;
+  /** Whom machines run as, if not as this process. */
+  readonly user?: UserIdentity;
+  readonly metrics?: KubeMetrics;
+}
+
+/** Others may pass through, to the directory of their own machine. */
+const PASSAGE = { mode: 0o711 };
+
+/**
+ * The agent of one node, as far as guests go: it runs the launcher pods that are bound to the node, and nothing else.
+ * It is made of ports alone, so that a simulation can run it in virtual time, on a model of a hypervisor and of a disk.
+ */
+export class Agent {
+  /** What others may ask of the guests on this node. */
+  readonly access: GuestAccess;
+  /** What a manager has to run. */
+  readonly services: readonly Service[];
+  readonly #options: AgentOptions;
+  readonly #recorder: EventRecorder;
+  readonly #surroundings: Surroundings;
+  readonly #machines: Machines;
+  readonly #notes: GuestNotes;
+  #guests: Guests | undefined;
+
+  constructor(options: AgentOptions) {
+    const { env, client, nodeName, hypervisor, files, directory } = options;
+    const informers = options.informers ?? new SharedInformers({ client, env });
+    this.#options = options;
+    this.#recorder = new EventRecorder({ client, env, component: 'virt-handler', host: nodeName });
+    this.#surroundings = new Surroundings({ node: nodeName, client, informers });
+    this.#notes = new GuestNotes(files, `${directory}/notes`);
+    this.#machines = new Machines({
+      hypervisor,
+      runOf: (podUID) => this.#runOf(podUID),
+      onNews: (podUID) => this.#guests?.enqueue(podUID),
+      onEnd: (podUID, end) => this.#noteEnd(podUID, end),
+      log: env.log,
+    });
+    const serialLogOf = (podUID: string): string => runFiles(this.#runOf(podUID).directory).serialLog;
+    this.access = new NodeGuestAccess({
+      surroundings: this.#surroundings,
+      machines: this.#machines,
+      notes: this.#notes,
+      serialLogOf,
+    });
+    this.services = [
+      ...(options.informers ? [] : informers.all()),
+      this.#recorder,
+      { name: 'guests', run: (signal) => this.#run(signal) },
+    ];
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    const { env, client, volumes, specOf, files, directory, user, metrics } = this.#options;
+    const journal = await this.#openJournal();
+    try {
+      for (const place of ['runs', 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
+      await this.#notes.load();
+      this.#guests = new Guests({
+        env,
+        client,
+        recorder: this.#recorder,
+        surroundings: this.#surroundings,
+        journal,
+        machines: this.#machines,
+        preparation: new Preparation({ volumes, specOf, files, directory: `${directory}/pods`, user }),
+        notes: this.#notes,
+        ...(metrics ? { metrics } : {}),
+      });
+      await this.#guests.run(signal);
+    } finally {
+      this.#machines.letGo();
+      await journal.close();
+    }
+  }
+
+  /** An agent that cannot trust its journal does nothing at all: machines that run go on. */
+  async #openJournal(): Promise<JournalFile> {
+    const { journal, env, nodeName } = this.#options;
+    try {
+      return await JournalFile.open(journal, env.log);
+    } catch (error) {
+      if (!(error instanceof JournalDamagedError)) throw error;
+      const advice = 'nothing is started or ended until it is whole again, or put aside once no machine runs there';
+      throw new JournalDamagedError(`the journal of node ${nodeName} cannot be trusted: ${error.message}; ${advice}`);
+    }
+  }
+
+  /** Whatever is started for a pod can be found again by the pod's UID alone. */
+  #runOf(podUID: string): MachineRun {
+    return { directory: `${this.#options.directory}/runs/${podUID}`, instance: podUID };
+  }
+
+  #noteEnd(podUID: string, end: MachineEnd): void {
+    this.#notes.noteEnd(podUID, end).catch((error: unknown) => {
+      this.#options.env.log.warn('the end of a machine was not noted', { pod: podUID, error: errorMessage(error) });
+    });
+  }
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../env/ports.ts';
+import type { Result } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { Machines } from './machines.ts';
+import { deadlineMs, powerOff } from './power-off.ts';
+import type { Scene } from './scene.ts';
+
+export interface EndingOptions {
+  readonly clock: Clock;
+  readonly recorder: Pick<EventRecorder, 'event'>;
+  readonly machines: Machines;
+}
+
+/** Ends the machines of guests whose owners want them gone, and of those that can go on no more. */
+export class Ending {
+  readonly #options: EndingOptions;
+  /** When power buttons were last pressed. */
+  readonly #pressedMs = new Map<string, number>();
+
+  constructor(options: EndingOptions) {
+    this.#options = options;
+  }
+
+  /** Does what is due, and answers when to come again. */
+  async bring({ podUID, pod, guest }: Scene): Promise<Result> {
+    const { clock, machines, recorder } = this.#options;
+    const seen = await machines.look(podUID);
+    const machine = machines.get(podUID);
+    if (!machine || seen.status === undefined || seen.status === 'shut-down') return {};
+    const nowMs = clock.now();
+    // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
+    const isMissing = !pod && guest?.status?.rightToRun?.holder?.podUID !== podUID;
+    const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs);
+    if (byMs === undefined) {
+      if (seen.status === 'failed') await machine.quit();
+      return {};
+    }
+    const what = powerOff({ deadlineMs: byMs, nowMs, status: seen.status, pressedMs: this.#pressedMs.get(podUID) });
+    if (what.kind === 'quit') {
+      if (guest) recorder.event(guest, 'Normal', 'Deleted', 'Signaled Deletion');
+      await machine.quit();
+      return {};
+    }
+    if (what.kind === 'press') {
+      await machine.powerDown();
+      if (guest && !this.#pressedMs.has(podUID))
+        recorder.event(guest, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
+      this.#pressedMs.set(podUID, nowMs);
+    }
+    return { requeueAfterMs: what.lookAgainAfterMs };
+  }
+
+  /** Forgets a pod that is gone. */
+  forget(podUID: string): void {
+    this.#pressedMs.delete(podUID);
+  }
+}

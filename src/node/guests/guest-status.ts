@@ -1,0 +1,90 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstancePhase,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import { formatTime } from '../../api/meta.ts';
+import type { MachineEnd, MachineStatus } from '../../hypervisor/hypervisor.ts';
+import { removeCondition, setCondition } from '../../kube/conditions.ts';
+import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+
+/** What a guest's status says, of all that the agent of its node writes. The rest is left as it is. */
+
+export interface GuestFacts {
+  readonly guest: VirtualMachineInstance;
+  readonly self: Runner;
+  readonly standing: Standing;
+  /** What its machine is doing, where it has one that answers. */
+  readonly status: MachineStatus | undefined;
+  /** How its machine ended, where that is known. */
+  readonly end: MachineEnd | undefined;
+}
+
+type Told = Pick<VirtualMachineInstanceStatus, 'phase' | 'phaseTransitionTimestamps' | 'conditions'>;
+
+/** The fields as they should be; none where there is nothing to say. */
+export function guestStatus(facts: GuestFacts, nowMs: number): Told {
+  const { guest, standing, status } = facts;
+  if (isFinal(guest)) return {};
+  if (standing.kind === 'holding' && !standing.mustContinue && isRecorded(facts)) {
+    if (status === 'running') return told(guest, 'Running', undefined, nowMs);
+    if (status === 'paused') return told(guest, 'Running', PAUSED_BY_USER, nowMs);
+    if (status === 'disk-error') return told(guest, 'Running', PAUSED_BY_ERROR, nowMs);
+    return {};
+  }
+  if (standing.kind !== 'ended' || standing.givenTo !== undefined) return {};
+  const holder = guest.status?.rightToRun?.holder;
+  // Whoever has the right now knows better; and where there never was a record, the controller does.
+  if (guest.status?.rightToRun === undefined || (holder && !isSameRunner(holder, facts.self))) return {};
+  return told(guest, hasSucceeded(facts.end) ? 'Succeeded' : 'Failed', undefined, nowMs);
+}
+
+/** A guest that turned itself off has done what it was there for. All else was done to it. */
+export function hasSucceeded(end: MachineEnd | undefined): boolean {
+  return end?.reason === 'GuestShutDown';
+}
+
+function isFinal({ status }: VirtualMachineInstance): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+function isRecorded({ guest, self, standing }: GuestFacts): boolean {
+  const { rightToRun } = guest.status ?? {};
+  const epoch = standing.kind === 'holding' ? standing.epoch : undefined;
+  return rightToRun?.epoch === epoch && isSameRunner(rightToRun?.holder, self);
+}
+
+const PAUSED_BY_USER: KubeVirtCondition = {
+  type: 'Paused',
+  status: 'True',
+  reason: 'PausedByUser',
+  message: 'VMI was paused by user',
+};
+const PAUSED_BY_ERROR: KubeVirtCondition = {
+  type: 'Paused',
+  status: 'True',
+  reason: 'PausedIOError',
+  message: 'VMI was paused, low-level IO error detected',
+};
+
+function told(
+  { status = {} }: VirtualMachineInstance,
+  phase: VirtualMachineInstancePhase,
+  paused: KubeVirtCondition | undefined,
+  nowMs: number,
+): Told {
+  const known = status.conditions ?? [];
+  const conditions = paused ? setCondition(known, paused, nowMs) : removeCondition(known, 'Paused');
+  const transitions = status.phaseTransitionTimestamps;
+  const isNew = status.phase !== phase;
+  return {
+    phase,
+    phaseTransitionTimestamps: isNew
+      ? [...(transitions ?? []), { phase, phaseTransitionTimestamp: formatTime(nowMs) }]
+      : transitions,
+    conditions: status.conditions === undefined && conditions.length === 0 ? undefined : [...conditions],
+  };
+}

@@ -1,0 +1,171 @@
+import { ApiError } from '../../api/status.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller, type Result, soonest } from '../../kube/controller.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { KubeMetrics } from '../../kube/metrics.ts';
+import { isSettled } from '../../migration/right-to-run/decide.ts';
+import type { Refusal } from '../../migration/right-to-run/plan.ts';
+import type { JournalFile } from '../journal/journal-file.ts';
+import { Ending } from './ending.ts';
+import type { GuestNotes } from './guest-notes.ts';
+import { guestOwner, isPodOver } from './launcher-pod.ts';
+import type { Machines } from './machines.ts';
+import { deadlineMs } from './power-off.ts';
+import type { Preparation, Prepared } from './preparation.ts';
+import { isFresh, Protocol } from './protocol.ts';
+import { Reports } from './reports.ts';
+import type { Scene } from './scene.ts';
+import { Steps } from './steps.ts';
+import { machineUidOf, type Surroundings } from './surroundings.ts';
+
+export interface GuestsOptions {
+  readonly env: Env;
+  readonly client: Client;
+  readonly recorder: Pick<EventRecorder, 'event'>;
+  readonly surroundings: Surroundings;
+  readonly journal: JournalFile;
+  readonly machines: Machines;
+  readonly preparation: Preparation;
+  readonly notes: GuestNotes;
+  readonly metrics?: KubeMetrics;
+}
+
+const WORKERS = 16;
+/** Preparing may copy disks. */
+const RECONCILE_TIMEOUT_MS = 300_000;
+/** How soon it is tried again what met somebody else's write. */
+const CONFLICT_MS = 100;
+/** How soon a machine is asked again that did not answer. */
+const UNKNOWN_MS = 2000;
+/** How soon it is looked again whether what was refused is refused still. */
+const REFUSED_MS = 30_000;
+
+/**
+ * Runs the guests of the launcher pods that are bound to this node. Each pod is brought to where it should be by looking
+ * at it, at its guest, at the journal and at its machine. Nothing else counts, so that an agent that was killed goes on
+ * where its journal says it was.
+ */
+export class Guests {
+  readonly #env: Env;
+  readonly #recorder: Pick<EventRecorder, 'event'>;
+  readonly #surroundings: Surroundings;
+  readonly #journal: JournalFile;
+  readonly #machines: Machines;
+  readonly #preparation: Preparation;
+  readonly #notes: GuestNotes;
+  readonly #ending: Ending;
+  readonly #protocol: Protocol;
+  readonly #reports: Reports;
+  readonly #controller: Controller;
+
+  constructor(options: GuestsOptions) {
+    const { env, client, recorder, surroundings, journal, machines, notes, metrics } = options;
+    const { clock } = env;
+    this.#env = env;
+    this.#recorder = recorder;
+    this.#surroundings = surroundings;
+    this.#journal = journal;
+    this.#machines = machines;
+    this.#preparation = options.preparation;
+    this.#notes = notes;
+    this.#ending = new Ending({ clock, recorder, machines });
+    const steps = new Steps({
+      client,
+      journal,
+      machines,
+      onWritten: (podUID, before, after) => {
+        surroundings.wrote(after);
+        this.#reports.tellPeople(podUID, before, after);
+      },
+    });
+    this.#protocol = new Protocol({ clock, surroundings, journal, machines, notes, steps });
+    this.#reports = new Reports({ clock, client, recorder, notes, steps });
+    this.#controller = new Controller({
+      name: 'guests',
+      env,
+      workers: WORKERS,
+      reconcileTimeoutMs: RECONCILE_TIMEOUT_MS,
+      reconcile: (podUID, signal) => this.#reconcile(podUID, signal),
+      ...(metrics ? { metrics } : {}),
+    });
+  }
+
+  /** Asks for a pod to be looked at. */
+  enqueue(podUID: string): void {
+    if (podUID !== '') this.#controller.enqueue(podUID);
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // What the journal knows goes first: its machines may run, and nobody else would ask for them.
+    for (const { podUID, standing } of this.#journal.pods()) {
+      if (standing.kind !== 'ended' && standing.kind !== 'refused') this.enqueue(podUID);
+    }
+    this.#surroundings.onChange((podUID) => this.enqueue(podUID));
+    await this.#controller.run(signal);
+  }
+
+  async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
+    try {
+      const note = this.#notes.get(podUID);
+      const pod = await this.#surroundings.pod(podUID, note, signal);
+      if (pod && !guestOwner(pod)) return await this.#reports.tellForeign(pod, signal);
+      const guest = await this.#surroundings.guest(podUID, pod, note, signal);
+      const vm = this.#journal.vmOf(podUID) ?? (guest && machineUidOf(guest));
+      if (vm !== undefined) return await this.#bring({ podUID, vm, pod, guest }, signal);
+      // The journal does not know it and its guest is gone: it never had a machine that was ours to start.
+      if (pod) await this.#reports.tellOrphan(pod, signal);
+      else await this.#forget(podUID);
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+      // Somebody else wrote at the same time, or it is gone: all is looked at anew.
+      return { requeueAfterMs: CONFLICT_MS };
+    }
+  }
+
+  async #bring(scene: Scene, signal: AbortSignal): Promise<Result> {
+    const { podUID, vm, pod } = scene;
+    const standing = this.#journal.standing(vm, podUID);
+    if (standing.kind === 'unknown') return this.#refused(scene, LATER_JOURNAL);
+    const ending = await this.#ending.bring(scene);
+    const prepared = isFresh(standing) ? await this.#prepare(scene, signal) : undefined;
+    const outcome = await this.#protocol.follow(scene, standing, prepared, signal);
+    const { refusal, view } = outcome;
+    await this.#reports.tellGuest(outcome, signal);
+    await this.#reports.tellPod(outcome, prepared, signal);
+    if (!pod && isSettled(view)) await this.#forget(podUID);
+    return soonest([
+      ending,
+      prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},
+      refusal ? this.#refused(outcome, refusal) : {},
+    ]);
+  }
+
+  /** Prepares what the machine needs; undefined where it will never be needed. */
+  async #prepare({ podUID, pod, guest }: Scene, signal: AbortSignal): Promise<Prepared | undefined> {
+    if (!pod || !guest || isPodOver(pod)) return undefined;
+    const { phase } = guest.status ?? {};
+    const isWanted = phase !== 'Succeeded' && phase !== 'Failed';
+    if (!isWanted || deadlineMs(guest, pod, this.#env.clock.now()) !== undefined) return undefined;
+    return this.#preparation.prepare(podUID, guest, signal);
+  }
+
+  #refused({ podUID, guest }: Scene, { code, message }: Refusal | typeof LATER_JOURNAL): Result {
+    if (code === 'MachineUnknown') return { requeueAfterMs: UNKNOWN_MS };
+    this.#env.log.warn('the right to run is in question', { pod: podUID, code, message });
+    if (guest) this.#recorder.event(guest, 'Warning', code, message);
+    return { requeueAfterMs: REFUSED_MS };
+  }
+
+  /** Nothing of the pod is left but its log, and what the journal says of it. */
+  async #forget(podUID: string): Promise<void> {
+    this.#machines.forget(podUID);
+    this.#ending.forget(podUID);
+    await this.#preparation.forget(podUID);
+  }
+}
+
+const LATER_JOURNAL = {
+  code: 'LaterJournal',
+  message: 'a later version of this agent wrote about the pod, and this one does not understand it',
+} as const;

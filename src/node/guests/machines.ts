@@ -1,0 +1,129 @@
+import { errorMessage } from '../../api/error-message.ts';
+import type { Logger } from '../../env/ports.ts';
+import type { Hypervisor, Machine, MachineEnd, MachineRun, MachineStatus } from '../../hypervisor/hypervisor.ts';
+import type { MachineSpec } from '../../hypervisor/machine.ts';
+import type { MachineFact } from '../../migration/right-to-run/view.ts';
+import { machineFact } from './machine-fact.ts';
+
+/** A machine as it was just seen. */
+export interface SeenMachine {
+  readonly fact: MachineFact;
+  /** Where it answers. */
+  readonly status?: MachineStatus;
+  /** Where it has ended before the eyes of this agent. */
+  readonly end?: MachineEnd;
+}
+
+export interface MachinesOptions {
+  readonly hypervisor: Hypervisor;
+  /** The run of a pod's machine. It follows from the pod alone, so that it can be found again after any crash. */
+  readonly runOf: (podUID: string) => MachineRun;
+  /** Called when there may be news of a machine. */
+  readonly onNews: (podUID: string) => void;
+  /** Called when a machine is seen to end, or to be about to. */
+  readonly onEnd: (podUID: string, end: MachineEnd) => void;
+  readonly log: Logger;
+}
+
+/**
+ * The machines of this node's launcher pods: one for each pod at most, ever. A machine that a former agent started is
+ * found the first time that anybody asks for it.
+ */
+export class Machines {
+  readonly #options: MachinesOptions;
+  readonly #held = new Map<string, Held>();
+  /** Pods that certainly have no machine: only this agent could give them one. */
+  readonly #without = new Set<string>();
+  #isLetGo = false;
+
+  constructor(options: MachinesOptions) {
+    this.#options = options;
+  }
+
+  /** How the machine of a pod is. Never rejects: what does not answer is unknown. */
+  async look(podUID: string): Promise<SeenMachine> {
+    try {
+      const held = this.#held.get(podUID) ?? (await this.#adopt(podUID));
+      if (!held) return { fact: 'dead' };
+      if (held.end) return { fact: 'dead', end: held.end };
+      return await this.#ask(held);
+    } catch (error) {
+      this.#options.log.warn('a machine does not answer', { pod: podUID, error: errorMessage(error) });
+      return { fact: 'unknown' };
+    }
+  }
+
+  /** The machine of a pod that has not ended. */
+  get(podUID: string): Machine | undefined {
+    const held = this.#held.get(podUID);
+    return held?.end ? undefined : held?.machine;
+  }
+
+  /** Starts the machine of a pod, paused. When it rejects, whether there is a machine is found out anew. */
+  async start(podUID: string, spec: MachineSpec): Promise<void> {
+    const { hypervisor, runOf } = this.#options;
+    if (this.#held.has(podUID)) throw new Error(`pod ${podUID} has a machine already`);
+    this.#without.delete(podUID);
+    this.#hold(podUID, await hypervisor.start(spec, runOf(podUID)));
+  }
+
+  /** Forgets a pod whose machine is gone. */
+  forget(podUID: string): void {
+    if (this.#held.has(podUID) && !this.#held.get(podUID)?.end) return;
+    this.#held.delete(podUID);
+    this.#without.delete(podUID);
+  }
+
+  /** Lets go of all machines, which go on. */
+  letGo(): void {
+    this.#isLetGo = true;
+    for (const { machine, end } of this.#held.values()) if (!end) machine.detach();
+  }
+
+  async #adopt(podUID: string): Promise<Held | undefined> {
+    if (this.#without.has(podUID)) return undefined;
+    const { hypervisor, runOf } = this.#options;
+    const machine = await hypervisor.adopt(runOf(podUID));
+    if (machine) return this.#hold(podUID, machine);
+    this.#without.add(podUID);
+    return undefined;
+  }
+
+  async #ask(held: Held): Promise<SeenMachine> {
+    try {
+      const status = await held.machine.status();
+      return { fact: machineFact(status), status };
+    } catch (error) {
+      // It may have ended while it was asked.
+      if (held.end) return { fact: 'dead', end: held.end };
+      throw error;
+    }
+  }
+
+  #hold(podUID: string, machine: Machine): Held {
+    const { onNews, onEnd } = this.#options;
+    const held: Held = { machine, end: undefined };
+    this.#held.set(podUID, held);
+    machine.onEvent(({ kind }) => {
+      if (kind === 'guest-shut-down')
+        onEnd(podUID, { reason: 'GuestShutDown', message: 'the guest shut down', log: [] });
+      onNews(podUID);
+    });
+    void this.#await(podUID, held);
+    return held;
+  }
+
+  async #await(podUID: string, held: Held): Promise<void> {
+    const { onNews, onEnd } = this.#options;
+    const end = await held.machine.ended;
+    held.end = end;
+    if (this.#isLetGo) return;
+    onEnd(podUID, end);
+    onNews(podUID);
+  }
+}
+
+interface Held {
+  readonly machine: Machine;
+  end: MachineEnd | undefined;
+}

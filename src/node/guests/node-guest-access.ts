@@ -1,0 +1,99 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { ApiError, conflict, notFound } from '../../api/status.ts';
+import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
+import { HypervisorError, type Machine, type MachineStatus } from '../../hypervisor/hypervisor.ts';
+import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { Consoles } from './consoles.ts';
+import type { GuestAccess, SerialLog } from './guest-access.ts';
+import type { GuestNotes } from './guest-notes.ts';
+import type { Machines } from './machines.ts';
+import type { Surroundings } from './surroundings.ts';
+
+export interface NodeGuestAccessOptions {
+  readonly surroundings: Surroundings;
+  readonly machines: Machines;
+  readonly notes: GuestNotes;
+  /** Where the machine of a pod writes what its serial port says. */
+  readonly serialLogOf: (podUID: string) => string;
+}
+
+/** The guests that this node runs, for whoever may ask for them. */
+export class NodeGuestAccess implements GuestAccess {
+  readonly #options: NodeGuestAccessOptions;
+  readonly #consoles = new Consoles();
+
+  constructor(options: NodeGuestAccessOptions) {
+    this.#options = options;
+  }
+
+  // What becomes of it is seen at the machine, and told in the guest's conditions from there.
+
+  pause(namespace: string, name: string): Promise<void> {
+    return this.#command(namespace, name, async (machine, status) => {
+      if (status === 'running') await machine.stop();
+    });
+  }
+
+  unpause(namespace: string, name: string): Promise<void> {
+    return this.#command(namespace, name, async (machine, status) => {
+      if (status === 'paused' || status === 'disk-error') await machine.continue();
+    });
+  }
+
+  softReboot(namespace: string, name: string): Promise<void> {
+    return this.#command(namespace, name, async (machine, status) => {
+      if (status !== 'running') throw conflict(virtualMachineInstances, name, 'the guest is paused');
+      await machine.powerDown();
+    });
+  }
+
+  reset(namespace: string, name: string): Promise<void> {
+    return this.#command(namespace, name, (machine) => machine.reset());
+  }
+
+  async openConsole(namespace: string, name: string, handlers: ConnectionHandlers): Promise<Connection> {
+    const { podUID, machine } = await this.#running(namespace, name);
+    return this.#consoles.open(podUID, machine, handlers);
+  }
+
+  async serialLogs(namespace: string, name: string): Promise<readonly SerialLog[]> {
+    const { notes, machines, serialLogOf } = this.#options;
+    return notes.of(namespace, name).map(({ podUID }) => ({
+      podUID,
+      path: serialLogOf(podUID),
+      isLive: machines.get(podUID) !== undefined,
+    }));
+  }
+
+  async #command(
+    namespace: string,
+    name: string,
+    command: (machine: Machine, status: MachineStatus) => Promise<void>,
+  ): Promise<void> {
+    const { machine, guest } = await this.#running(namespace, name);
+    // Before that its machine may be continued at any time.
+    if (guest.status?.phase !== 'Running') throw conflict(virtualMachineInstances, name, 'the guest does not run');
+    try {
+      await command(machine, await machine.status());
+    } catch (error) {
+      if (!(error instanceof HypervisorError)) throw error;
+      if (error.code === 'Refused') throw conflict(virtualMachineInstances, name, error.message);
+      throw new ApiError(503, 'ServiceUnavailable', error.message, undefined, error);
+    }
+  }
+
+  async #running(
+    namespace: string,
+    name: string,
+  ): Promise<{ podUID: string; machine: Machine; guest: VirtualMachineInstance }> {
+    const { surroundings, machines } = this.#options;
+    const guest = surroundings.runningGuest(namespace, name);
+    const podUID = guest?.status?.rightToRun?.holder?.podUID;
+    if (!guest || podUID === undefined) throw notFound(virtualMachineInstances, name);
+    // A machine that a former agent started is known once it has been looked for.
+    await machines.look(podUID);
+    const machine = machines.get(podUID);
+    if (!machine) throw conflict(virtualMachineInstances, name, 'the guest does not run');
+    return { podUID, machine, guest };
+  }
+}

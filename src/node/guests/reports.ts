@@ -1,0 +1,128 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { ApiError } from '../../api/status.ts';
+import type { Clock } from '../../env/ports.ts';
+import type { MachineEnd } from '../../hypervisor/hypervisor.ts';
+import type { Client } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
+import { statusPatch } from '../../kube/status-patch.ts';
+import { isSettled } from '../../migration/right-to-run/decide.ts';
+import type { GuestNotes } from './guest-notes.ts';
+import { guestStatus, hasSucceeded } from './guest-status.ts';
+import { isPodOver, type LauncherPod, launcherPods, type LauncherPodStatus } from './launcher-pod.ts';
+import { type Cause, endedStatus, foreignStatus, NOT_A_LAUNCHER, runningStatus, waitingStatus } from './pod-status.ts';
+import type { Prepared } from './preparation.ts';
+import type { Outcome } from './scene.ts';
+import type { Steps } from './steps.ts';
+
+export interface ReportsOptions {
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly recorder: Pick<EventRecorder, 'event'>;
+  readonly notes: GuestNotes;
+  readonly steps: Steps;
+}
+
+/** How much of what a machine printed last is told in an event. */
+const LOG_LINES_MAX = 5;
+
+/** Tells the API server how guests and their pods are. */
+export class Reports {
+  readonly #options: ReportsOptions;
+
+  constructor(options: ReportsOptions) {
+    this.#options = options;
+  }
+
+  /** Says how a guest is, of what is new. */
+  async tellGuest({ podUID, guest, view, seen }: Outcome, signal: AbortSignal): Promise<void> {
+    if (!guest) return;
+    const { clock, notes, steps } = this.#options;
+    const { self, standing } = view;
+    const facts = { guest, self, standing, status: seen.status, end: notes.endOf(podUID, seen) };
+    await steps.patch(podUID, guest, guestStatus(facts, clock.now()), signal);
+  }
+
+  /** Says how a launcher pod is, and lets it go when nothing of it runs any more, nor will. */
+  async tellPod(outcome: Outcome, prepared: Prepared | undefined, signal: AbortSignal): Promise<void> {
+    const { pod, guest, view, podUID, seen } = outcome;
+    if (!pod) return;
+    const nowMs = this.#options.clock.now();
+    const end = this.#options.notes.endOf(podUID, seen);
+    const cause = prepared?.kind === 'impossible' ? prepared.cause : causeOf(end);
+    if (isSettled(view) && pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
+    if (isPodOver(pod)) return;
+    if (isSettled(view) && view.standing.kind !== 'none')
+      return this.#tell(pod, endedStatus(pod, hasSucceeded(end), cause, nowMs), signal);
+    if (!guest || !prepared) return;
+    const isPending = pod.status?.phase !== 'Running';
+    if (prepared.kind === 'ready') {
+      if (isPending) await this.#tell(pod, runningStatus(pod, nowMs), signal);
+      return;
+    }
+    this.#complain(guest, pod, prepared.cause);
+    if (prepared.kind === 'impossible') return this.#tell(pod, endedStatus(pod, false, prepared.cause, nowMs), signal);
+    if (isPending) await this.#tell(pod, waitingStatus(pod, prepared.cause, nowMs), signal);
+  }
+
+  /** Says of a pod that is none of this agent's why it never runs, and lets it go when it is deleted. */
+  async tellForeign(pod: LauncherPod, signal: AbortSignal): Promise<void> {
+    if (pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
+    if (isPodOver(pod) || pod.status?.reason === NOT_A_LAUNCHER.reason) return;
+    const { reason, message } = NOT_A_LAUNCHER;
+    this.#options.recorder.event(pod, 'Warning', reason, message);
+    await this.#tell(pod, foreignStatus(pod, this.#options.clock.now()), signal);
+  }
+
+  /** Lets go of a pod whose guest is gone, and which has no machine. */
+  async tellOrphan(pod: LauncherPod, signal: AbortSignal): Promise<void> {
+    if (pod.metadata.deletionTimestamp !== undefined) await this.#delete(pod, signal);
+  }
+
+  /** Tells people what a write has just told programs. */
+  tellPeople(podUID: string, before: VirtualMachineInstance, after: VirtualMachineInstance): void {
+    const phase = after.status?.phase;
+    if (phase === before.status?.phase) return;
+    const { recorder, notes } = this.#options;
+    const { end } = notes.get(podUID) ?? {};
+    if (phase === 'Running') recorder.event(after, 'Normal', 'Started', 'VirtualMachineInstance started.');
+    if (phase === 'Succeeded') recorder.event(after, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');
+    if (phase === 'Failed') {
+      const isAsked = end?.reason === 'Quit';
+      const { message } = causeOf(end);
+      recorder.event(after, isAsked ? 'Normal' : 'Warning', 'Stopped', `The VirtualMachineInstance ended: ${message}`);
+    }
+  }
+
+  /** Once is enough: the pod remembers it. */
+  #complain(guest: VirtualMachineInstance, pod: LauncherPod, { reason, message }: Cause): void {
+    const known = pod.status?.containerStatuses?.[0]?.state.waiting;
+    if (known?.reason !== reason || known.message !== message)
+      this.#options.recorder.event(guest, 'Warning', reason, message);
+  }
+
+  async #tell(pod: LauncherPod, status: LauncherPodStatus, signal: AbortSignal): Promise<void> {
+    const body = statusPatch(pod, status);
+    if (!body) return;
+    const { namespace = '', name = '' } = pod.metadata;
+    const options = { subresource: 'status' };
+    await this.#options.client.patch(launcherPods, namespace, name, { type: 'merge', body }, signal, options);
+  }
+
+  async #delete({ metadata }: LauncherPod, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', uid = '' } = metadata;
+    const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+    try {
+      await this.#options.client.delete(launcherPods, namespace, name, signal, options);
+    } catch (error) {
+      // It is gone, or another one has its name: either way there is nothing left to let go of.
+      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
+    }
+  }
+}
+
+/** Why a machine ended, with the last that it said. */
+function causeOf(end: MachineEnd | undefined): Cause {
+  if (!end) return { reason: 'Unknown', message: 'the machine ended while nobody watched' };
+  const said = end.log.slice(-LOG_LINES_MAX);
+  return { reason: end.reason, message: [end.message, ...said].join('\n') };
+}

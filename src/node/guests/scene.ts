@@ -1,0 +1,21 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { View } from '../../migration/right-to-run/view.ts';
+import type { LauncherPod } from './launcher-pod.ts';
+import type { SeenMachine } from './machines.ts';
+
+/** A launcher pod with what belongs to it, as it was when somebody looked. */
+export interface Scene {
+  readonly podUID: string;
+  /** UID of the virtual machine, under which the journal knows the pod. */
+  readonly vm: string;
+  /** Undefined where it is gone. */
+  readonly pod: LauncherPod | undefined;
+  /** Undefined where it is gone. */
+  readonly guest: VirtualMachineInstance | undefined;
+}
+
+/** Where the protocol has led to: nothing more is to be done, for now. */
+export interface Outcome extends Scene {
+  readonly view: View;
+  readonly seen: SeenMachine;
+}

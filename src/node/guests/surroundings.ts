@@ -1,0 +1,186 @@
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import { ApiError } from '../../api/status.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { controllerOf } from '../../kube/owner.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { compareVersions } from '../../kube/resource-version.ts';
+import type { SharedInformers } from '../../kube/shared-informers.ts';
+import type { Node } from '../../migration/fit/objects.ts';
+import type { StartWish } from '../../migration/right-to-run/view.ts';
+import type { GuestNote } from './guest-notes.ts';
+import { guestOwner, type LauncherPod, launcherPods } from './launcher-pod.ts';
+
+/** A guest by its name, and by what tells it from others of that name. */
+export interface GuestReference {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
+const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
+
+/**
+ * What the API server says about this node: itself, the pods that are bound to it, and the guests that were given to it.
+ * What was given away or has just come is not among those that are watched, and is asked for.
+ */
+export class Surroundings {
+  readonly node: string;
+  readonly #client: Client;
+  readonly #pods: Informer<LauncherPod>;
+  readonly #guests: Informer<VirtualMachineInstance>;
+  readonly #nodes: Informer<Node>;
+  /** Guests as this agent's own writes left them, until they are heard of. */
+  readonly #written = new Map<string, VirtualMachineInstance>();
+
+  constructor(options: { readonly node: string; readonly client: Client; readonly informers: SharedInformers }) {
+    const { node, client, informers } = options;
+    this.node = node;
+    this.#client = client;
+    const indexes = { uid: uidOf, guest: (pod: LauncherPod) => [guestOwner(pod)?.uid ?? ''] };
+    this.#pods = informers.of(launcherPods, indexes, { fieldSelector: `spec.nodeName=${node}` });
+    this.#guests = informers.of(
+      virtualMachineInstances,
+      { uid: uidOf, holder: ({ status }) => [status?.rightToRun?.holder?.podUID ?? ''] },
+      { labelSelector: `${NODE_NAME_LABEL}=${node}` },
+    );
+    this.#nodes = informers.of(nodes, {}, { fieldSelector: `metadata.name=${node}` });
+  }
+
+  /** Calls back with the UID of every pod that a change may matter to. */
+  onChange(callback: (podUID: string) => void): void {
+    this.#pods.onChange(({ object }) => callback(object.metadata.uid ?? ''));
+    this.#guests.onChange(({ object, type }) => {
+      const { uid = '' } = object.metadata;
+      if (type === 'deleted') this.#written.delete(uid);
+      for (const pod of this.#pods.byIndex('guest', uid)) callback(pod.metadata.uid ?? '');
+      const { holder } = object.status?.rightToRun ?? {};
+      if (holder?.node === this.node) callback(holder.podUID);
+    });
+    this.#nodes.onChange(({ object, old }) => {
+      const isSame = object.metadata.uid === old?.metadata.uid && isOutOfService(object) === isOutOfService(old);
+      if (!isSame) for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
+    });
+  }
+
+  /** The pod of this UID. That one is gone is believed only of the server. */
+  async pod(podUID: string, note: GuestNote | undefined, signal: AbortSignal): Promise<LauncherPod | undefined> {
+    const [known] = this.#pods.byIndex('uid', podUID);
+    if (known || !note) return known;
+    const found = await this.#find(launcherPods, note.namespace, note.podName, signal);
+    return found?.metadata.uid === podUID ? found : undefined;
+  }
+
+  /** The guest that a pod is for, if there is such a guest. */
+  async guest(
+    podUID: string,
+    pod: LauncherPod | undefined,
+    note: GuestNote | undefined,
+    signal: AbortSignal,
+  ): Promise<VirtualMachineInstance | undefined> {
+    const reference = referenceOf(podUID, pod, note, this.#guests);
+    if (!reference) return undefined;
+    const { namespace, name, uid } = reference;
+    const [known] = this.#guests.byIndex('uid', uid);
+    const written = this.#written.get(uid);
+    if (known && !written) return known;
+    if (
+      known &&
+      written &&
+      (compareVersions(written.metadata.resourceVersion, known.metadata.resourceVersion) ?? 0) > 0
+    )
+      return written;
+    this.#written.delete(uid);
+    if (known) return known;
+    const found = await this.#find(virtualMachineInstances, namespace, name, signal);
+    return found?.metadata.uid === uid ? found : undefined;
+  }
+
+  /** The guest of a name that this node runs. */
+  runningGuest(namespace: string, name: string): VirtualMachineInstance | undefined {
+    const guest = this.#guests.get(`${namespace}/${name}`);
+    return guest?.status?.rightToRun?.holder?.node === this.node ? guest : undefined;
+  }
+
+  /** Takes note of a guest as the server answered it. */
+  wrote(guest: VirtualMachineInstance): void {
+    this.#written.set(guest.metadata.uid ?? '', guest);
+  }
+
+  /**
+   * Who this agent is when it speaks of a pod. A node that registered anew has another UID, but what its journal knows of
+   * was begun by the old one.
+   */
+  runner(podUID: string, guest: VirtualMachineInstance | undefined, isJournaled: boolean): Runner {
+    const { holder } = guest?.status?.rightToRun ?? {};
+    if (isJournaled && holder?.podUID === podUID && holder.node === this.node) return holder;
+    return { node: this.node, nodeUID: this.#nodes.get(this.node)?.metadata.uid ?? '', podUID };
+  }
+
+  /** Whether this node is registered. */
+  get isRegistered(): boolean {
+    return this.#nodes.get(this.node) !== undefined;
+  }
+
+  /** UIDs of nodes that were declared out of service, as far as they matter to this one. */
+  outOfService(self: Runner): ReadonlySet<string> {
+    const node = this.#nodes.get(this.node);
+    return isOutOfService(node) ? new Set([node?.metadata.uid ?? '', self.nodeUID]) : new Set();
+  }
+
+  /** What the guest's virtual machine remembers of its right to run. */
+  async remembered(guest: VirtualMachineInstance, signal: AbortSignal): Promise<StartWish['remembered']> {
+    const owner = controllerOf(guest);
+    if (owner?.kind !== 'VirtualMachine') return undefined;
+    const machine = await this.#find(virtualMachines, guest.metadata.namespace ?? '', owner.name, signal);
+    return machine?.metadata.uid === owner.uid ? machine.status?.rightToRun : undefined;
+  }
+
+  async #find<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.#client.get(resource, namespace, name, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+}
+
+/** UID of the virtual machine that a guest is of: itself where it is of none. */
+export function machineUidOf(guest: VirtualMachineInstance): string {
+  const owner = controllerOf(guest);
+  return owner?.kind === 'VirtualMachine' ? owner.uid : (guest.metadata.uid ?? '');
+}
+
+function referenceOf(
+  podUID: string,
+  pod: LauncherPod | undefined,
+  note: GuestNote | undefined,
+  guests: Informer<VirtualMachineInstance>,
+): GuestReference | undefined {
+  const owner = pod && guestOwner(pod);
+  if (owner) return { namespace: pod.metadata.namespace ?? '', name: owner.name, uid: owner.uid };
+  if (note) return { namespace: note.namespace, name: note.name, uid: note.guestUID };
+  const [held] = guests.byIndex('holder', podUID);
+  const { namespace = '', name = '', uid = '' } = held?.metadata ?? {};
+  return held && { namespace, name, uid };
+}
+
+function uidOf({ metadata }: KubeObject): readonly string[] {
+  return [metadata.uid ?? ''];
+}
+
+function isOutOfService(node: Node | undefined): boolean {
+  return node?.spec?.taints?.some(({ key }) => key === OUT_OF_SERVICE) === true;
+}

@@ -1,0 +1,42 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
+import { decide } from '../../migration/right-to-run/decide.ts';
+import { IDLE, journal, type Plan, plan } from '../../migration/right-to-run/plan.ts';
+import type { View } from '../../migration/right-to-run/view.ts';
+import { isPodOver, type LauncherPod } from './launcher-pod.ts';
+
+/**
+ * Whether a launcher pod is to start its guest: `start` it now, `wait` for something, or `never`, whatever comes. What is
+ * never to be started can be said to have ended.
+ */
+export type Intent = 'start' | 'wait' | 'never';
+
+export function startIntent(options: {
+  readonly node: string;
+  readonly guest: VirtualMachineInstance | undefined;
+  readonly pod: LauncherPod | undefined;
+  /** Whether all that the machine needs is there. */
+  readonly isPrepared: boolean;
+  /** Whether another pod of the same virtual machine may still have a machine here. */
+  readonly isCrowded: boolean;
+}): Intent {
+  const { node, guest, pod, isPrepared, isCrowded } = options;
+  if (!guest || !pod || isPodOver(pod)) return 'never';
+  if (guest.metadata.deletionTimestamp !== undefined || pod.metadata.deletionTimestamp !== undefined) return 'never';
+  const { phase = '', nodeName } = guest.status ?? {};
+  if (phase === 'Succeeded' || phase === 'Failed') return 'never';
+  // Who has the label is heard of from now on; nobody sets it any more once the guest was taken over.
+  const isGiven = phase === 'Scheduled' && nodeName === node && guest.metadata.labels?.[NODE_NAME_LABEL] === node;
+  return isGiven && isPrepared && !isCrowded ? 'start' : 'wait';
+}
+
+/** What is next, by the protocol, for a pod of which it is known whether it is to start. */
+export function nextPlan(view: View, intent: Intent): Plan {
+  const { standing, record, self } = view;
+  if (standing.kind !== 'starting' || intent === 'start') return decide(view);
+  if (intent === 'wait' || view.machine !== 'dead') return IDLE;
+  // No machine was started, and none will be. A claim that arrives yet is in the epoch that was written down.
+  const epoch = record && isSameRunner(record.holder, self) ? record.epoch : standing.epoch;
+  return plan(journal({ kind: 'ended', epoch }));
+}
