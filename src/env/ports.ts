@@ -54,7 +54,7 @@ export interface Connection {
 
 /** Reaches sockets on this host. */
 export interface Connector {
-  /** Connects to a unix socket. Rejects where nobody listens; handlers hear nothing before it resolves. */
+  /** Connects to a unix socket, however long the path. Rejects where nobody listens; handlers hear nothing before it resolves. */
   connectUnix(path: string, handlers: ConnectionHandlers): Promise<Connection>;
 }
 
@@ -74,6 +74,8 @@ export interface ProcessExit {
 export interface ProcessSpec {
   readonly command: string;
   readonly arguments: readonly string[];
+  /** Where it starts, even if its user could not get there. */
+  readonly directory: string;
   /** The file, readable by its owner alone, to which whatever it prints is appended. */
   readonly outputPath: string;
   /** Whom it runs as, if not as this process; it gets no other groups. */

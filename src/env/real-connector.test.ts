@@ -1,7 +1,7 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Connection } from './ports.ts';
 import { realConnector } from './real-connector.ts';
@@ -11,13 +11,16 @@ describe('the real connector', () => {
   let server: Server | undefined;
   afterEach(() => void server?.close());
 
-  async function connect(data: (bytes: Uint8Array) => void): Promise<{
+  async function connect(
+    data: (bytes: Uint8Array) => void,
+    to = path,
+  ): Promise<{
     connection: Connection;
     ended: Promise<Error | undefined>;
   }> {
     let closed: (error?: Error) => void = () => undefined;
     const ended = new Promise<Error | undefined>((resolve) => (closed = resolve));
-    return { connection: await realConnector.connectUnix(path, { data, closed }), ended };
+    return { connection: await realConnector.connectUnix(to, { data, closed }), ended };
   }
 
   it('carries bytes both ways, also those that come with the connection', async () => {
@@ -32,6 +35,20 @@ describe('the real connector', () => {
     expect(await ended).toBeUndefined();
     expect(heard).toBe('hello world');
     connection.write('nobody reads this');
+  });
+
+  it('finds a socket in a directory with a long name', async () => {
+    const directory = join(dirname(path), 'x'.repeat(120));
+    mkdirSync(directory);
+    server = createServer((socket) => socket.end('found'));
+    const near = process.cwd();
+    process.chdir(directory);
+    await new Promise<void>((resolve) => server?.listen('socket', resolve));
+    process.chdir(near);
+    let heard = '';
+    const { ended } = await connect((bytes) => (heard += Buffer.from(bytes).toString()), join(directory, 'socket'));
+    await ended;
+    expect(heard).toBe('found');
   });
 
   it('rejects where nobody listens', async () => {

@@ -16,6 +16,7 @@ describe('real processes', () => {
     const { identity, exited } = await realProcesses.spawnDetached({
       command: '/bin/sh',
       arguments: ['-c', 'while :; do sleep 1; done', mark],
+      directory: '/',
       outputPath,
       user,
     });
@@ -35,7 +36,13 @@ describe('real processes', () => {
 
   it('leave what they print, for their owner alone, and their exit code', async () => {
     const outputPath = join(directory, 'echo.log');
-    const spec = { command: '/bin/sh', arguments: ['-c', 'echo out; echo err >&2; exit 3'], outputPath, user };
+    const spec = {
+      command: '/bin/sh',
+      arguments: ['-c', 'echo out; echo err >&2; exit 3'],
+      directory: '/',
+      outputPath,
+      user,
+    };
     expect(await (await realProcesses.spawnDetached(spec)).exited).toEqual({ code: 3, signal: undefined });
     expect(readFileSync(outputPath, 'utf8')).toBe('out\nerr\n');
     expect(statSync(outputPath).mode & 0o777).toBe(0o600);
@@ -43,7 +50,13 @@ describe('real processes', () => {
   });
 
   it('say when they cannot be started', async () => {
-    const spec = { command: '/no/such/command', arguments: [], outputPath: join(directory, 'none.log'), user };
+    const spec = {
+      command: '/no/such/command',
+      arguments: [],
+      directory: '/',
+      outputPath: join(directory, 'none.log'),
+      user,
+    };
     await expect(realProcesses.spawnDetached(spec)).rejects.toThrow('ENOENT');
     await expect(realProcesses.run('/bin/false', [])).rejects.toThrow('failed');
     expect(await realProcesses.run('/bin/echo', ['a', 'b'])).toBe('a b\n');

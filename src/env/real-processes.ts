@@ -46,11 +46,17 @@ async function isRunning({ pid, startedAt }: ProcessIdentity): Promise<boolean> 
   return (await identify(pid))?.startedAt === startedAt;
 }
 
-async function spawnDetached({ command, arguments: args, outputPath, user }: ProcessSpec): Promise<ChildProcess> {
+async function spawnDetached({
+  command,
+  arguments: args,
+  directory,
+  outputPath,
+  user,
+}: ProcessSpec): Promise<ChildProcess> {
   const output = await open(outputPath, 'a', 0o600);
   try {
     const child = spawn(command, args, {
-      cwd: '/',
+      cwd: directory,
       env: { PATH: process.env['PATH'] },
       stdio: ['ignore', output.fd, output.fd],
       detached: true,

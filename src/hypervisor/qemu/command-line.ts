@@ -2,12 +2,11 @@ import { type MachineSpec, MachineSpecError } from '../machine.ts';
 import { deviceArguments, escapeOption, machineFamily } from './devices.ts';
 import type { QemuVersion } from './qmp-message.ts';
 import { checkRamBytes, ramBytesFor } from './ram-size.ts';
-import type { RunFiles } from './run-files.ts';
+import { FILE_NAMES } from './run-files.ts';
 
-/** Where and as what a machine is started. */
+/** On what and as what a machine is started. */
 export interface Placement {
   readonly version: QemuVersion;
-  readonly files: RunFiles;
   /** Tells this run of the machine from every other one, for whoever finds it later. */
   readonly instance: string;
 }
@@ -26,12 +25,12 @@ export function instanceLabel(instance: string): string {
 }
 
 /**
- * The command line of QEMU for a machine: a function of its arguments alone. It always starts paused, takes nothing from
+ * The command line of QEMU for a machine, to be started in the directory of its run: a function of its arguments alone. It always starts paused, takes nothing from
  * the host's configuration, and stays when the guest shuts down, so that a shutdown that nobody watched is not
  * mistaken for a crash. Throws a MachineSpecError for what cannot be.
  */
 export function commandLine(spec: MachineSpec, placement: Placement): CommandLine {
-  const { version, files, instance } = placement;
+  const { version, instance } = placement;
   const { incoming, accelerator } = spec;
   const ramBytes = incoming?.ramBytes ?? ramBytesFor(spec.memoryBytes, version, accelerator);
   checkRamBytes(ramBytes, version, accelerator);
@@ -53,7 +52,7 @@ export function commandLine(spec: MachineSpec, placement: Placement): CommandLin
       '-sandbox',
       'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
       ...machineArguments(spec, ramBytes),
-      ...controlArguments(files, instance),
+      ...controlArguments(instance),
       ...kernelArguments(spec),
       ...deviceArguments(spec),
       ...(incoming ? ['-incoming', 'defer'] : []),
@@ -98,25 +97,25 @@ function topologyOption({ cpu }: MachineSpec): string {
   return `cpus=${count},maxcpus=${count},sockets=${sockets},cores=${cores},threads=${threads}`;
 }
 
-function controlArguments(files: RunFiles, instance: string): string[] {
-  const socket = (id: string, path: string): string => `socket,id=${id},path=${escapeOption(path)},server=on,wait=off`;
+function controlArguments(instance: string): string[] {
+  const socket = (id: string, path: string): string => `socket,id=${id},path=${path},server=on,wait=off`;
   return [
     '-pidfile',
-    files.pid,
+    FILE_NAMES.pid,
     '-msg',
     'timestamp=on',
     '-chardev',
     `null,id=${instanceLabel(instance)}`,
     '-chardev',
-    socket('monitor', files.monitor),
+    socket('monitor', FILE_NAMES.monitor),
     '-mon',
     'chardev=monitor,mode=control',
     '-chardev',
-    socket('monitor-urgent', files.urgentMonitor),
+    socket('monitor-urgent', FILE_NAMES.urgentMonitor),
     '-mon',
     'chardev=monitor-urgent,mode=control',
     '-chardev',
-    `${socket('serial', files.serial)},logfile=${escapeOption(files.serialLog)},logappend=on`,
+    `${socket('serial', FILE_NAMES.serial)},logfile=${FILE_NAMES.serialLog},logappend=on`,
     '-serial',
     'chardev:serial',
   ];

@@ -44,11 +44,17 @@ export class QemuHypervisor implements Hypervisor {
   async start(spec: MachineSpec, run: MachineRun): Promise<QemuMachine> {
     const { processes, hostFiles, program, version, user } = this.#options;
     const files = runFiles(run.directory);
-    const { arguments: args, ramBytes } = commandLine(spec, { version, files, instance: run.instance });
+    const { arguments: args, ramBytes } = commandLine(spec, { version, instance: run.instance });
     let child: ChildProcess;
     try {
       await hostFiles.makePrivateDirectory(files.directory, user);
-      child = await processes.spawnDetached({ command: program, arguments: args, outputPath: files.log, user });
+      child = await processes.spawnDetached({
+        command: program,
+        arguments: args,
+        directory: files.directory,
+        outputPath: files.log,
+        user,
+      });
     } catch (error) {
       throw new HypervisorError('StartFailed', `cannot start ${program}: ${errorMessage(error)}`, error);
     }

@@ -12,21 +12,18 @@ export interface RunFiles {
   readonly pid: string;
 }
 
-/** Linux takes no longer names of sockets. */
-const SOCKET_PATH_BYTES_MAX = 107;
+/** By what QEMU calls its files, which starts in their directory: names of sockets must be short. */
+export const FILE_NAMES: Omit<RunFiles, 'directory'> = {
+  monitor: 'qmp.sock',
+  urgentMonitor: 'qmp-urgent.sock',
+  serial: 'serial.sock',
+  serialLog: 'serial.log',
+  log: 'qemu.log',
+  pid: 'qemu.pid',
+};
 
-/** The files in this directory. Throws where their names would be too long for sockets. */
+/** The files in this directory. */
 export function runFiles(directory: string): RunFiles {
-  const files: RunFiles = {
-    directory,
-    monitor: `${directory}/qmp.sock`,
-    urgentMonitor: `${directory}/qmp-urgent.sock`,
-    serial: `${directory}/serial.sock`,
-    serialLog: `${directory}/serial.log`,
-    log: `${directory}/qemu.log`,
-    pid: `${directory}/qemu.pid`,
-  };
-  if (Buffer.byteLength(files.urgentMonitor) > SOCKET_PATH_BYTES_MAX)
-    throw new RangeError(`${directory} is too long a name for a directory with sockets`);
-  return files;
+  const named = Object.entries(FILE_NAMES).map(([file, name]) => [file, `${directory}/${name}`]);
+  return { directory, ...(Object.fromEntries(named) as Omit<RunFiles, 'directory'>) };
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { commandLine } from '../../hypervisor/qemu/command-line.ts';
-import { runFiles } from '../../hypervisor/qemu/run-files.ts';
 import type { PreparedDisk, PreparedVolumes } from '../volumes/guest-volumes.ts';
 import { wantedInterfaces } from './guest-interfaces.ts';
 import { type MachineHost, machineSpec, type PreparedNetworks } from './machine-spec.ts';
@@ -63,7 +62,6 @@ const specOf = (yaml: string, host = HOST) => {
 function text(yaml: string, host: MachineHost): string {
   const line = commandLine(specOf(yaml, host), {
     version: host.version,
-    files: runFiles('/run/vm'),
     instance: 'a1-b2',
   });
   return `# The guest${yaml.replaceAll('\n', '\n# ').trimEnd()}\n${line.arguments.join('\n').replaceAll(/\n(?!-)/g, ' ')}\n`;
