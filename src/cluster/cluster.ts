@@ -6,6 +6,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { Transport } from '../kube/transport.ts';
+import { tokenCleanerLoop } from './bootstrap-tokens/loop.ts';
 import { disruptionLoop } from './disruption-budgets/loop.ts';
 import { garbageCollectionLoop } from './garbage-collection/loop.ts';
 import type { ClusterLoop } from './loop.ts';
@@ -28,6 +29,7 @@ export const clusterLoops: readonly ClusterLoop[] = [
   serviceAccountLoop,
   rootCertificateLoop,
   tokensLoop,
+  tokenCleanerLoop,
   quotaLoop,
   podGarbageLoop,
   nodeLifecycleLoop,

@@ -1,7 +1,14 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { HEALTH_PATHS } from '../health.ts';
 import { NODE_CLIENT_USER } from '../pki/cluster-pki.ts';
-import { editRules, kubeControllerManagerRules, kubeSchedulerRules, nodeRules, viewRules } from './bootstrap-rules.ts';
+import {
+  editRules,
+  eventRules,
+  kubeControllerManagerRules,
+  kubeSchedulerRules,
+  nodeRules,
+  viewRules,
+} from './bootstrap-rules.ts';
 import { controllerRoles } from './controller-roles.ts';
 import { READ, READ_WRITE, resources, urls } from './rule-builders.ts';
 import type { PolicyRule } from './policy-rule.ts';
@@ -146,10 +153,11 @@ function controllerObjects(): KubeObject[] {
   });
 }
 
-/** What lets an aggregated API server learn whom to trust. */
+/** What lets an aggregated API server learn whom to trust, and who removes tokens that have ended. */
 function kubeSystemObjects(): KubeObject[] {
   const name = 'extension-apiserver-authentication';
   const reader = `${name}-reader`;
+  const cleaner = 'system:controller:token-cleaner';
   const metadata = (objectName: string): KubeObject['metadata'] => ({
     ...defaultMetadata(objectName),
     namespace: 'kube-system',
@@ -167,6 +175,19 @@ function kubeSystemObjects(): KubeObject[] {
       metadata: metadata(`system::${reader}`),
       roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: reader } satisfies RoleRef,
       subjects: [user('system:kube-controller-manager'), user('system:kube-scheduler')],
+    },
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: 'Role',
+      metadata: metadata(cleaner),
+      rules: [resources([...READ, 'delete'], '', 'secrets'), ...eventRules()],
+    },
+    {
+      apiVersion: `${RBAC_GROUP}/v1`,
+      kind: 'RoleBinding',
+      metadata: metadata(cleaner),
+      roleRef: { apiGroup: RBAC_GROUP, kind: 'Role', name: cleaner } satisfies RoleRef,
+      subjects: [{ kind: 'ServiceAccount', name: 'token-cleaner', namespace: 'kube-system' }],
     },
   ];
 }

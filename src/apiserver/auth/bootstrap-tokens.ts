@@ -1,4 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
+import {
+  BOOTSTRAP_TOKEN,
+  BOOTSTRAP_TOKEN_NAMESPACE,
+  BOOTSTRAP_TOKEN_TYPE,
+  bootstrapTokenEndMs,
+  bootstrapTokenSecretName,
+} from '../../api/bootstrap-token.ts';
 import { objectAt, textAt } from '../../api/kinds/core/fields.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Clock } from '../../env/ports.ts';
@@ -6,10 +13,7 @@ import type { UserInfo } from '../http/message.ts';
 import type { Registry } from '../registry/contract.ts';
 import { AUTHENTICATED_GROUP } from './users.ts';
 
-const TOKEN = /^([a-z0-9]{6})\.([a-z0-9]{16})$/;
 const EXTRA_GROUP = /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/;
-const NAMESPACE = 'kube-system';
-const SECRET_TYPE = 'bootstrap.kubernetes.io/token';
 
 /** Tokens with which a machine joins the cluster, each a Secret `bootstrap-token-<id>` in kube-system. */
 export class BootstrapTokens {
@@ -23,10 +27,11 @@ export class BootstrapTokens {
 
   /** Whose token this is, or undefined if it is no valid bootstrap token, for whatever reason. */
   verify(token: string): UserInfo | undefined {
-    const [, id = '', secret = ''] = TOKEN.exec(token) ?? [];
+    const [, id = '', secret = ''] = BOOTSTRAP_TOKEN.exec(token) ?? [];
     if (id === '') return undefined;
-    const object = this.#registry.view('secrets').get(NAMESPACE, `bootstrap-token-${id}`);
-    if (!object || object['type'] !== SECRET_TYPE || object.metadata.deletionTimestamp !== undefined) return undefined;
+    const object = this.#registry.view('secrets').get(BOOTSTRAP_TOKEN_NAMESPACE, bootstrapTokenSecretName(id));
+    if (!object || object['type'] !== BOOTSTRAP_TOKEN_TYPE || object.metadata.deletionTimestamp !== undefined)
+      return undefined;
     // The secret first, and always: how long the answer takes must not depend on anything but the id.
     const isRight = isSame(dataOf(object, 'token-secret'), secret);
     if (!isRight || dataOf(object, 'token-id') !== id) return undefined;
@@ -35,12 +40,8 @@ export class BootstrapTokens {
     return groups && { username: `system:bootstrap:${id}`, groups: [...groups, AUTHENTICATED_GROUP] };
   }
 
-  /** An end that cannot be read counts as past. */
   #hasExpired(secret: KubeObject): boolean {
-    const expiration = dataOf(secret, 'expiration');
-    if (expiration === '') return false;
-    const expiresMs = Date.parse(expiration);
-    return !(expiresMs > this.#clock.now());
+    return bootstrapTokenEndMs(dataOf(secret, 'expiration')) <= this.#clock.now();
   }
 }
 
