@@ -10,10 +10,11 @@ export class Life {
   /** How many boundaries were passed. */
   count = 0;
   isOver = false;
-  readonly #endsAt: number;
+  #endsAt = Number.POSITIVE_INFINITY;
 
-  constructor(endsAt = Number.POSITIVE_INFINITY) {
-    this.#endsAt = endsAt;
+  /** It ends at the n-th boundary from now on. */
+  endsAfter(boundaries: number): void {
+    this.#endsAt = this.count + boundaries;
   }
 
   end(): void {
