@@ -38,6 +38,12 @@ export class DirectoryInUse extends Error {
   }
 }
 
+/**
+ * What is in a data directory is private by itself. QEMU does not run as root even where we do, and has to pass through
+ * to what is its own.
+ */
+const MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
+
 /** Where data lives unless told otherwise. */
 export function defaultDataDirectory(): string {
   return process.env['GODWIT_DATA_DIR'] ?? join(homedir(), '.godwit');
@@ -88,7 +94,7 @@ export class DirectoryLock {
   static acquire(directoryName: string, nowMs: number): DirectoryLock {
     const directory = resolve(directoryName);
     makeDirectory(directory);
-    chmodSync(directory, 0o700);
+    chmodSync(directory, MODE);
     const path = lockPath(directory);
     const holder: Holder = {
       pid: process.pid,

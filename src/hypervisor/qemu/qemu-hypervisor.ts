@@ -3,6 +3,7 @@ import type { ChildProcess, Connector, Env, HostFiles, Processes, UserIdentity }
 import { type Hypervisor, HypervisorError, type MachineRun } from '../hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../machine.ts';
 import { commandLine, instanceLabel } from './command-line.ts';
+import { withNearbyPaths } from './nearby-paths.ts';
 import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
 import type { QemuVersion } from './qmp-message.ts';
 import { checkRamBytes } from './ram-size.ts';
@@ -44,7 +45,10 @@ export class QemuHypervisor implements Hypervisor {
   async start(spec: MachineSpec, run: MachineRun): Promise<QemuMachine> {
     const { processes, hostFiles, program, version, user } = this.#options;
     const files = runFiles(run.directory);
-    const { arguments: args, ramBytes } = commandLine(spec, { version, instance: run.instance });
+    const { arguments: args, ramBytes } = commandLine(withNearbyPaths(spec, files.directory), {
+      version,
+      instance: run.instance,
+    });
     let child: ChildProcess;
     try {
       await hostFiles.makePrivateDirectory(files.directory, user);
