@@ -133,6 +133,13 @@ describe('a guest that dirties its memory', () => {
     600_000,
   );
 
+  it('moves likewise when it is Linux', async () => {
+    const spec = bench.linux({ commandLine: 'mib=16 tick=20 rate=20 write=5', disks: [bench.newDisk()] });
+    const { hops, bad, counts } = await soak(bench.hypervisor, spec, HOPS);
+    expect({ hops, bad }).toEqual({ hops: HOPS, bad: 0 });
+    expectOneLife(counts);
+  }, 600_000);
+
   it('would be seen to lose writes: the soak notices where QEMU is let have its way', async () => {
     const { version } = bench;
     if (version.major >= 9)
