@@ -38,10 +38,10 @@ function setUp(options: Partial<ModelHostOptions> = {}) {
   };
   /** Lets time pass until it is there. */
   const soon = async <T>(promise: Promise<T>): Promise<T> => {
-    let isThere = false;
-    const settled = promise.finally(() => (isThere = true));
+    const there = new AbortController();
+    const settled = promise.finally(() => there.abort());
     settled.catch(() => undefined);
-    for (let ms = 0; ms < 100 && !isThere; ms++) await pass(1);
+    for (let ms = 0; ms < 100 && !there.signal.aborted; ms++) await pass(1);
     return settled;
   };
   const agent = () => {
