@@ -1,0 +1,164 @@
+import { X509Certificate } from 'node:crypto';
+import { join } from 'node:path';
+import {
+  BOOTSTRAP_TOKEN,
+  BOOTSTRAP_TOKEN_NAMESPACE,
+  BOOTSTRAP_TOKEN_TYPE,
+  bootstrapTokenEndMs,
+  bootstrapTokenSecretName,
+} from '../api/bootstrap-token.ts';
+import { humanDuration } from '../api/human-duration.ts';
+import { formatTime, type KubeObject } from '../api/meta.ts';
+import { ApiError } from '../api/status.ts';
+import type { Env, Random } from '../env/ports.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+import type { Resource } from '../kube/resource.ts';
+import { fingerprintOf } from '../node/identity/pinned-authority.ts';
+import { type ClusterConnection, withCluster } from './cluster-connection.ts';
+import { UserError } from './failure.ts';
+
+/** What `godwit token` does. */
+
+export interface TokenCommandOptions {
+  readonly dataDir?: string;
+  readonly kubeconfig?: string;
+}
+
+interface Secret extends KubeObject {
+  type?: string;
+  data?: Record<string, string>;
+  stringData?: Record<string, string>;
+}
+
+const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
+
+const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
+/** Where kubeadm made the cluster, this is the group whose members may join; elsewhere it means nothing. */
+const KUBEADM_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
+
+type Print = (line: string) => void;
+
+/** Makes a token that ends by itself, and tells how a machine joins with it. */
+export async function createToken(
+  options: TokenCommandOptions & { readonly ttl: number; readonly description?: string; readonly server?: string },
+  env: Env,
+  print: Print,
+): Promise<void> {
+  await onCluster(options, env, async ({ client, access }) => {
+    const caHash = await authorityHash(access);
+    const [id, secret] = [word(env.random, 6), word(env.random, 16)];
+    const endsMs = env.clock.now() + options.ttl;
+    const object: Secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: bootstrapTokenSecretName(id), namespace: BOOTSTRAP_TOKEN_NAMESPACE },
+      type: BOOTSTRAP_TOKEN_TYPE,
+      stringData: {
+        'token-id': id,
+        'token-secret': secret,
+        'usage-bootstrap-authentication': 'true',
+        'auth-extra-groups': KUBEADM_GROUP,
+        ...(options.ttl > 0 ? { expiration: formatTime(endsMs) } : {}),
+        ...(options.description === undefined ? {} : { description: options.description }),
+      },
+    };
+    await client.create(secrets, object, signal);
+    const server = options.server ?? access.server;
+    const until = options.ttl > 0 ? ` (until ${formatTime(endsMs)})` : '';
+    print(`To join a machine as a node, run this on it${until}:`);
+    print('');
+    print(`  godwit agent --name $(hostname) --server ${server} --token ${id}.${secret} --ca-hash ${caHash}`);
+    if (LOOPBACK.has(new URL(server).hostname)) {
+      print('');
+      print(
+        `Only this machine can reach ${server}: for others start 'godwit up --listen ADDRESS:PORT', or give --server.`,
+      );
+    }
+  });
+}
+
+const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]']);
+
+/** Shows every token, the one that ends first on top. */
+export async function listTokens(options: TokenCommandOptions, env: Env, print: Print): Promise<void> {
+  await onCluster(options, env, async ({ client }) => {
+    const selection = { namespace: BOOTSTRAP_TOKEN_NAMESPACE, fieldSelector: `type=${BOOTSTRAP_TOKEN_TYPE}` };
+    const { items } = await client.list(secrets, selection, signal);
+    const nowMs = env.clock.now();
+    const rows = items
+      .map((secret) => ({ secret, endMs: bootstrapTokenEndMs(dataOf(secret, 'expiration')) }))
+      .sort((a, b) => (a.endMs === b.endMs ? 0 : a.endMs - b.endMs))
+      .map(({ secret, endMs }) => [
+        `${dataOf(secret, 'token-id')}.${dataOf(secret, 'token-secret')}`,
+        leftOf(endMs - nowMs),
+        dataOf(secret, 'description') || '<none>',
+      ]);
+    for (const line of table([['TOKEN', 'ENDS IN', 'DESCRIPTION'], ...rows])) print(line);
+  });
+}
+
+/** Deletes a token, by all of it or by its id. */
+export async function deleteToken(text: string, options: TokenCommandOptions, env: Env, print: Print): Promise<void> {
+  const id = BOOTSTRAP_TOKEN.exec(text)?.[1] ?? text;
+  if (!/^[a-z0-9]{6}$/.test(id))
+    throw new UserError(`${text} is no token: give all of it, or its first six characters`, { exitCode: 2 });
+  await onCluster(options, env, async ({ client }) => {
+    try {
+      await client.delete(secrets, BOOTSTRAP_TOKEN_NAMESPACE, bootstrapTokenSecretName(id), signal);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+      throw new UserError(`there is no token ${id}; see 'godwit token list'`, { cause: error });
+    }
+    print(`Deleted the token ${id}.`);
+  });
+}
+
+/** A command ends with its process. */
+const { signal } = new AbortController();
+
+function onCluster(
+  { dataDir, kubeconfig }: TokenCommandOptions,
+  env: Env,
+  run: (connection: ClusterConnection) => Promise<void>,
+): Promise<void> {
+  const path = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
+  return withCluster(path === undefined ? {} : { kubeconfig: path }, env, run);
+}
+
+async function authorityHash(access: ClusterAccess): Promise<string> {
+  const pem = await access.authorities();
+  if (pem === undefined)
+    throw new UserError('the kubeconfig does not say which authority the API server has, so nobody could check it');
+  return fingerprintOf(new X509Certificate(pem));
+}
+
+/** Letters and digits, all equally likely. */
+function word(random: Random, length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random.bytes(length)) {
+      // What is left over at the end of the range would favour the first letters.
+      if (byte < 256 - (256 % ALPHABET.length) && text.length < length) text += ALPHABET[byte % ALPHABET.length];
+    }
+  }
+  return text;
+}
+
+function leftOf(leftMs: number): string {
+  if (leftMs === Number.POSITIVE_INFINITY) return '<never>';
+  return leftMs <= 0 ? '<ended>' : humanDuration(leftMs);
+}
+
+function dataOf(secret: Secret, key: string): string {
+  return Buffer.from(secret.data?.[key] ?? '', 'base64').toString('utf8');
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('   ')
+      .trimEnd(),
+  );
+}
