@@ -48,11 +48,14 @@ export async function machineConsole(
     streams.errors.write(
       `Successfully connected to ${name} console. Press Ctrl+] or Ctrl+5 to exit console.${streams.input.isTTY ? '\r' : ''}\n`,
     );
-    const code = await attach(socket, streams, env.clock);
+    const { code, reason, isLeft } = await attach(socket, streams, env.clock);
+    if (isLeft) return;
+    const again = `connect again with 'godwit console ${name}'`;
     if (!NORMAL_CLOSURES.has(code))
       throw new UserError(
-        `the console of ${name} was closed: the machine ended, somebody else took the console over, or the network failed; connect again with 'godwit console ${name}'`,
+        `the console of ${name} broke off (${reason || 'the machine ended, or the network failed'}); ${again}`,
       );
+    streams.errors.write(`\nThe console of ${name} has ended: ${reason || 'the machine ended'}; ${again}\n`);
   });
 }
 
@@ -119,9 +122,21 @@ async function textOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-/** Carries bytes both ways; answers the code that the connection was closed with. */
-function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clock): Promise<number> {
+/** How a connection ended, and whether it was this side that had enough. */
+interface Closure {
+  readonly code: number;
+  readonly reason: string;
+  readonly isLeft: boolean;
+}
+
+/** Carries bytes both ways until either side ends it. */
+function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clock): Promise<Closure> {
   let sentBytes = 0;
+  let isLeft = false;
+  const leave = (): void => {
+    isLeft = true;
+    socket.close(1000);
+  };
   const isRaw = input.isTTY === true;
   if (isRaw) input.setRawMode?.(true);
   const send = (bytes: Uint8Array): void => {
@@ -131,16 +146,15 @@ function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clo
   const onInput = (bytes: Buffer): void => {
     const end = bytes.indexOf(ESCAPE);
     send(end < 0 ? bytes : bytes.subarray(0, end));
-    if (end >= 0) socket.close(1000);
+    if (end >= 0) leave();
   };
   // Who pipes nothing in wants to look on; who pipes something in wants to see what comes of it.
   const onEnd = (): void => {
-    if (sentBytes > 0) clock.setTimer(() => socket.close(1000), LINGER_MS);
+    if (sentBytes > 0) clock.setTimer(leave, LINGER_MS);
   };
-  const onUnread = (): void => socket.close(1000);
   input.on('data', onInput);
   input.once('end', onEnd);
-  output.once('error', onUnread);
+  output.once('error', leave);
   socket.on('message', (data: Buffer) => {
     if (!output.write(data)) {
       socket.pause();
@@ -149,13 +163,13 @@ function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clo
   });
   return new Promise((resolve) => {
     socket.once('error', () => undefined);
-    socket.once('close', (code) => {
+    socket.once('close', (code, reason) => {
       input.off('data', onInput);
       input.off('end', onEnd);
-      output.off('error', onUnread);
+      output.off('error', leave);
       if (isRaw) input.setRawMode?.(false);
       input.pause();
-      resolve(code);
+      resolve({ code, reason: reason.toString('utf8'), isLeft });
     });
   });
 }

@@ -41,6 +41,8 @@ export function extensionServices(options: ExtensionOptions): readonly Service[]
 
 /** How often it looks whether certificates, trust and registrations are what they should be. */
 const CHECK_INTERVAL_MS = 60_000;
+/** How long it holds up whoever starts after it. */
+const PATIENCE_MS = 10_000;
 const RETRY_BACKOFF = { baseMs: 200, maxMs: 10_000 };
 
 /** What was told to API servers, and by what they recognise us. */
@@ -56,7 +58,7 @@ interface Standing {
 class Extension implements Service {
   readonly name = 'extension';
   readonly needsLeadership = false;
-  /** Resolves when API servers know of it. */
+  /** Resolves when API servers know of it, or after a while without: others may be what it waits for. */
   readonly synced: Promise<void>;
   readonly #options: ExtensionOptions;
   readonly #configuration: Informer<KubeVirt>;
@@ -70,6 +72,16 @@ class Extension implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const { env } = this.#options;
+    const patience = env.clock.setTimer(() => this.#resolveSynced(), PATIENCE_MS);
+    try {
+      await this.#serve(signal);
+    } finally {
+      patience.cancel();
+    }
+  }
+
+  async #serve(signal: AbortSignal): Promise<void> {
     const { env, listen } = this.#options;
     const standing = await this.#untilDone(() => this.#findStanding(signal), signal);
     if (!standing) return;

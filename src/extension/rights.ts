@@ -1,7 +1,7 @@
 import type { KubeObject } from '../api/meta.ts';
 import { NAMESPACE, SERVICE_ACCOUNT } from './identity.ts';
 import { SECRET_NAME } from './server/serving-certificate.ts';
-import { SUBRESOURCE_GROUP, SUBRESOURCES, type Subresource } from './subresources/group.ts';
+import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES, type Subresource } from './subresources/group.ts';
 
 /** Who may do what: users with machines, by roles that are part of Kubernetes' own, and the extension itself. */
 
@@ -92,7 +92,8 @@ export function extensionRights(): KubeObject[] {
       rule(['create'], 'authorization.k8s.io', ['subjectaccessreviews']),
       rule(['create'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS),
       { ...rule(['get', 'patch'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS), resourceNames: OWN_NAMES },
-      rule(['get', 'create', 'patch'], 'apiregistration.k8s.io', ['apiservices']),
+      rule(['create'], 'apiregistration.k8s.io', ['apiservices']),
+      { ...rule(['get', 'patch'], 'apiregistration.k8s.io', ['apiservices']), resourceNames: OWN_API_SERVICES },
     ]),
     binding(EXTENSION_ROLE, ACCOUNT),
     {
@@ -114,6 +115,7 @@ export function extensionRights(): KubeObject[] {
 
 const WEBHOOK_CONFIGURATIONS = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
 const OWN_NAMES = ['virt-api-validator', 'virt-api-mutator'];
+const OWN_API_SERVICES = SUBRESOURCE_VERSIONS.map((version) => `${version}.${SUBRESOURCE_GROUP}`);
 
 /** Part of Kubernetes' role of the same name, in every namespace where that is bound. */
 function userRole(name: string, rules: readonly Rule[]): KubeObject {

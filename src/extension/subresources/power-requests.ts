@@ -49,13 +49,14 @@ export function planPower(
 }
 
 function planStart(machine: VirtualMachine, guest: Guest, { paused }: PowerOptions): PowerPlan {
+  // Better than a guest that runs though it should not.
+  if (paused) throw badRequest('starting a VM paused is not possible here; start it, and pause it then');
   if (guest && isAlive(guest)) throw refusal(machine, 'VM is already running');
   const strategy = effectiveRunStrategy(machine.spec);
-  // The controller passes this on to the guest that it makes.
-  const start = { action: 'Start', ...(paused ? { data: { paused: 'true' } } : {}) };
+  const start = { action: 'Start' };
   switch (strategy) {
     case 'Halted':
-      return paused ? requests(machine, [start]) : { machine: { spec: running(machine, true) } };
+      return { machine: { spec: running(machine, true) } };
     case 'Manual':
       return requests(machine, guest ? [stopOf(guest), start] : [start]);
     case 'RerunOnFailure':
