@@ -1,10 +1,21 @@
 // Kernel modules and what they need, in an order in which they can be loaded.
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
+const SUFFIX = /\.ko(\.xz)?$/;
+
 /** The kernel treats both characters as one in names. */
 function nameOf(file) {
-  return basename(file, '.ko').replaceAll('-', '_');
+  return basename(file).replace(SUFFIX, '').replaceAll('-', '_');
+}
+
+/** Some distributions pack their modules. */
+function contentOf(file) {
+  if (file.endsWith('.ko')) return readFileSync(file);
+  const { stdout, status, error } = spawnSync('xz', ['-dc', file], { maxBuffer: 64 * 1024 * 1024 });
+  if (status !== 0) throw new Error(`${file} cannot be unpacked: ${error?.message ?? 'xz failed'}`);
+  return stdout;
 }
 
 /** What a module says of itself, as text that ends with a zero byte. */
@@ -21,7 +32,7 @@ function dependenciesOf(bytes) {
 export function modulesInOrder(directory, wanted) {
   const files = new Map(
     readdirSync(directory, { recursive: true })
-      .filter((file) => file.endsWith('.ko'))
+      .filter((file) => SUFFIX.test(file))
       .map((file) => [nameOf(file), join(directory, file)]),
   );
   const ordered = new Map();
@@ -30,7 +41,7 @@ export function modulesInOrder(directory, wanted) {
     const file = files.get(name);
     // What is no module is built into the kernel.
     if (!file) return;
-    const bytes = readFileSync(file);
+    const bytes = contentOf(file);
     for (const needed of dependenciesOf(bytes)) add(needed);
     ordered.set(name, bytes);
   };

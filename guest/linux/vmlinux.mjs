@@ -6,13 +6,13 @@ const LZ4_LEGACY_MAGIC = 0x184c2102;
 /** A kernel is larger than it looks, but not that large. */
 const BYTES_MAX = 256 * 1024 * 1024;
 
-/** The ELF file in a bzImage that is packed with LZ4. */
+/** The ELF file in a bzImage that is packed with LZ4; the image as it is, which boots as well, where it is packed otherwise. */
 export function vmlinuxOf(image) {
   if (image.readUInt32LE(0x202) !== BOOT_PROTOCOL_MAGIC) throw new Error('this is no kernel image');
   const setupSectors = image[0x1f1] || 4;
   const payload = (setupSectors + 1) * 512 + image.readUInt32LE(0x248);
   const length = image.readUInt32LE(0x24c);
-  if (image.readUInt32LE(payload) !== LZ4_LEGACY_MAGIC) throw new Error('the kernel is not packed with LZ4');
+  if (image.readUInt32LE(payload) !== LZ4_LEGACY_MAGIC) return image;
   // The size of what comes out follows the archive.
   const kernel = unpack(image.subarray(payload + 4, payload + length - 4));
   if (kernel.toString('latin1', 1, 4) !== 'ELF') throw new Error('the image holds no ELF file');
