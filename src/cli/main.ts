@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
@@ -9,7 +8,6 @@ import { UserError } from './failure.ts';
 import { machineCommands } from './machine-commands.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
-import type { AgentOptions } from './agent.ts';
 import type { ListenAddress } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
@@ -33,12 +31,12 @@ function parseListen(text: string): ListenAddress {
 }
 
 function parseNodes(text: string): number {
-  if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('give a whole number from 0 to 99.');
-  return Number(text);
+  if (text !== '0') throw new InvalidArgumentError('this version serves the API only; give 0.');
+  return 0;
 }
 
 function parseCount(text: string): number {
-  if (!/^[1-9]\d{0,14}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
   return Number(text);
 }
 
@@ -55,7 +53,7 @@ const program = new Command('godwit')
 program
   .command('up')
   .description('Start the control plane on this machine, and serve until stopped.')
-  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 3)
+  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 0)
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
   .option(
     '--listen <host:port>',
@@ -83,32 +81,6 @@ program
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
   .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
   .action(async (options: { dataDir: string }) => down(options, realEnv('warn').clock, print));
-
-program
-  .command('agent')
-  .description('Run the agent of a node on this machine, until stopped; its virtual machines go on.')
-  .requiredOption('--name <name>', 'what the node is called')
-  .option('--data-dir <directory>', 'where everything of the node is kept', join(defaultDataDirectory(), 'agent'))
-  .option('--kubeconfig <file>', "the node's own kubeconfig; it is written when the node joins")
-  .option('--bootstrap-kubeconfig <file>', 'a kubeconfig with a bootstrap token, to join with')
-  .option('--server <url>', 'the API server to join, as godwit token create prints it')
-  .option('--token <token>', 'a bootstrap token')
-  .option('--ca-hash <hash>', "the fingerprint of the cluster's certificate authority")
-  .option('--images <directory>', 'where images are, if several nodes share them')
-  .option('--shared <directory>', 'where volumes are that all nodes of this machine share')
-  .option('--address <ip>', 'by what others reach the node', '127.0.0.1')
-  .option('--memory <bytes>', "how much memory pods may have, if not all of the machine's", parseCount)
-  .addOption(
-    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
-  )
-  .addHelpText(
-    'after',
-    '\nExample:\n  godwit agent --name node-1 --server https://10.0.0.1:6443 --token … --ca-hash sha256:…',
-  )
-  .action(async (options: AgentOptions & { logLevel: string }) => {
-    const { agent } = await import('./agent.ts');
-    await agent(options, realEnv(options.logLevel), print);
-  });
 
 program
   .command('simulate')
