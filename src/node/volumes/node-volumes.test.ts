@@ -1,0 +1,416 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { InProcessApi } from '../../../test/support/in-process.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import type { UserIdentity } from '../../env/ports.ts';
+import { realDiskFiles } from '../../env/real-disk-files.ts';
+import { ManualClock, seededRandom } from '../../env/test.ts';
+import { Client } from '../../kube/client.ts';
+import { InProcessTransport } from '../../kube/in-process-transport.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { labelOf, readIso } from '../cloud-init/iso-reader.fixture.ts';
+import { ImageStore } from '../images/image-store.ts';
+import type { PreparedDisk, PreparedVolumes } from './guest-volumes.ts';
+import { NodeVolumes } from './node-volumes.ts';
+import { imageFacts } from './qcow2.ts';
+import { claims, configMaps, persistentVolumes, secrets } from './resources.ts';
+
+const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
+const { signal } = new AbortController();
+const NAMESPACE = 'shop';
+
+let api: InProcessApi;
+let client: Client;
+let directory: string;
+let images: ImageStore;
+let volumes: NodeVolumes;
+
+beforeAll(async () => {
+  api = await InProcessApi.start({ env: { clock: new ManualClock() } });
+  const admin = { user: 'admin', groups: ['system:masters'] };
+  client = new Client(new InProcessTransport((request) => api.core.handle(request), admin), 'test');
+  await client.create(namespaces, { metadata: { name: NAMESPACE } } as KubeObject, signal);
+});
+afterAll(() => api.stop());
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'volumes-'));
+  images = new ImageStore({
+    directory: at('images'),
+    files: realDiskFiles,
+    clock: new ManualClock(),
+    random: seededRandom(1),
+  });
+  volumes = new NodeVolumes({
+    client,
+    files: realDiskFiles,
+    images,
+    reservedDirectories: [at('images'), at('missing')],
+  });
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+function at(name: string): string {
+  return join(directory, name);
+}
+
+function guestOf(text: string, more: Partial<VirtualMachineInstance['spec']['domain']> = {}): VirtualMachineInstance {
+  const list = parse(text) as VirtualMachineInstance['spec']['volumes'];
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    metadata: { name: 'web.one', namespace: NAMESPACE, creationTimestamp: '2026-01-02T03:04:05Z' },
+    spec: {
+      domain: { ...more, devices: { disks: (list ?? []).map(({ name }) => ({ name, disk: { bus: 'virtio' } })) } },
+      ...(list ? { volumes: list } : {}),
+    },
+  };
+}
+
+function prepare(guest: VirtualMachineInstance, user?: UserIdentity): Promise<PreparedVolumes> {
+  return volumes.prepare({ guest, podUID: '1', directory: at('pod'), user }, signal);
+}
+
+/** The one disk that comes of one volume. */
+async function diskOf(text: string, user?: UserIdentity): Promise<PreparedDisk> {
+  const { disks } = await prepare(guestOf(text), user);
+  const [disk] = disks.values();
+  if (!disk || disks.size !== 1) throw new Error('there is no disk, or more than one');
+  return disk;
+}
+
+async function create<T extends KubeObject>(resource: Resource<T>, object: Partial<T>): Promise<T> {
+  const metadata = { ...(resource.namespaced ? { namespace: NAMESPACE } : {}), ...object.metadata };
+  return client.create(resource, { ...object, metadata } as T, signal);
+}
+
+/** A claim and its volume, as their controllers leave them. */
+async function claimOn(
+  name: string,
+  source: object,
+  change: { claim?: object; annotations?: object; uid?: string } = {},
+): Promise<void> {
+  const resources = { requests: { storage: '3Mi' } };
+  const claim = await create(claims, {
+    metadata: { name },
+    spec: { accessModes: ['ReadWriteOnce'], storageClassName: '', volumeName: name, resources, ...change.claim },
+  });
+  await client.update(claims, { ...claim, status: { phase: 'Bound' } }, signal, { subresource: 'status' });
+  await create(persistentVolumes, {
+    metadata: { name, annotations: change.annotations as Record<string, string> },
+    spec: {
+      capacity: { storage: '4Mi' },
+      accessModes: ['ReadWriteOnce'],
+      ...change.claim,
+      ...source,
+      claimRef: { namespace: NAMESPACE, name, uid: change.uid ?? claim.metadata.uid ?? '' },
+    },
+  });
+}
+
+describe('disks of images', () => {
+  it('lie upon the image, and keep what a guest wrote', async () => {
+    await images.importFile('quay.io/shop/web:1', tempFile('image', 'x'.repeat(5000)));
+    const text = '[{name: root, containerDisk: {image: "quay.io/shop/web:1"}}]';
+    const disk = await diskOf(text);
+    expect(disk).toEqual({ path: at('pod/root.qcow2'), format: 'qcow2', cache: 'writeback' });
+    const head = readFileSync(disk.path);
+    expect(head.includes(at('pod/root.base'))).toBe(true);
+    expect(() => imageFacts(head, head.length)).toThrow('backing file');
+    expect(head.readBigUInt64BE(24)).toBe(5120n);
+    writeFileSync(disk.path, 'the guest was here');
+    // Whatever becomes of the image.
+    await images.remove('quay.io/shop/web:1');
+    expect(await diskOf(text)).toEqual(disk);
+    expect(readFileSync(disk.path, 'utf8')).toBe('the guest was here');
+    expect(readFileSync(at('pod/root.base'), 'utf8')).toBe('x'.repeat(5000));
+  });
+
+  it('name the image that is missing, and how to get it', async () => {
+    const text = '[{name: root, containerDisk: {image: web}}]';
+    await expect(diskOf(text)).rejects.toMatchObject({
+      volume: 'root',
+      reason: 'ImageNotFound',
+      message: 'volume root: image web is not in the store of this host; import it with: godwit image import web FILE',
+    });
+    await expect(diskOf('[{name: root, containerDisk: {image: WEB}}]')).rejects.toMatchObject({
+      reason: 'ImageNotFound',
+    });
+    await images.importFile('web', tempFile('image', 'x'));
+    await expect(diskOf('[{name: root, containerDisk: {image: web, path: /disk/b}}]')).rejects.toMatchObject({
+      reason: 'ImageUnusable',
+    });
+    await diskOf(text);
+  });
+
+  it('may be a kernel', async () => {
+    const firmware = { kernelBoot: { kernelArgs: 'console=ttyS0', container: { image: 'linux', kernelPath: '/k' } } };
+    await expect(prepare(guestOf('[]', { firmware }))).rejects.toMatchObject({
+      volume: 'kernelBoot',
+      reason: 'ImageNotFound',
+    });
+    await images.importKernel('linux', tempFile('k', 'kernel'), tempFile('i', 'initrd'));
+    const { kernel } = await prepare(guestOf('[]', { firmware }));
+    expect(kernel).toEqual({ path: at('pod/kernel'), initrdPath: at('pod/initrd'), commandLine: 'console=ttyS0' });
+    expect(readFileSync(at('pod/kernel'), 'utf8')).toBe('kernel');
+    expect((await prepare(guestOf('[]', { firmware }))).kernel).toEqual(kernel);
+  });
+
+  it('are not begun while another volume is missing', async () => {
+    const text = '[{name: empty, emptyDisk: {capacity: 1Gi}}, {name: root, containerDisk: {image: web}}]';
+    await expect(prepare(guestOf(text))).rejects.toMatchObject({ volume: 'root' });
+    expect(readdirSync(at('pod'))).toEqual([]);
+  });
+});
+
+function tempFile(name: string, contents: string): string {
+  writeFileSync(at(name), contents);
+  return at(name);
+}
+
+describe('disks of their own', () => {
+  it('are empty, and stay what they are', async () => {
+    const text = '[{name: scratch, emptyDisk: {capacity: 1Gi}}]';
+    const disk = await diskOf(text);
+    const bytes = readFileSync(disk.path);
+    expect(imageFacts(bytes, bytes.length)).toEqual({ format: 'qcow2', diskBytes: 2 ** 30 });
+    expect(statSync(disk.path).mode & 0o777).toBe(0o600);
+    writeFileSync(disk.path, 'written');
+    await diskOf(text);
+    expect(readFileSync(disk.path, 'utf8')).toBe('written');
+  });
+
+  it.each([
+    ['[{name: a, emptyDisk: {capacity: "0"}}]', 'NotSupported'],
+    ['[{name: a, emptyDisk: {capacity: 1Ei}}]', 'InvalidVolume'],
+    ['[{name: a, sysprep: {}}]', 'NotSupported'],
+  ])('cannot be %s', async (text, reason) => {
+    await expect(diskOf(text)).rejects.toMatchObject({ volume: 'a', reason });
+  });
+
+  it('are left out where no disk shows them', async () => {
+    const guest = guestOf('[{name: a, serviceAccount: {serviceAccountName: x}}]');
+    guest.spec.domain.devices.disks = [];
+    expect((await prepare(guest)).disks.size).toBe(0);
+  });
+});
+
+describe('files of objects', () => {
+  const text = async (disk: PreparedDisk): Promise<Record<string, string>> =>
+    Object.fromEntries(
+      [...readIso(readFileSync(disk.path), 'rock-ridge')].map(([path, bytes]) => [path, Buffer.from(bytes).toString()]),
+    );
+
+  it('are those of a ConfigMap', async () => {
+    await create(configMaps, { metadata: { name: 'settings' }, data: { 'a.conf': 'one' }, binaryData: { b: 'dHdv' } });
+    const disk = await diskOf('[{name: config, configMap: {name: settings}}]');
+    expect(disk).toEqual({ path: at('pod/config.iso'), format: 'raw', cache: 'writeback' });
+    expect(labelOf(readFileSync(disk.path))).toBe('cfgdata');
+    expect(await text(disk)).toEqual({ 'a.conf': 'one', b: 'two' });
+  });
+
+  it('are those of a Secret, which may be optional', async () => {
+    const missing = '[{name: keys, secret: {secretName: keys, volumeLabel: KEYS}}]';
+    await expect(diskOf(missing)).rejects.toMatchObject({
+      reason: 'SecretNotFound',
+      message: 'volume keys: there is no Secret keys',
+    });
+    expect(await text(await diskOf('[{name: none, secret: {secretName: keys, optional: true}}]'))).toEqual({});
+    await create(secrets, { metadata: { name: 'keys' }, data: { key: Buffer.from('hush').toString('base64') } });
+    const disk = await diskOf(missing);
+    expect(labelOf(readFileSync(disk.path))).toBe('KEYS');
+    expect(await text(disk)).toEqual({ key: 'hush' });
+  });
+
+  it('refuse labels that cannot be', async () => {
+    const disk = diskOf(`[{name: a, configMap: {name: none, optional: true, volumeLabel: ${'x'.repeat(40)}}}]`);
+    await expect(disk).rejects.toMatchObject({ volume: 'a', reason: 'InvalidVolume' });
+  });
+
+  it('are for cloud-init', async () => {
+    const disk = await diskOf(
+      '[{name: seed, cloudInitNoCloud: {userData: "#cloud-config", networkDataBase64: dmVyc2lvbjogMg==}}]',
+    );
+    expect(labelOf(readFileSync(disk.path))).toBe('cidata');
+    expect(await text(disk)).toEqual({
+      'meta-data': '{"instance-id":"web.one.shop","local-hostname":"web"}\n',
+      'user-data': '#cloud-config',
+      'network-config': 'version: 2',
+    });
+  });
+
+  it('are for cloud-init, from Secrets', async () => {
+    const data = { userdata: Buffer.from('#!/bin/sh').toString('base64') };
+    await create(secrets, { metadata: { name: 'seed' }, data });
+    const drive = await diskOf('[{name: drive, cloudInitConfigDrive: {secretRef: {name: seed}}}]');
+    expect(labelOf(readFileSync(drive.path))).toBe('config-2');
+    expect(await text(drive)).toMatchObject({ 'openstack/latest/user_data': '#!/bin/sh' });
+    await expect(
+      diskOf('[{name: seed, cloudInitNoCloud: {networkDataSecretRef: {name: seed}}}]'),
+    ).rejects.toMatchObject({
+      reason: 'SecretIncomplete',
+      message: 'volume seed: Secret seed has no key networkdata or networkData',
+    });
+  });
+
+  it('are the same on the node that a guest moves to', async () => {
+    const seed = '[{name: seed, cloudInitNoCloud: {userData: "#cloud-config"}}]';
+    const here = readFileSync((await diskOf(seed)).path);
+    rmSync(at('pod'), { recursive: true });
+    expect(readFileSync((await diskOf(seed)).path).equals(here)).toBe(true);
+  });
+});
+
+describe('disks of claims', () => {
+  it('are made once, where the volume is ours', async () => {
+    const annotations = { 'pv.kubernetes.io/provisioned-by': 'godwit.dev/directories' };
+    await claimOn('made', { hostPath: { path: at('shared/made') } }, { annotations });
+    const text = '[{name: data, persistentVolumeClaim: {claimName: made}}]';
+    const disk = await diskOf(text);
+    expect(disk).toMatchObject({ path: at('shared/made/disk.img'), format: 'raw' });
+    expect(['none', 'writethrough']).toContain(disk.cache);
+    expect(statSync(disk.path).size).toBe(3 * 1024 * 1024);
+    expect(statSync(disk.path).blocks).toBe(0);
+    expect(statSync(at('shared/made')).mode & 0o777).toBe(0o700);
+    writeFileSync(disk.path, 'written');
+    rmSync(at('pod'), { recursive: true });
+    await diskOf(text);
+    expect(readFileSync(disk.path, 'utf8')).toBe('written');
+    expect(await diskOf('[{name: data, dataVolume: {name: made}}]')).toEqual(disk);
+    expect(await diskOf('[{name: data, persistentVolumeClaim: {claimName: made, readOnly: true}}]')).toEqual({
+      ...disk,
+      isReadOnly: true,
+    });
+  });
+
+  it('may be laid upon', async () => {
+    mkdirSync(at('golden'));
+    writeFileSync(at('golden/disk.img'), 'x'.repeat(1024));
+    await claimOn('golden', { local: { path: at('golden') }, nodeAffinity: AFFINITY });
+    const disk = await diskOf('[{name: copy, ephemeral: {persistentVolumeClaim: {claimName: golden}}}]');
+    expect(disk).toEqual({ path: at('pod/copy.qcow2'), format: 'qcow2', cache: 'writeback' });
+    expect(readFileSync(disk.path).includes(at('golden/disk.img'))).toBe(true);
+  });
+
+  it('may be devices', async () => {
+    await claimOn(
+      'device',
+      { local: { path: '/dev/some-disk' }, nodeAffinity: AFFINITY },
+      { claim: { volumeMode: 'Block' } },
+    );
+    expect(await diskOf('[{name: data, persistentVolumeClaim: {claimName: device}}]')).toEqual({
+      path: '/dev/some-disk',
+      format: 'raw',
+      cache: 'none',
+    });
+  });
+
+  it('make no directory that an administrator has to make', async () => {
+    await claimOn('elsewhere', { hostPath: { path: at('elsewhere') } });
+    await expect(diskOf('[{name: data, persistentVolumeClaim: {claimName: elsewhere}}]')).rejects.toMatchObject({
+      reason: 'DiskFailed',
+    });
+    mkdirSync(at('elsewhere'));
+    await diskOf('[{name: data, persistentVolumeClaim: {claimName: elsewhere}}]');
+  });
+
+  it('lead nowhere else', async () => {
+    mkdirSync(at('linked'));
+    writeFileSync(at('secret'), 'hush');
+    symlinkSync(at('secret'), at('linked/disk.img'));
+    await claimOn('linked', { hostPath: { path: at('linked') } });
+    for (const readOnly of [true, false])
+      await expect(
+        diskOf(`[{name: data, persistentVolumeClaim: {claimName: linked, readOnly: ${readOnly}}}]`),
+      ).rejects.toMatchObject({ reason: 'DiskRefused' });
+  });
+
+  it.each<[string, () => Promise<unknown>, string]>([
+    ['not there', async () => undefined, 'PersistentVolumeClaimNotFound'],
+    [
+      'not bound',
+      () =>
+        create(claims, {
+          metadata: { name: 'claim' },
+          spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+        }),
+      'ClaimNotBound',
+    ],
+    ["somebody else's", () => claimOn('claim', { hostPath: { path: '/x' } }, { uid: 'another' }), 'ClaimUnusable'],
+    ['of another kind', () => claimOn('claim', { nfs: { server: 'a', path: '/x' } }), 'ClaimUnusable'],
+  ])('are refused where the claim is %s', async (_, arrange, reason) => {
+    await arrange();
+    try {
+      await expect(diskOf('[{name: data, persistentVolumeClaim: {claimName: claim}}]')).rejects.toMatchObject({
+        volume: 'data',
+        reason,
+      });
+    } finally {
+      await client.delete(claims, NAMESPACE, 'claim', signal).catch(() => undefined);
+      await client.delete(persistentVolumes, '', 'claim', signal).catch(() => undefined);
+    }
+  });
+});
+
+const AFFINITY = {
+  required: { nodeSelectorTerms: [{ matchExpressions: [{ key: 'a', operator: 'Exists' as const }] }] },
+};
+
+describe('files of the node', () => {
+  const OTHER: UserIdentity = { uid: 12_345, gid: 12_345 };
+  const hostDisk = (path: string, rest = 'type: DiskOrCreate, capacity: 2Mi') =>
+    `[{name: host, hostDisk: {path: ${at(path)}, ${rest}}}]`;
+
+  it('are made where they may be', async () => {
+    const disk = await diskOf(hostDisk('a.img'));
+    expect(disk).toMatchObject({ path: at('a.img'), format: 'raw' });
+    expect(statSync(disk.path).size).toBe(2 * 1024 * 1024);
+    writeFileSync(disk.path, 'written');
+    expect(await diskOf(hostDisk('a.img', 'type: Disk'))).toEqual(disk);
+    expect(readFileSync(disk.path, 'utf8')).toBe('written');
+  });
+
+  it('are not what the user that guests run as could not open', async () => {
+    writeFileSync(at('a.img'), 'private');
+    chmodSync(at('a.img'), 0o600);
+    const refusal = { volume: 'host', reason: 'DiskRefused' };
+    // The pod's directory cannot be given away by just anybody, and is not looked at here.
+    const files = { ...realDiskFiles, makeDirectory: async () => undefined };
+    volumes = new NodeVolumes({ client, files, images, reservedDirectories: [] });
+    await expect(diskOf(hostDisk('a.img'), OTHER)).rejects.toMatchObject(refusal);
+    await expect(diskOf(hostDisk('new.img'), OTHER)).rejects.toMatchObject(refusal);
+    chmodSync(at('a.img'), 0o666);
+    expect((await diskOf(hostDisk('a.img'), OTHER)).path).toBe(at('a.img'));
+  });
+
+  it.each([
+    ['no file', 'DiskNotFound', hostDisk.bind(undefined, 'none.img', 'type: Disk')],
+    ['no directory', 'DiskNotFound', hostDisk.bind(undefined, 'none/a.img')],
+    ['no size', 'DiskNotFound', hostDisk.bind(undefined, 'none.img', 'type: DiskOrCreate')],
+    ['a directory', 'DiskRefused', hostDisk.bind(undefined, 'images')],
+    ['a link', 'DiskRefused', hostDisk.bind(undefined, 'link')],
+    ["the node's own", 'DiskRefused', hostDisk.bind(undefined, 'images/names/a')],
+    ["the node's own by a detour", 'DiskRefused', hostDisk.bind(undefined, 'detour/a')],
+    ['above', 'DiskRefused', hostDisk.bind(undefined, '../a')],
+  ])('are refused: %s', async (_, reason, text) => {
+    mkdirSync(at('images/names'), { recursive: true });
+    symlinkSync(at('images/names'), at('link'));
+    symlinkSync(at('images'), at('detour'));
+    const yaml = text().replace(at('../a'), `${directory}/../a`);
+    await expect(diskOf(yaml)).rejects.toMatchObject({ volume: 'host', reason });
+  });
+});

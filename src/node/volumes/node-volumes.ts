@@ -1,0 +1,121 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Volume } from '../../api/kubevirt/volumes.ts';
+import { parseQuantity, quantityToNumber } from '../../api/quantity.ts';
+import type { DiskFiles, UserIdentity } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import type { ImageStore } from '../images/image-store.ts';
+import { boundVolumeName, claimSource } from './claim-source.ts';
+import { cloudInitSource, configMapSource, secretSource } from './config-source.ts';
+import { type DiskPlace, type DiskSource, madeDisk, makeDisk } from './disk-source.ts';
+import {
+  type GuestVolumes,
+  type PreparedDisk,
+  type PreparedVolumes,
+  VolumeError,
+  type VolumeRequest,
+} from './guest-volumes.ts';
+import { hostDiskSource } from './host-disk-source.ts';
+import { containerDiskSource, kernelSource } from './image-source.ts';
+import { claims, ObjectReader, persistentVolumes } from './resources.ts';
+
+export interface NodeVolumesOptions {
+  /** Speaks as this node. */
+  readonly client: Client;
+  readonly files: DiskFiles;
+  readonly images: ImageStore;
+  /** Directories of which guests may not name files of the node as their disks. */
+  readonly reservedDirectories: readonly string[];
+}
+
+/**
+ * Volumes of guests on a node with files. First everything is looked up, then everything is made: while one volume is
+ * missing, none is made that would be out of date once it has come. What is made stays as it is for the life of the pod.
+ */
+export class NodeVolumes implements GuestVolumes {
+  readonly #options: NodeVolumesOptions;
+
+  constructor(options: NodeVolumesOptions) {
+    this.#options = options;
+  }
+
+  async prepare(request: VolumeRequest, signal: AbortSignal): Promise<PreparedVolumes> {
+    const { guest, directory, user } = request;
+    const { files, images } = this.#options;
+    await files.makeDirectory(directory, { mode: 0o700, owner: user });
+    const { volumes = [], domain } = guest.spec;
+    const shown = new Set((domain.devices.disks ?? []).map(({ name }) => name));
+    const found: (readonly [DiskPlace, PreparedDisk | DiskSource])[] = [];
+    for (const volume of volumes.filter(({ name }) => shown.has(name))) {
+      const place: DiskPlace = { files, volume: volume.name, directory, user };
+      found.push([place, (await madeDisk(place)) ?? (await this.#sourceOf(guest, volume, user, signal))]);
+    }
+    const { kernelBoot } = domain.firmware ?? {};
+    const placeKernel = kernelBoot ? await kernelSource(kernelBoot, images) : undefined;
+    const disks = new Map<string, PreparedDisk>();
+    for (const [place, source] of found)
+      disks.set(place.volume, 'kind' in source ? await makeDisk(place, source) : source);
+    return { disks, kernel: await placeKernel?.(files, directory) };
+  }
+
+  async #sourceOf(
+    guest: VirtualMachineInstance,
+    volume: Volume,
+    user: UserIdentity | undefined,
+    signal: AbortSignal,
+  ): Promise<DiskSource> {
+    const { client, images, files, reservedDirectories } = this.#options;
+    const { name, containerDisk, emptyDisk, hostDisk, configMap, secret, ephemeral } = volume;
+    const reader = new ObjectReader(client, guest.metadata.namespace ?? '', name, signal);
+    if (containerDisk) return containerDiskSource(name, containerDisk, images);
+    if (emptyDisk) return { kind: 'empty', sizeBytes: bytesOf(name, emptyDisk.capacity) };
+    if (hostDisk) return hostDiskSource(name, hostDisk, { files, user, reservedDirectories });
+    if (configMap) return configMapSource(guest, configMap, reader);
+    if (secret) return secretSource(guest, secret, reader);
+    const claim = volume.persistentVolumeClaim ?? (volume.dataVolume && { claimName: volume.dataVolume.name });
+    if (claim) return this.#claim(name, claim.claimName, volume.persistentVolumeClaim?.readOnly ?? false, reader);
+    if (ephemeral?.persistentVolumeClaim)
+      return this.#ephemeral(name, ephemeral.persistentVolumeClaim.claimName, reader, user);
+    const cloudInit = await cloudInitSource(guest, volume, reader);
+    if (cloudInit) return cloudInit;
+    const kinds = Object.keys(volume).filter((key) => key !== 'name');
+    throw new VolumeError(name, 'NotSupported', `volumes of the kind ${kinds.join(', ')} are not supported here`);
+  }
+
+  async #claim(
+    volume: string,
+    claimName: string,
+    isReadOnly: boolean,
+    reader: ObjectReader,
+  ): Promise<DiskSource & { kind: 'file' | 'device' }> {
+    const claim = await reader.get(claims, claimName);
+    const persistentVolume = await reader.get(persistentVolumes, boundVolumeName(volume, claim));
+    return claimSource(volume, claim, persistentVolume, isReadOnly);
+  }
+
+  async #ephemeral(
+    volume: string,
+    claimName: string,
+    reader: ObjectReader,
+    user: UserIdentity | undefined,
+  ): Promise<DiskSource> {
+    const { files } = this.#options;
+    const below = await this.#claim(volume, claimName, true, reader);
+    if (below.kind === 'device')
+      throw new VolumeError(
+        volume,
+        'ClaimUnusable',
+        `claim ${claimName} is a device, and nothing can be laid upon it here`,
+      );
+    // It is looked at as if it were used by itself: there must be a file, which QEMU may read.
+    const { path } = await makeDisk({ files, volume, directory: '', user }, below);
+    const diskBytes = (await files.describe(path))?.sizeBytes ?? 0;
+    return { kind: 'overlay', base: { path, format: 'raw', diskBytes }, isLinked: false };
+  }
+}
+
+function bytesOf(volume: string, capacity: string | number): number {
+  const quantity = parseQuantity(capacity);
+  const bytes = quantity ? Math.floor(quantityToNumber(quantity)) : 0;
+  if (bytes > 0) return bytes;
+  throw new VolumeError(volume, 'NotSupported', `${capacity} is no size of a disk`);
+}
