@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync, readFileSync, writeFileSync, writeSync
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { realProcesses } from '../../src/env/real-processes.ts';
 import type { MachineSpec } from '../../src/hypervisor/machine.ts';
 import type { QemuMachine } from '../../src/hypervisor/qemu/qemu-machine.ts';
@@ -17,6 +17,8 @@ import { freePort } from '../support/network.ts';
 import { PROGRAM, Workbench } from '../support/qemu.ts';
 
 /** The Linux guest, in machines as the agent would start them. */
+
+vi.setConfig({ testTimeout: 240_000 });
 
 let bench: Workbench;
 const machines: QemuMachine[] = [];
@@ -201,7 +203,7 @@ describe('the guest agent in the Linux guest', () => {
       await eventually(() => expect(existsSync(path)).toBe(true));
       const agent = new AgentClient(path);
       // Nobody hears what is said before the guest is up.
-      await eventually(async () => expect(await agent.ask('guest-sync-delimited', { id: 41 }, 500)).toBe(41));
+      await eventually(async () => expect(await agent.ask('guest-sync-delimited', { id: 41 }, 500)).toBe(41), 60_000);
       expect(await agent.ask('guest-sync', { id: 42 })).toBe(42);
       expect(await agent.ask('guest-ping')).toEqual({});
       expect(await agent.ask('guest-get-osinfo')).toMatchObject({ id: 'godwit-guest', machine: 'x86_64' });

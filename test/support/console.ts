@@ -8,7 +8,8 @@ export interface ProbeLine {
   readonly text: string;
 }
 
-const TIMEOUT_MS = 20_000;
+/** A Linux that is translated, on a machine that has other things to do as well. */
+const TIMEOUT_MS = 60_000;
 
 /** The serial console of a machine that runs the probe guest. */
 export class Console {
