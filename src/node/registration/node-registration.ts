@@ -161,8 +161,11 @@ export class NodeRegistration implements Service {
     if (!node) {
       const annotations = { ...annotationsOf(profile), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
       const metadata = { name: profile.name, labels, annotations };
-      await unless([409], client.create(nodeResource, { apiVersion: 'v1', kind: 'Node', metadata }, signal));
-      env.log.info('registered the node', { node: profile.name });
+      const made = await unless(
+        [409],
+        client.create(nodeResource, { apiVersion: 'v1', kind: 'Node', metadata }, signal),
+      );
+      if (made) env.log.info('registered the node', { node: profile.name });
       return;
     }
     const metadata = this.#metadataPatch(node, labels);

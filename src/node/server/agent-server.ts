@@ -52,6 +52,8 @@ const HANDSHAKE_TIMEOUT_MS = 10_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const IDLE_TIMEOUT_MS = 60_000;
+/** How often those who take too long are looked for. */
+const CHECK_MS = 5_000;
 /** Bodies say at most how, never what. */
 const BODY_BYTES_MAX = 64 * 1024;
 /** Nobody types more at once, and who pastes more sends several messages. */
@@ -91,6 +93,7 @@ export class AgentServer implements Service {
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: IDLE_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_MS,
       maxHeaderSize: HEADER_BYTES_MAX,
       keepAlive: true,
       noDelay: true,
@@ -265,7 +268,9 @@ export class AgentServer implements Service {
     if (error.code >= 500) log.warn('a request failed', { method, url, error: errorText(thrown) });
     if (error.code === 401) response.setHeader('www-authenticate', 'Bearer');
     if (error.code === 413) response.setHeader('connection', 'close');
-    send(response, error.code, JSON.stringify(error.toStatus()), 'application/json');
+    // An API server passes on what a kubelet says of logs, and does not expect it to speak as one.
+    if (url?.startsWith('/containerLogs/')) send(response, error.code, error.message);
+    else send(response, error.code, JSON.stringify(error.toStatus()), 'application/json');
   }
 
   async #upgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): Promise<void> {
