@@ -86,7 +86,7 @@ const KINDS: [string, string, Row, Row?][] = [
       CAPACITY: '10Gi',
       'ACCESS MODES': 'RWO,ROX',
       'RECLAIM POLICY': 'Retain',
-      STATUS: 'Pending',
+      STATUS: 'Available',
       CLAIM: '',
       STORAGECLASS: 'zoo-slow',
       VOLUMEATTRIBUTESCLASS: '<unset>',

@@ -142,7 +142,7 @@ describe('describe', () => {
       ),
     );
     expect(await described('pv', 'zoo-volume')).toMatch(
-      /StorageClass: zoo-slow\nStatus: Pending\nClaim:\nReclaim Policy: Retain\nAccess Modes: RWO,ROX\nVolumeMode: Filesystem\nCapacity: 10Gi\nNode Affinity: <none>\nMessage:\nSource:\nType: HostPath \(bare host directory volume\)\nPath: \/tmp\/zoo\n/,
+      /StorageClass: zoo-slow\nStatus: Available\nClaim:\nReclaim Policy: Retain\nAccess Modes: RWO,ROX\nVolumeMode: Filesystem\nCapacity: 10Gi\nNode Affinity: <none>\nMessage:\nSource:\nType: HostPath \(bare host directory volume\)\nPath: \/tmp\/zoo\n/,
     );
     expect(await described('sc', 'zoo-slow')).toContain('IsDefaultClass: Yes\n');
   });

@@ -1,6 +1,8 @@
+import { expect } from 'vitest';
 import { formatMicroTime } from '../../src/api/meta.ts';
 import type { Anything } from '../support/api.ts';
 import type { Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
 import { pods } from './zoo-pods.ts';
 
 /**
@@ -62,6 +64,15 @@ const nodeStatus = {
 function others(): Anything[] {
   const labels = { app: 'web' };
   return [
+    // Before its claim, which would else take any volume.
+    {
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'zoo-slow', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+      provisioner: 'example.com/slow',
+      volumeBindingMode: 'WaitForFirstConsumer',
+      allowVolumeExpansion: true,
+    },
     {
       apiVersion: 'v1',
       kind: 'PersistentVolume',
@@ -83,14 +94,6 @@ function others(): Anything[] {
         storageClassName: 'zoo-slow',
         resources: { requests: { storage: '5Gi' } },
       },
-    },
-    {
-      apiVersion: 'storage.k8s.io/v1',
-      kind: 'StorageClass',
-      metadata: { name: 'zoo-slow', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
-      provisioner: 'example.com/slow',
-      volumeBindingMode: 'WaitForFirstConsumer',
-      allowVolumeExpansion: true,
     },
     {
       apiVersion: 'coordination.k8s.io/v1',
@@ -360,6 +363,10 @@ export async function fillZoo(cluster: Cluster, namespace: string): Promise<void
       stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
     });
   await create(others());
+  await eventually(async () => {
+    const { status } = await cluster.get('/api/v1/persistentvolumes/zoo-volume');
+    expect(status.phase).toBe('Available');
+  });
   const { metadata } = await cluster.get(`/apis/apps/v1/namespaces/${namespace}/daemonsets/agent`);
   await create([revisionOf({ apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'agent', uid: metadata.uid })]);
   const path = `/api/v1/namespaces/${namespace}/pods`;
