@@ -82,7 +82,6 @@ describe('what pods refer to', () => {
     'get persistentvolumeclaims ns/user-e',
     'get persistentvolumes pv',
     'create serviceaccounts/token ns/robot',
-    'get pods ns/user',
   ])('is for its node alone: %s', async (text) => {
     await put('persistentvolumes', { metadata: { name: 'pv' }, spec: { claimRef: { namespace: 'ns', name: 'disk' } } });
     expect(may('n1', text)).toBe(false);
@@ -110,10 +109,21 @@ describe('what pods refer to', () => {
     'get serviceaccounts ns/robot',
     'create serviceaccounts/token ns/other',
     'get pods ns/other',
+    'get pods ns/waiting',
     'get pods/log ns/user',
   ])('opens nothing else: %s', async (text) => {
     await put('pods', pod('user', 'n1', USER_OF_ALL));
+    await put('pods', pod('other', 'n2', {}));
+    await put('pods', pod('waiting', '', {}));
     expect(may('n1', text)).toBe(false);
+  });
+
+  it('lets a node see its pods, and that a pod is gone', async () => {
+    await put('pods', pod('p', 'n1', {}));
+    expect(may('n1', 'get pods ns/p')).toBe(true);
+    expect(may('n2', 'get pods ns/p')).toBe(false);
+    await remove('pods', 'ns/p');
+    expect(may('n1', 'get pods ns/p')).toBe(true);
   });
 
   it('counts by pods: what two refer to stays until both are gone', async () => {

@@ -87,11 +87,16 @@ export class NodeAuthorizer implements Authorizer {
     return unless(unrelated(node), this.#pods.refers(node, 'serviceaccounts', namespace, name));
   }
 
+  /** A node that missed a deletion must be able to tell a pod that is gone from one that is not its own. */
+  #isGone(namespace: string, name: string): boolean {
+    return this.#registry.view('pods').get(namespace, name) === undefined;
+  }
+
   #ownPods(node: string, attributes: AuthorizationAttributes): Decision {
     const { verb, name, namespace, subresource } = attributes;
     switch (subresource === '' ? verb : `${verb}/${subresource}`) {
       case 'get':
-        return unless(unrelated(node), this.#pods.isBound(node, namespace, name));
+        return unless(unrelated(node), this.#pods.isBound(node, namespace, name) || this.#isGone(namespace, name));
       case 'list':
       case 'watch':
         return unless('can only list/watch pods with spec.nodeName field selector', selectsNode(attributes, node));
