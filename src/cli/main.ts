@@ -5,6 +5,7 @@ import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { down } from './down.ts';
 import { UserError } from './failure.ts';
+import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
@@ -107,7 +108,7 @@ program
     });
   });
 
-for (const command of [...machineCommands(print), tokenCommand(print)])
+for (const command of [...machineCommands(print), imageCommand(print), tokenCommand(print)])
   program.addCommand(command.copyInheritedSettings(program));
 
 try {

@@ -1,0 +1,133 @@
+import { join, resolve } from 'node:path';
+import type { Env } from '../env/ports.ts';
+import { realDiskFiles } from '../env/real-disk-files.ts';
+import { DamagedInput } from '../node/images/byte-stream.ts';
+import type { ImageRecord } from '../node/images/image-record.ts';
+import { ImageReferenceError } from '../node/images/image-reference.ts';
+import { ImageStore } from '../node/images/image-store.ts';
+import { ImageFormatError } from '../node/volumes/qcow2.ts';
+import { UserError } from './failure.ts';
+
+/** What `godwit image` does. */
+
+export interface ImageOptions {
+  readonly dataDir: string;
+  /** Where images are, if not in the data directory. */
+  readonly images?: string;
+}
+
+/** What an image is made from: a file, or a kernel and perhaps its initial RAM disk. */
+export interface ImageSources {
+  readonly file: string | undefined;
+  readonly kernel?: string;
+  readonly initrd?: string;
+}
+
+type Print = (line: string) => void;
+
+const DIGEST_LENGTH = 'sha256:'.length + 12;
+
+/** Takes an image in, under a name that manifests can use from then on. */
+export async function importImage(
+  name: string,
+  { file, kernel, initrd }: ImageSources,
+  options: ImageOptions,
+  env: Env,
+  print: Print,
+): Promise<void> {
+  if ((file === undefined) === (kernel === undefined) || (initrd !== undefined && kernel === undefined))
+    throw new UserError('give either a file, or --kernel and perhaps --initrd', { exitCode: 2 });
+  const store = storeOf(options, env);
+  const record = await understood(async () =>
+    kernel === undefined
+      ? store.importFile(name, await fileAt(file ?? ''))
+      : store.importKernel(name, await fileAt(kernel), initrd && (await fileAt(initrd))),
+  );
+  print(`Imported ${record.name} (${record.digest.slice(0, DIGEST_LENGTH)}, ${sizeOf(record)}): ${pathsOf(record)}.`);
+}
+
+/** Shows all images. */
+export async function listImages(options: ImageOptions, env: Env, print: Print): Promise<void> {
+  const records = await storeOf(options, env).list();
+  if (records.length === 0) {
+    print('There are no images. Import one with: godwit image import NAME FILE');
+    return;
+  }
+  const rows = records.map((record) => [
+    record.name,
+    record.digest.slice(0, DIGEST_LENGTH),
+    sizeOf(record),
+    record.importedAt.slice(0, 'yyyy-mm-dd'.length),
+    pathsOf(record),
+  ]);
+  for (const line of table([['NAME', 'DIGEST', 'SIZE', 'IMPORTED', 'FILES'], ...rows])) print(line);
+}
+
+/** Removes images; all that are known, even where one of the names is not. */
+export async function removeImages(
+  names: readonly string[],
+  options: ImageOptions,
+  env: Env,
+  print: Print,
+): Promise<void> {
+  const store = storeOf(options, env);
+  const unknown: string[] = [];
+  for (const name of names) {
+    if (await understood(() => store.remove(name))) print(`Removed ${name}.`);
+    else unknown.push(name);
+  }
+  if (unknown.length > 0) throw new UserError(`there is no image ${unknown.join(', ')}`);
+}
+
+function storeOf({ dataDir, images }: ImageOptions, { clock, random }: Env): ImageStore {
+  return new ImageStore({ directory: resolve(images ?? join(dataDir, 'images')), files: realDiskFiles, clock, random });
+}
+
+/** The real path of a file: the store itself follows no links. */
+async function fileAt(path: string): Promise<string> {
+  try {
+    const real = await realDiskFiles.realPath(resolve(path));
+    if ((await realDiskFiles.describe(real))?.kind === 'file') return real;
+  } catch (error) {
+    throw new UserError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+  }
+  throw new UserError(`${path} is no file`);
+}
+
+const EXPECTED = [DamagedInput, ImageFormatError, ImageReferenceError];
+
+async function understood<T>(act: () => Promise<T>): Promise<T> {
+  try {
+    return await act();
+  } catch (error) {
+    const { message, code } = error as Error & { code?: unknown };
+    const isExpected = EXPECTED.some((kind) => error instanceof kind) || typeof code === 'string';
+    throw isExpected ? new UserError(message, { cause: error }) : error;
+  }
+}
+
+function pathsOf({ files }: ImageRecord): string {
+  const shown = files.slice(0, 3).map(({ path }) => path);
+  const more = files.length - shown.length;
+  return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+function sizeOf({ files }: ImageRecord): string {
+  const sizes = new Map(files.map(({ digest, sizeBytes }) => [digest, sizeBytes]));
+  const bytes = [...sizes.values()].reduce((sum, each) => sum + each, 0);
+  const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  const amount = bytes / 1024 ** power;
+  return `${amount >= 100 || power === 0 ? Math.round(amount) : amount.toFixed(1)} ${UNITS[power] ?? ''}`;
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join('   ')
+      .trimEnd(),
+  );
+}
