@@ -41,7 +41,7 @@ function outcome(
       machine: changed,
       machineStatus,
       guest: grace,
-    } = plan as Record<string, never | undefined> & {
+    } = plan as {
       machine?: { spec: { runStrategy: string } };
       machineStatus?: { status: { stateChangeRequests: { action: string; uid?: string }[] } };
       guest?: { spec: { terminationGracePeriodSeconds: number } };
