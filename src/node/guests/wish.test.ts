@@ -1,0 +1,76 @@
+import { describe, expect, it } from 'vitest';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
+import type { View } from '../../migration/right-to-run/view.ts';
+import type { LauncherPod } from './launcher-pod.ts';
+import { nextPlan, startIntent } from './wish.ts';
+
+const guest = (status: VirtualMachineInstanceStatus = {}, metadata: ObjectMeta = {}): VirtualMachineInstance => ({
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  metadata: { labels: { 'kubevirt.io/nodeName': 'node-a' }, ...metadata },
+  spec: { domain: { devices: {} } },
+  status: { phase: 'Scheduled', nodeName: 'node-a', ...status },
+});
+const pod = (phase = 'Running', metadata: ObjectMeta = {}): LauncherPod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata,
+  status: { phase },
+});
+const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+const all = { node: 'node-a', guest: guest(), pod: pod(), isPrepared: true, isCrowded: false };
+
+describe('whether a guest is to be started', () => {
+  it.each([
+    ['start', 'all is there', {}],
+    ['start', 'the pod was not told of yet', { pod: pod('Pending') }],
+    ['wait', 'the guest is not handed over', { guest: guest({ phase: 'Scheduling' }) }],
+    ['wait', 'it was given to another node', { guest: guest({ nodeName: 'node-b' }) }],
+    ['wait', 'it has no label yet', { guest: guest({}, { labels: {} }) }],
+    ['wait', 'a volume is missing', { isPrepared: false }],
+    ['wait', 'another pod of its machine is here', { isCrowded: true }],
+    ['wait', 'it runs', { guest: guest({ phase: 'Running' }) }],
+    ['never', 'it is deleted', { guest: guest({}, GOING) }],
+    ['never', 'its pod is deleted', { pod: pod('Running', GOING) }],
+    ['never', 'it has failed', { guest: guest({ phase: 'Failed' }) }],
+    ['never', 'its pod has failed', { pod: pod('Failed') }],
+    ['never', 'it is gone', { guest: undefined }],
+    ['never', 'its pod is gone', { pod: undefined }],
+  ] as const)('%s: %s', (intent, _, change) => expect(startIntent({ ...all, ...change })).toBe(intent));
+});
+
+describe('a start that was begun', () => {
+  const self: Runner = { node: 'node-a', nodeUID: 'n', podUID: 'p' };
+  const view: View = {
+    self,
+    record: undefined,
+    standing: { kind: 'starting', epoch: 5 },
+    machine: 'dead',
+    hasMigrationFailed: false,
+    peerMachine: 'unknown',
+    inbox: [],
+    outOfService: new Set(),
+    unheard: [],
+    wish: {},
+  };
+  const entries = (plan: ReturnType<typeof nextPlan>): unknown =>
+    plan.steps.map((step) => (step.kind === 'journal' ? step.entry : step.kind));
+  it('goes on when it is wanted', () => {
+    const plan = nextPlan({ ...view, wish: { start: { remembered: { epoch: 4 } } } }, 'start');
+    expect(entries(plan)).toEqual(['record', { kind: 'started', epoch: 5 }, 'machine', 'machine']);
+  });
+  it('rests while something is missing', () => expect(nextPlan(view, 'wait').steps).toEqual([]));
+  it('is over when it is not wanted any more, also for a claim that arrives late', () => {
+    expect(entries(nextPlan(view, 'never'))).toEqual([{ kind: 'ended', epoch: 5 }]);
+    const claimed = { ...view, record: { epoch: 4, holder: self } };
+    expect(entries(nextPlan(claimed, 'never'))).toEqual([{ kind: 'ended', epoch: 4 }]);
+  });
+  it('is left alone while a machine may live', () => {
+    expect(nextPlan({ ...view, machine: 'unknown' }, 'never').steps).toEqual([]);
+  });
+});

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { NAMESPACE } from '../../src/control/control.fixture.ts';
+import type { GuestAccess } from '../../src/node/guests/guest-access.ts';
+import { AgentScene } from './agent-scene.ts';
+
+/** What others may ask of a guest that runs. */
+
+const scene = new AgentScene();
+beforeAll(async () => {
+  await scene.start();
+  await scene.makeGuest();
+  await scene.bind();
+  await scene.phaseBecomes('Running');
+});
+afterAll(() => scene.stop());
+
+const access = (): GuestAccess => {
+  if (!scene.agent) throw new Error('there is no agent');
+  return scene.agent.access;
+};
+const paused = async (): Promise<string | undefined> =>
+  (await scene.guest()).status?.conditions?.find(({ type }) => type === 'Paused')?.reason;
+
+describe('a guest that runs', () => {
+  it('is held and let go on, once or twice, and says so', async () => {
+    await access().pause(NAMESPACE, 'web');
+    await access().pause(NAMESPACE, 'web');
+    expect(scene.host.machines[0]?.status).toBe('paused');
+    await scene.until(async () => expect(await paused()).toBe('PausedByUser'));
+    await access().unpause(NAMESPACE, 'web');
+    await access().unpause(NAMESPACE, 'web');
+    expect(scene.host.machines[0]?.status).toBe('running');
+    await scene.until(async () => expect(await paused()).toBeUndefined());
+    expect(scene.agentWrites).toHaveLength(5);
+  });
+  it('that stopped at an error of its disk says so, and can go on', async () => {
+    scene.host.machines[0]?.becomes('disk-error', 'disk-error');
+    await scene.until(async () => expect(await paused()).toBe('PausedIOError'));
+    await expect(access().softReboot(NAMESPACE, 'web')).rejects.toMatchObject({ code: 409 });
+    await access().unpause(NAMESPACE, 'web');
+    await scene.until(async () => expect(await paused()).toBeUndefined());
+  });
+  it('can be reset', async () => {
+    await access().reset(NAMESPACE, 'web');
+    expect(scene.host.machines[0]?.commands).toContain('reset');
+  });
+  it('has one console, which the last who asks gets', async () => {
+    const heard: string[] = [];
+    const listener = (name: string) => ({
+      data: (bytes: Uint8Array) => void heard.push(`${name}: ${Buffer.from(bytes).toString()}`),
+      closed: () => void heard.push(`${name} closed`),
+    });
+    const [, , third] = await Promise.all(
+      ['one', 'two', 'three'].map((name) => access().openConsole(NAMESPACE, 'web', listener(name))),
+    );
+    expect(heard).toEqual(['one closed', 'two closed']);
+    scene.host.machines[0]?.consoles.at(-1)?.data(Buffer.from('login: '));
+    third?.write('root');
+    third?.close();
+    expect(heard).toEqual(['one closed', 'two closed', 'three: login: ', 'three closed']);
+    expect(scene.host.machines[0]?.commands).toContain('console root');
+  });
+  it('tells where its serial port was written to, also when it has ended', async () => {
+    const [log] = await access().serialLogs(NAMESPACE, 'web');
+    expect(log).toMatchObject({ path: `/data/runs/${log?.podUID ?? ''}/serial.log`, isLive: true });
+    await access().softReboot(NAMESPACE, 'web');
+    await scene.phaseBecomes('Succeeded');
+    await scene.stopAgent();
+    await scene.startAgent();
+    expect(await access().serialLogs(NAMESPACE, 'web')).toEqual([{ ...log, isLive: false }]);
+    await expect(access().pause(NAMESPACE, 'web')).rejects.toMatchObject({ code: 404 });
+    await expect(access().openConsole(NAMESPACE, 'other', { data: () => {}, closed: () => {} })).rejects.toMatchObject({
+      code: 404,
+    });
+  });
+});
