@@ -196,6 +196,51 @@ describe('a node', () => {
   });
 });
 
+describe('a guest', () => {
+  const guests = (): string => `/apis/kubevirt.io/v1${root.slice('/api/v1'.length)}/virtualmachineinstances`;
+  const write = (who: HttpClient, status: object): Promise<Answer> => patch(who, `${guests()}/vm/status`, { status });
+
+  /** What the scheduler and the agent of n1 do, up to the moment in which the guest is handed over. */
+  async function handOver(): Promise<{ uid: string; nodeUID: string }> {
+    const spec = { domain: { devices: {}, resources: { requests: { memory: '64Mi' } } } };
+    await eventually(() => cluster.create(guests(), { metadata: { name: 'vm' }, spec }));
+    const { name, uid } = await eventually(async () => {
+      const { items } = await cluster.get(`${root}/pods?labelSelector=vm.kubevirt.io%2Fname%3Dvm`);
+      expect(items).toHaveLength(1);
+      return items[0].metadata;
+    });
+    const binding = { metadata: { name }, target: { kind: 'Node', name: 'n1' } };
+    await cluster.create(`${root}/pods/${name}/binding`, binding);
+    const containerStatuses = [
+      { name: 'compute', ready: true, restartCount: 0, image: 'x', imageID: 'x', state: { running: {} } },
+    ];
+    const conditions = [{ type: 'Ready', status: 'True' }];
+    const running = { status: { phase: 'Running', containerStatuses, conditions } };
+    (await patch(n1, `${root}/pods/${name}/status`, running)).expect(200);
+    await eventually(async () => {
+      expect((await cluster.get(`${guests()}/vm`)).status).toMatchObject({ phase: 'Scheduled', nodeName: 'n1' });
+    });
+    return { uid, nodeUID: (await cluster.get('/api/v1/nodes/n1')).metadata.uid };
+  }
+
+  it('is started, reported on and given back by the node that it was given to, and by no other', async () => {
+    const { uid: podUID, nodeUID } = await handOver();
+    const right = (epoch: number, node: string) => ({ rightToRun: { epoch, holder: { node, nodeUID, podUID } } });
+    const refused = async (who: HttpClient, status: object): Promise<string> =>
+      (await write(who, status)).expect(403).json.message;
+    expect(await refused(n2, right(1, 'n2'))).toContain('node "n2" has nothing to do with this guest');
+    expect(await refused(n2, { phase: 'Failed' })).toContain('has nothing to do with this guest');
+    expect(await refused(n1, { phase: 'Running' })).toContain('may not say that the guest is "Running"');
+    (await write(n1, { ...right(1, 'n1'), phase: 'Running' })).expect(200);
+    expect(await refused(n2, { rightToRun: { epoch: 2, holder: null } })).toContain('has nothing to do');
+    expect(await refused(n1, { nodeName: 'n2' })).toContain('may not write status.nodeName');
+    (await patch(n1, `${guests()}/vm`, { metadata: { labels: { a: 'b' } } })).expect(403);
+    (await n1.request('DELETE', `${guests()}/vm`)).expect(403);
+    (await write(n1, { rightToRun: { epoch: 2, holder: null }, phase: 'Succeeded' })).expect(200);
+    expect(await refused(n1, { phase: 'Running' })).toContain('may not bring back a guest that has ended');
+  });
+});
+
 /** A node's own server, as it would be with this certificate: says who asked, and for what. */
 async function serve(node: HttpClient, name: string, identity: Certified): Promise<void> {
   const { ca } = cluster.godwit.access();
