@@ -10,7 +10,7 @@ import { extensionRights, userRights } from '../extension/rights.ts';
 import { Client } from '../kube/client.ts';
 import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../kube/in-process-transport.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
-import type { Service } from '../kube/service.ts';
+import { Loops } from './loops.ts';
 import { VERSION } from './version.ts';
 
 export interface ControlPlaneOptions {
@@ -28,27 +28,36 @@ const ADMIN: LocalIdentity = { user: 'godwit-up', groups: ['system:masters'] };
 /** API servers reach the extension on this machine alone. */
 const EXTENSION_LISTEN = { host: '127.0.0.1', port: 0 };
 
+/** What runs beside the API server, and a client for whoever sets it up. */
+export interface ControlPlane {
+  readonly loops: Loops;
+  /** May do everything. */
+  readonly admin: Client;
+}
+
 /**
- * All that runs beside the API server of one machine: what Kubernetes' own controllers do, our own, and the extension.
+ * Starts all that runs beside the API server of one machine: what Kubernetes' own controllers do, our own, and the extension.
  * Our kinds and what they need are on the server before anything that rests on them starts.
  */
-export async function controlPlane(options: ControlPlaneOptions): Promise<readonly Service[]> {
+export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const { env, metrics, handle, host } = options;
   const metered = (transport: InProcessTransport): ReturnType<KubeMetrics['metered']> =>
     metrics.metered(transport, host);
   const clientOf = (identity: LocalIdentity, manager: string): Client =>
     new Client(metered(new InProcessTransport(handle, identity)), manager);
+  const admin = clientOf(ADMIN, 'godwit');
   await install(
-    clientOf(ADMIN, 'godwit'),
+    admin,
     env.clock,
     installation({ ours: [...userRights(), ...extensionRights()], initial: storageClasses(options.sharedPath) }),
     new AbortController().signal,
   );
   const controller = clientOf(CONTROLLER_IDENTITY, 'virt-controller');
   const extension = clientOf(EXTENSION_IDENTITY, 'virt-api');
-  return [
+  const services = [
     ...clusterServices({ env, metrics, clientOf: inProcessClients(handle, (it) => metrics.metered(it, host)) }),
     ...controlServices({ env, metrics, client: controller, launcherImage: `godwit/launcher:v${VERSION}` }),
     ...extensionServices({ env, client: extension, listen: EXTENSION_LISTEN, reach: 'address', version: VERSION }),
   ];
+  return { loops: new Loops(env, services), admin };
 }

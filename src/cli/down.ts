@@ -1,29 +1,31 @@
-import { resolve } from 'node:path';
-import { type Clock, sleep } from '../env/ports.ts';
-import { holderOf } from './data-directory.ts';
-import { UserError } from './failure.ts';
+import { existsSync, readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { Clock } from '../env/ports.ts';
+import { nodesBelow, STOP_GUESTS_TIMEOUT_MS } from './local-nodes.ts';
+import { stopHolder } from './stop-holder.ts';
 
-/** How long a control plane may take to stop before we say so; it goes on stopping all the same. */
-const STOP_TIMEOUT_MS = 30_000;
-const POLL_INTERVAL_MS = 50;
+export interface DownOptions {
+  readonly dataDir: string;
+  readonly stopVms?: boolean;
+}
 
-/** Stops the control plane of a data directory, and returns once it is gone. */
-export async function down(options: { dataDir: string }, clock: Clock, print: (line: string) => void): Promise<void> {
+/** Stops the control plane of a data directory and the agents of its nodes, and returns once they are gone. */
+export async function down(options: DownOptions, clock: Clock, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
-  const holder = holderOf(directory);
-  if (!holder) {
-    print(`Nothing runs in ${directory}.`);
-    return;
-  }
-  process.kill(holder.pid, 'SIGTERM');
-  const deadlineMs = clock.now() + STOP_TIMEOUT_MS;
-  // A process that is not our child gives no event when it ends.
-  while (holderOf(directory)?.pid === holder.pid) {
-    if (clock.now() > deadlineMs)
-      throw new UserError(
-        `process ${holder.pid} has not stopped within ${STOP_TIMEOUT_MS / 1000} s; look at its log, or end it with 'kill -9 ${holder.pid}' (no acknowledged write is lost)`,
-      );
-    await sleep(clock, POLL_INTERVAL_MS);
-  }
-  print(`Stopped the control plane in ${directory} (process ${holder.pid}).`);
+  const signal = options.stopVms ? 'SIGUSR2' : 'SIGTERM';
+  const timeoutMs = options.stopVms ? STOP_GUESTS_TIMEOUT_MS : undefined;
+  const holder = await stopHolder(directory, clock, signal, timeoutMs);
+  // Agents outlive a control plane that was killed.
+  const left = await Promise.all(
+    agentDirectories(directory).map((agent) => stopHolder(agent, clock, signal, timeoutMs)),
+  );
+  const agents = left.flatMap((it) => (it ? [it.pid] : []));
+  if (holder) print(`Stopped the control plane in ${directory} (process ${holder.pid}).`);
+  if (agents.length > 0) print(`Stopped the agents of its nodes (processes ${agents.join(', ')}).`);
+  if (!holder && agents.length === 0) print(`Nothing runs in ${directory}.`);
+}
+
+function agentDirectories(directory: string): string[] {
+  const nodes = nodesBelow(directory);
+  return existsSync(nodes) ? readdirSync(nodes).map((name) => join(nodes, name)) : [];
 }

@@ -1,15 +1,18 @@
 #!/usr/bin/env node
+import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseQuantity, quantityToNumber } from '../api/quantity.ts';
 import { realEnv } from '../env/real.ts';
 import { defaultDataDirectory } from './data-directory.ts';
-import { down } from './down.ts';
+import { down, type DownOptions } from './down.ts';
 import { UserError } from './failure.ts';
 import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
-import type { ListenAddress } from './up.ts';
+import type { AgentOptions } from './agent.ts';
+import type { ListenAddress, UpOptions } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
 
@@ -32,13 +35,19 @@ function parseListen(text: string): ListenAddress {
 }
 
 function parseNodes(text: string): number {
-  if (text !== '0') throw new InvalidArgumentError('this version serves the API only; give 0.');
-  return 0;
+  if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('give a whole number from 0 to 99.');
+  return Number(text);
 }
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('give a whole number above 0.');
   return Number(text);
+}
+
+function parseMemory(text: string): number {
+  const quantity = parseQuantity(text);
+  if (!quantity || quantity.amount <= 0n) throw new InvalidArgumentError('give a quantity such as 8Gi.');
+  return Math.floor(quantityToNumber(quantity));
 }
 
 function parseSeed(text: string): number {
@@ -54,7 +63,7 @@ const program = new Command('godwit')
 program
   .command('up')
   .description('Start the control plane on this machine, and serve until stopped.')
-  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 0)
+  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 3)
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
   .option(
     '--listen <host:port>',
@@ -67,9 +76,9 @@ program
   )
   .addHelpText(
     'after',
-    '\nExample:\n  godwit up --nodes 0 --data-dir ./cluster --listen 127.0.0.1:6443\n  KUBECONFIG=./cluster/kubeconfig kubectl get namespaces',
+    '\nExample:\n  godwit up --nodes 3 --data-dir ./cluster --listen 127.0.0.1:6443\n  KUBECONFIG=./cluster/kubeconfig kubectl get namespaces',
   )
-  .action(async (options: { dataDir: string; listen?: ListenAddress; auditLog?: string; logLevel: string }) => {
+  .action(async (options: UpOptions) => {
     // Only this command needs the whole server; the others should not take the time to load it.
     setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
     const { up } = await import('./up.ts');
@@ -78,10 +87,39 @@ program
 
 program
   .command('down')
-  .description('Stop the control plane of a data directory.')
+  .description(
+    'Stop the control plane of a data directory and its agents; virtual machines go on unless told otherwise.',
+  )
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
+  .option('--stop-vms', 'shut the virtual machines of its nodes down first, each within its grace period')
   .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
-  .action(async (options: { dataDir: string }) => down(options, realEnv('warn').clock, print));
+  .action(async (options: DownOptions) => down(options, realEnv('warn').clock, print));
+
+program
+  .command('agent')
+  .description('Run the agent of a node on this machine, until stopped; its virtual machines go on.')
+  .requiredOption('--name <name>', 'what the node is called')
+  .option('--data-dir <directory>', 'where everything of the node is kept', join(defaultDataDirectory(), 'agent'))
+  .option('--kubeconfig <file>', "the node's own kubeconfig; it is written when the node joins")
+  .option('--bootstrap-kubeconfig <file>', 'a kubeconfig with a bootstrap token, to join with')
+  .option('--server <url>', 'the API server to join, as godwit token create prints it')
+  .option('--token <token>', 'a bootstrap token')
+  .option('--ca-hash <hash>', "the fingerprint of the cluster's certificate authority")
+  .option('--images <directory>', 'where images are, if several nodes share them')
+  .option('--shared <directory>', 'where volumes are that all nodes of this machine share')
+  .option('--address <ip>', 'by what others reach the node (default: as the API server sees it)')
+  .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
+  .addOption(
+    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
+  )
+  .addHelpText(
+    'after',
+    '\nExample:\n  godwit agent --name node-1 --server https://10.0.0.1:6443 --token … --ca-hash sha256:…',
+  )
+  .action(async (options: AgentOptions & { logLevel: string }) => {
+    const { agent } = await import('./agent.ts');
+    await agent(options, realEnv(options.logLevel), print);
+  });
 
 program
   .command('simulate')

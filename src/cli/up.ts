@@ -1,15 +1,21 @@
-import { chmodSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
 import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
 import { StorageError } from '../apiserver/storage/port.ts';
 import type { Env } from '../env/ports.ts';
+import { realProcesses } from '../env/real-processes.ts';
+import type { Client } from '../kube/client.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
-import { controlPlane } from './control-plane.ts';
-import { DirectoryInUse, DirectoryLock } from './data-directory.ts';
+import { startControlPlane } from './control-plane.ts';
+import { takeDirectory } from './take-directory.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort } from './last-port.ts';
-import { Loops, LoopsError } from './loops.ts';
+import { localBootstrap } from './local-bootstrap.ts';
+import { type LocalNode, LocalNodes, nodesBelow } from './local-nodes.ts';
+import { LoopsError } from './loops.ts';
 
 /** `godwit up`: one control plane on this machine, until a signal. */
 
@@ -20,13 +26,18 @@ export interface ListenAddress {
 
 export interface UpOptions {
   readonly dataDir: string;
+  readonly nodes: number;
   readonly listen?: ListenAddress;
   readonly auditLog?: string;
+  readonly logLevel: string;
 }
 
 const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
 
-/** Starts, tells where the kubeconfig is, serves until SIGTERM or SIGINT, and stops cleanly. */
+/**
+ * Starts, tells where the kubeconfig is, serves until SIGTERM or SIGINT, and stops cleanly; at SIGUSR2 it stops once the
+ * virtual machines of its nodes have shut down.
+ */
 export async function up(options: UpOptions, env: Env, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
   const lock = takeDirectory(directory, env.clock.now());
@@ -34,30 +45,70 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
     const server = await listen(options, directory, env, metrics, print);
-    const services = await controlPlane({
+    const plane = await startControlPlane({
       env,
       metrics,
       handle: server.handle,
       host: new URL(server.url).host,
-      sharedPath: join(directory, 'shared'),
+      sharedPath: sharedPathOf(directory),
     });
-    const loops = new Loops(env, services);
+    const { loops } = plane;
     // What is asked of it from now on goes through all that it should.
     await Promise.race([loops.synced, loops.failed, server.failed, stopped]);
     rememberPort(directory, server.port);
-    const kubeconfig = writeKubeconfig(directory, server.kubeconfig);
+    const kubeconfig = writePrivately(join(directory, 'kubeconfig'), server.kubeconfig);
     lock.announce(server.url);
+    const nodes = await localNodes(options, directory, env, print, plane.admin, server.kubeconfig);
+    nodes.start();
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
-    print(`Try: KUBECONFIG=${kubeconfig} kubectl get namespaces`);
+    print(`Try: KUBECONFIG=${kubeconfig} kubectl get nodes`);
     const reason = await Promise.race([stopped, server.failed, loops.failed]);
     await loops.stop();
+    await nodes.stop(reason === 'SIGUSR2' ? 'SIGUSR2' : 'SIGTERM');
     await server.stop();
     if (reason instanceof Error) throw failureOf(reason);
     print('Stopped.');
   } finally {
     lock.release();
   }
+}
+
+const sharedPathOf = (directory: string): string => join(directory, 'shared');
+
+/** The nodes of this machine, each with its part of the memory. */
+async function localNodes(
+  options: UpOptions,
+  directory: string,
+  env: Env,
+  print: (line: string) => void,
+  admin: Client,
+  adminKubeconfig: string,
+): Promise<LocalNodes> {
+  const { nodes: count, logLevel } = options;
+  const below = nodesBelow(directory);
+  mkdirSync(below, { recursive: true, mode: 0o711 });
+  const bootstrap = join(below, 'bootstrap-kubeconfig');
+  if (count > 0) {
+    const text = await localBootstrap(admin, env.random, adminKubeconfig, new AbortController().signal);
+    writePrivately(bootstrap, text);
+  }
+  const memoryBytes = Math.floor(totalmem() / Math.max(1, count));
+  const common = [
+    ...['--bootstrap-kubeconfig', bootstrap],
+    ...['--images', join(directory, 'images')],
+    ...['--shared', sharedPathOf(directory)],
+    ...['--memory', String(memoryBytes)],
+    ...['--log-level', logLevel],
+  ];
+  const argumentsOf = ({ name, directory: own }: LocalNode): string[] => [
+    fileURLToPath(new URL('main.js', import.meta.url)),
+    'agent',
+    ...['--name', name],
+    ...['--data-dir', own],
+    ...common,
+  ];
+  return new LocalNodes({ env, processes: realProcesses, directory, count, argumentsOf, print });
 }
 
 function failureOf(reason: StorageError | LoopsError): UserError {
@@ -69,20 +120,9 @@ function failureOf(reason: StorageError | LoopsError): UserError {
   );
 }
 
-function takeDirectory(directory: string, nowMs: number): DirectoryLock {
-  try {
-    return DirectoryLock.acquire(directory, nowMs);
-  } catch (error) {
-    if (error instanceof DirectoryInUse) throw new UserError(error.message, { cause: error });
-    throw new UserError(`cannot use ${directory}: ${(error as Error).message}; choose another --data-dir`, {
-      cause: error,
-    });
-  }
-}
-
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const) process.once(signal, resolve);
   });
 }
 
@@ -129,8 +169,7 @@ async function listen(
 }
 
 /** Appears whole, and private from its first byte. */
-function writeKubeconfig(directory: string, text: string): string {
-  const path = join(directory, 'kubeconfig');
+function writePrivately(path: string, text: string): string {
   const temporary = `${path}.new`;
   writeFileSync(temporary, text, { mode: 0o600 });
   chmodSync(temporary, 0o600);

@@ -1,0 +1,103 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Env, type ProcessIdentity, type Processes, sleep } from '../env/ports.ts';
+import { stopHolder, type StopSignal } from './stop-holder.ts';
+
+export interface LocalNodesOptions {
+  readonly env: Env;
+  readonly processes: Processes;
+  /** Below it each node has a directory of its own. */
+  readonly directory: string;
+  readonly count: number;
+  /** What an agent is started with, besides its name and its directory. */
+  readonly argumentsOf: (node: LocalNode) => readonly string[];
+  readonly print: (line: string) => void;
+}
+
+export interface LocalNode {
+  readonly name: string;
+  readonly directory: string;
+}
+
+/** How soon an agent that ended is started again: sooner at first, and as soon as at first once one has held out. */
+const RESTART_MS_MIN = 500;
+const RESTART_MS_MAX = 30_000;
+const HELD_OUT_MS = 60_000;
+/** The longest that guests may take to shut down, if their own grace periods allow it. */
+export const STOP_GUESTS_TIMEOUT_MS = 600_000;
+
+/** The directories of the nodes of this machine, whether or not their agents run. */
+export const nodesBelow = (dataDirectory: string): string => join(dataDirectory, 'nodes');
+
+/**
+ * The nodes that `godwit up` has on this machine: one agent each, in a process that outlives this one. An agent that is
+ * still there from before is replaced: it may be of an older version, and its guests do not notice.
+ */
+export class LocalNodes {
+  readonly #options: LocalNodesOptions;
+  readonly #stopping = new AbortController();
+  readonly #agents: Promise<void>[] = [];
+  readonly #nodes: readonly LocalNode[];
+  readonly #running = new Map<string, ProcessIdentity>();
+
+  constructor(options: LocalNodesOptions) {
+    this.#options = options;
+    this.#nodes = Array.from({ length: options.count }, (_, index) => {
+      const name = `node-${index + 1}`;
+      return { name, directory: join(nodesBelow(options.directory), name) };
+    });
+  }
+
+  /** Starts the agents, and goes on starting them as often as they end. */
+  start(): void {
+    for (const node of this.#nodes) this.#agents.push(this.#keep(node));
+  }
+
+  /** Ends the agents; with `SIGUSR2`, once they have shut their guests down. */
+  async stop(signal: StopSignal): Promise<void> {
+    const { env } = this.#options;
+    this.#stopping.abort();
+    await Promise.all(this.#agents);
+    const timeoutMs = signal === 'SIGUSR2' ? STOP_GUESTS_TIMEOUT_MS : undefined;
+    await Promise.all(this.#nodes.map(({ directory }) => stopHolder(directory, env.clock, signal, timeoutMs)));
+    // One that was only just started may not have had its directory yet.
+    for (const identity of this.#running.values()) await this.#options.processes.kill(identity, 'SIGTERM');
+  }
+
+  async #keep(node: LocalNode): Promise<void> {
+    const { env, print } = this.#options;
+    const { signal } = this.#stopping;
+    for (let delayMs = RESTART_MS_MIN; !signal.aborted; delayMs = Math.min(delayMs * 2, RESTART_MS_MAX)) {
+      const startedMs = env.clock.now();
+      try {
+        await this.#runOnce(node);
+      } catch (error) {
+        print(`The agent of ${node.name} cannot be started: ${(error as Error).message}`);
+      }
+      if (env.clock.now() - startedMs > HELD_OUT_MS) delayMs = RESTART_MS_MIN;
+      await sleep(env.clock, delayMs, signal);
+    }
+  }
+
+  /** Resolves when the agent has ended, or when it is to be left alone. */
+  async #runOnce(node: LocalNode): Promise<void> {
+    const { env, processes, argumentsOf, print } = this.#options;
+    const { signal } = this.#stopping;
+    await stopHolder(node.directory, env.clock);
+    mkdirSync(node.directory, { recursive: true, mode: 0o711 });
+    const outputPath = join(node.directory, 'agent.log');
+    const child = await processes.spawnDetached({
+      command: process.execPath,
+      arguments: argumentsOf(node),
+      directory: node.directory,
+      outputPath,
+      user: undefined,
+    });
+    this.#running.set(node.name, child.identity);
+    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+    const exit = await Promise.race([child.exited, stopped]);
+    if (!exit) return;
+    this.#running.delete(node.name);
+    print(`The agent of ${node.name} has ended (${exit.signal ?? exit.code}); see ${outputPath}. It is started again.`);
+  }
+}

@@ -1,0 +1,190 @@
+import { join } from 'node:path';
+import type { Env, UserIdentity } from '../env/ports.ts';
+import { realConnector } from '../env/real-connector.ts';
+import { realDiskFiles } from '../env/real-disk-files.ts';
+import { realDurableFile } from '../env/real-durable-file.ts';
+import { realFiles } from '../env/real-files.ts';
+import { realHost } from '../env/real-host.ts';
+import { realProcesses } from '../env/real-processes.ts';
+import type { Accelerator } from '../hypervisor/machine.ts';
+import { queryCapabilities } from '../hypervisor/qemu/capabilities.ts';
+import { probeAccelerator } from '../hypervisor/qemu/probe-accelerator.ts';
+import { QemuHypervisor, qemuVersion } from '../hypervisor/qemu/qemu-hypervisor.ts';
+import type { QemuVersion } from '../hypervisor/qemu/qmp-message.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { Agent } from '../node/agent.ts';
+import { type NodeIdentity, servingCertificate } from '../node/identity/join.ts';
+import { ImageStore } from '../node/images/image-store.ts';
+import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
+import { machineSpec } from '../node/machine/machine-spec.ts';
+import type { NodeAddress, NodeProfile } from '../node/registration/node-object.ts';
+import { registrationServices } from '../node/registration/node-registration.ts';
+import { AgentServer } from '../node/server/agent-server.ts';
+import { DirectoryRemoval } from '../node/storage/directory-removal.ts';
+import { NodeVolumes } from '../node/volumes/node-volumes.ts';
+import type { AgentOptions } from './agent.ts';
+import { UserError } from './failure.ts';
+import { VERSION } from './version.ts';
+
+export interface NodeServicesOptions {
+  readonly options: AgentOptions;
+  readonly directory: string;
+  readonly env: Env;
+  readonly metrics: KubeMetrics;
+  readonly identity: NodeIdentity;
+  /** By what others reach the node. */
+  readonly address: string;
+}
+
+const PROGRAM = 'qemu-system-x86_64';
+/** Whom QEMU runs as where the agent is root: numbers that are nobody's. */
+const UNPRIVILEGED: UserIdentity = { uid: 64_107, gid: 64_107 };
+
+/** What guests run on. */
+interface Engine {
+  readonly hypervisor: QemuHypervisor;
+  readonly version: QemuVersion;
+  readonly accelerator: Accelerator;
+  readonly user: UserIdentity | undefined;
+}
+
+/** All that the agent of a node on this machine does, to be added to one manager. */
+export async function nodeServices(of: NodeServicesOptions): Promise<readonly Service[]> {
+  const { options, directory, env, identity, metrics, address } = of;
+  const { name } = options;
+  const { client } = identity;
+  const engine = await startEngine(directory, env);
+  const agent = guestsAgent(of, engine);
+  const addresses: NodeAddress[] = [
+    { type: 'InternalIP', address },
+    { type: 'Hostname', address: name },
+  ];
+  const profile = await profileOf(options, directory, engine, addresses, env);
+  let server: AgentServer | undefined;
+  const { registration, services } = registrationServices({
+    env,
+    client,
+    host: realHost,
+    profile,
+    dataDirectory: directory,
+    port: () => server?.port,
+  });
+  const certificate = await servingCertificate({
+    env,
+    files: realDiskFiles,
+    node: name,
+    directory: join(directory, 'pki'),
+    addresses: [address],
+    client,
+    after: registration.registered,
+  });
+  server = await AgentServer.listen({
+    env,
+    client,
+    node: name,
+    guests: agent.access,
+    certificate,
+    clientAuthorities: () => identity.access.authorities(),
+    metrics: () => metrics.render(),
+    host: address,
+    port: 0,
+  });
+  const removal = new DirectoryRemoval({
+    env,
+    client,
+    nodeName: name,
+    localPath: profile.localStoragePath,
+    sharedPath: options.shared,
+    files: realDiskFiles,
+  });
+  return [
+    ...(identity.clientCertificate ? [identity.clientCertificate] : []),
+    certificate,
+    server,
+    ...services,
+    ...agent.services,
+    removal,
+  ];
+}
+
+async function startEngine(directory: string, env: Env): Promise<Engine> {
+  const user = realProcesses.isRoot ? UNPRIVILEGED : undefined;
+  let version: QemuVersion;
+  try {
+    version = await qemuVersion(realProcesses, PROGRAM);
+  } catch (error) {
+    const advice = "install it with 'apt-get install --no-install-recommends qemu-system-x86'";
+    throw new UserError(`${PROGRAM} cannot be run (${(error as Error).message}); ${advice}`, { cause: error });
+  }
+  const hypervisor = new QemuHypervisor({
+    env,
+    connector: realConnector,
+    processes: realProcesses,
+    hostFiles: realFiles,
+    program: PROGRAM,
+    version,
+    user,
+  });
+  const { accelerator, reason } = await probeAccelerator({
+    clock: env.clock,
+    hypervisor,
+    hostFiles: realFiles,
+    user,
+    run: { directory: join(directory, 'probe'), instance: env.random.uuid() },
+    machineType: `pc-q35-${version.major}.${version.minor}`,
+  });
+  env.log.info(`guests run on ${accelerator}`, { reason });
+  return { hypervisor, version, accelerator, user };
+}
+
+function guestsAgent({ options, directory, env, metrics, identity }: NodeServicesOptions, engine: Engine): Agent {
+  const { client } = identity;
+  const images = new ImageStore({
+    directory: options.images ?? join(directory, 'images'),
+    files: realDiskFiles,
+    clock: env.clock,
+    random: env.random,
+  });
+  const { hypervisor, user } = engine;
+  return new Agent({
+    env,
+    client,
+    nodeName: options.name,
+    hypervisor,
+    volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [directory] }),
+    specOf: (guest, volumes) => {
+      const connected = wantedInterfaces(guest).map(
+        ({ name }) => [name, { kind: 'user', forwards: [] } as const] as const,
+      );
+      return machineSpec(guest, volumes, new Map(connected), engine);
+    },
+    journal: realDurableFile(join(directory, 'journal')),
+    files: realDiskFiles,
+    directory,
+    metrics,
+    ...(user ? { user } : {}),
+  });
+}
+
+async function profileOf(
+  { name, memory }: AgentOptions,
+  directory: string,
+  { accelerator }: Engine,
+  addresses: readonly NodeAddress[],
+  env: Env,
+): Promise<NodeProfile> {
+  const capabilities = await queryCapabilities(realProcesses, PROGRAM, accelerator).catch((error: unknown) => {
+    env.log.warn('QEMU does not say what it can do', { error: String(error) });
+    return undefined;
+  });
+  return {
+    name,
+    version: VERSION,
+    accelerator,
+    capabilities,
+    localStoragePath: join(directory, 'volumes'),
+    addresses,
+    ...(memory === undefined ? {} : { share: { memoryBytes: memory } }),
+  };
+}
