@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
+import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import { Client } from '../../kube/client.ts';
 import type { ClusterAccess, Credentials } from '../../kube/cluster-access.ts';
@@ -9,7 +10,7 @@ import { NODE_USER_PREFIX } from '../../machinery/node-user.ts';
 import { CertificateFile, type IdentityFiles, type NodeCertificate } from './certificate-file.ts';
 import { clientWish, servingWish } from './certificate-wish.ts';
 import { ManagedCertificate } from './managed-certificate.ts';
-import { pinnedAuthority } from './pinned-authority.ts';
+import { certificatesIn, fingerprintOf, pinnedAuthority } from './pinned-authority.ts';
 
 /** How a machine becomes a node, and stays one: as kubelets do it. */
 
@@ -77,7 +78,7 @@ export async function joinCluster(options: JoinOptions, signal: AbortSignal): Pr
       `${problem}: join with a bootstrap token, which \`godwit token create\` makes where the cluster is`,
     );
   }
-  const from = bootstrap && (await bootstrapAccess(env, bootstrap, signal));
+  const from = bootstrap && (await bootstrapAccess(env, bootstrap, own, signal));
   const place = from ?? own;
   if (!place) throw new Error(`${path} is there, but ${kubeconfigPath} does not say where the cluster is`);
   if (from) {
@@ -103,6 +104,10 @@ async function ask(
   const transport = new HttpsTransport({ access, env });
   try {
     await certificate.renew(new Client(transport, 'godwit-agent'), signal);
+  } catch (error) {
+    if (!(error instanceof ApiError && error.code === 401)) throw error;
+    const advice = 'it may have expired; `godwit token create` makes another';
+    throw new Error(`${access.server} does not accept the bootstrap token: ${advice}`, { cause: error });
   } finally {
     transport.close();
   }
@@ -132,10 +137,19 @@ export async function servingCertificate(options: {
   return certificate;
 }
 
-async function bootstrapAccess(env: Env, bootstrap: Bootstrap, signal: AbortSignal): Promise<ClusterAccess> {
+async function bootstrapAccess(
+  env: Env,
+  bootstrap: Bootstrap,
+  own: ClusterAccess | undefined,
+  signal: AbortSignal,
+): Promise<ClusterAccess> {
   if (bootstrap.kind === 'access') return bootstrap.access;
   const { server, token, authorityFingerprint } = bootstrap;
-  const authority = await pinnedAuthority(env, server, authorityFingerprint, signal);
+  // A node that has joined before can start while its server is away.
+  const known = own?.server === server ? certificatesIn(await own.authorities()) : [];
+  const authority =
+    known.find((each) => fingerprintOf(each) === authorityFingerprint)?.toString() ??
+    (await pinnedAuthority(env, server, authorityFingerprint, signal));
   return {
     server,
     namespace: 'default',
@@ -168,8 +182,7 @@ function accessOf(place: ClusterAccess, certificate: ManagedCertificate): Cluste
 /** Whether a cluster's authority has signed it: a cluster that was made anew under the same address has not. */
 function isSignedBy(certificate: NodeCertificate, authorities: string | undefined): boolean {
   const leaf = new X509Certificate(certificate.certificatePem);
-  const all = authorities?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return all.some((pem) => leaf.verify(new X509Certificate(pem).publicKey));
+  return certificatesIn(authorities).some(({ publicKey }) => leaf.verify(publicKey));
 }
 
 /** For the next start, and for people: it refers to the certificate's file, which is replaced from time to time. */

@@ -17,7 +17,7 @@ import type { Resource } from '../../kube/resource.ts';
  * where it shows none, in the ConfigMap that kubeadm publishes for that purpose.
  */
 
-export const FINGERPRINT = /^sha256:([0-9a-f]{64})$/;
+const FINGERPRINT = /^sha256:([0-9a-f]{64})$/;
 
 const TIMEOUT_MS = 10_000;
 /** Longer chains are no chains. */
@@ -35,6 +35,12 @@ const configMaps: Resource<KubeObject & { data?: Record<string, string> }> = {
 export function fingerprintOf(certificate: X509Certificate): string {
   const key = certificate.publicKey.export({ type: 'spki', format: 'der' });
   return `sha256:${createHash('sha256').update(key).digest('hex')}`;
+}
+
+/** The certificates in a PEM text, one after the other. */
+export function certificatesIn(pem: string | undefined): X509Certificate[] {
+  const blocks = pem?.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
 }
 
 /** The authority of the server that has this fingerprint, PEM. Rejects with one sentence saying why not. */
@@ -107,9 +113,7 @@ async function publishedAuthorities(env: Env, server: string, signal: AbortSigna
       clusters?: { cluster?: { 'certificate-authority-data'?: string } }[];
     } | null;
     const pem = Buffer.from(config?.clusters?.[0]?.cluster?.['certificate-authority-data'] ?? '', 'base64').toString();
-    return (pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []).map(
-      (each) => new X509Certificate(each),
-    );
+    return certificatesIn(pem);
   } finally {
     transport.close();
   }
