@@ -17,7 +17,7 @@ export interface NodeAddress {
 /** What is told of a node, besides what the host says of itself. */
 export interface NodeProfile {
   readonly name: string;
-  /** This program's own version. */
+  /** This program's own version, without a `v`. */
   readonly version: string;
   /** What guests run on here; KVM only where a guest has really run on it. */
   readonly accelerator: Accelerator;
