@@ -160,6 +160,12 @@ export interface HostFacts {
   canOpen(path: string): Promise<boolean>;
 }
 
+/** Ports of this host's addresses. */
+export interface HostPorts {
+  /** Whether somebody could listen there now. */
+  isFree(protocol: 'tcp' | 'udp', address: string, port: number): Promise<boolean>;
+}
+
 /** What is at a path itself: where a link leads is not looked at. */
 export interface FileDescription {
   readonly kind: 'file' | 'directory' | 'link' | 'block-device' | 'other';

@@ -24,9 +24,7 @@ describe('fields that are kept', () => {
       'spec.template.spec.domain.devices.watchdog',
       'spec.template.spec.domain.features.hyperv',
       'spec.template.spec.domain.memory.hugepages',
-      'spec.template.spec.networks[0].multus',
       'spec.template.spec.readinessProbe',
-      'spec.template.spec.volumes[0].dataVolume',
     ]);
   });
   it('are said in so many words', () => {

@@ -47,6 +47,14 @@ export const network = object('A network that the guest can be on.', {
 
 export type Network = Infer<typeof network>;
 
+const forwardedPort = object('Where a port of the guest can be reached.', {
+  name: text('Its name.'),
+  port: integer('Its number in the guest.'),
+  protocol: text('TCP or UDP.'),
+  hostAddress: text('Address of the node.'),
+  hostPort: integer('Port of the node.'),
+});
+
 /** An interface as the running guest has it. */
 export const interfaceStatus = object('An interface as the guest has it.', {
   name: text('Name of its network.'),
@@ -58,4 +66,6 @@ export const interfaceStatus = object('An interface as the guest has it.', {
   infoSource: text('Who says so: domain, guest-agent or multus-status, or several.'),
   queueCount: integer('How many queues it has.'),
   linkState: text('up or down.'),
+  // KubeVirt forwards the ports of pods, and has no need to say where.
+  forwardedPorts: listOf('Where ports of the guest can be reached, on the node.', forwardedPort),
 });

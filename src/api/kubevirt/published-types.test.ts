@@ -115,6 +115,7 @@ describe('types', () => {
       | '.VSOCKCID'
       | '.conditions[].lastProbeTime'
       | '.conditions[].lastTransitionTime'
+      | '.interfaces[].forwardedPorts'
       | '.migrationState.migrationConfiguration.maxDowntimeMs'
     >();
     type OfMachineStatus = Missing<Present<V1VirtualMachine['status']>, Present<VirtualMachine['status']>>;
