@@ -21,12 +21,12 @@ export interface ControlPlaneOptions {
   readonly host: string;
   /** Where volumes are that all nodes of this machine share. */
   readonly sharedPath: string;
+  /** Where the extension listens, on this machine alone. */
+  readonly extensionPort: number;
 }
 
 /** Who may do everything, as in the admin's own kubeconfig. */
 const ADMIN: LocalIdentity = { user: 'godwit-up', groups: ['system:masters'] };
-/** API servers reach the extension on this machine alone. */
-const EXTENSION_LISTEN = { host: '127.0.0.1', port: 0 };
 
 /** What runs beside the API server, and a client for whoever sets it up. */
 export interface ControlPlane {
@@ -57,7 +57,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const services = [
     ...clusterServices({ env, metrics, clientOf: inProcessClients(handle, (it) => metrics.metered(it, host)) }),
     ...controlServices({ env, metrics, client: controller, launcherImage: `godwit/launcher:v${VERSION}` }),
-    ...extensionServices({ env, client: extension, listen: EXTENSION_LISTEN, reach: 'address', version: VERSION }),
+    ...extensionServices({
+      env,
+      client: extension,
+      listen: { host: '127.0.0.1', port: options.extensionPort },
+      reach: 'address',
+      version: VERSION,
+    }),
   ];
   return { loops: new Loops(env, services), admin };
 }

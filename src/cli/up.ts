@@ -1,20 +1,15 @@
-import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
 import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
 import { StorageError } from '../apiserver/storage/port.ts';
 import type { Env } from '../env/ports.ts';
-import { realProcesses } from '../env/real-processes.ts';
-import type { Client } from '../kube/client.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { startControlPlane } from './control-plane.ts';
+import { sharedPathOf, startNodes } from './start-nodes.ts';
 import { takeDirectory } from './take-directory.ts';
+import { writePrivately } from './write-privately.ts';
 import { UserError } from './failure.ts';
-import { readLastPort, rememberPort } from './last-port.ts';
-import { localBootstrap } from './local-bootstrap.ts';
-import { type LocalNode, LocalNodes, nodesBelow } from './local-nodes.ts';
+import { readLastPort, rememberPort, usualPort } from './last-port.ts';
 import { LoopsError } from './loops.ts';
 
 /** `godwit up`: one control plane on this machine, until a signal. */
@@ -51,6 +46,7 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
       handle: server.handle,
       host: new URL(server.url).host,
       sharedPath: sharedPathOf(directory),
+      extensionPort: await usualPort(directory, 'extension-port'),
     });
     const { loops } = plane;
     // What is asked of it from now on goes through all that it should.
@@ -58,8 +54,14 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     rememberPort(directory, server.port);
     const kubeconfig = writePrivately(join(directory, 'kubeconfig'), server.kubeconfig);
     lock.announce(server.url);
-    const nodes = await localNodes(options, directory, env, print, plane.admin, server.kubeconfig);
-    nodes.start();
+    const nodes = await startNodes({
+      ...options,
+      directory,
+      env,
+      print,
+      admin: plane.admin,
+      kubeconfig: server.kubeconfig,
+    });
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get nodes`);
@@ -72,43 +74,6 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
   } finally {
     lock.release();
   }
-}
-
-const sharedPathOf = (directory: string): string => join(directory, 'shared');
-
-/** The nodes of this machine, each with its part of the memory. */
-async function localNodes(
-  options: UpOptions,
-  directory: string,
-  env: Env,
-  print: (line: string) => void,
-  admin: Client,
-  adminKubeconfig: string,
-): Promise<LocalNodes> {
-  const { nodes: count, logLevel } = options;
-  const below = nodesBelow(directory);
-  mkdirSync(below, { recursive: true, mode: 0o711 });
-  const bootstrap = join(below, 'bootstrap-kubeconfig');
-  if (count > 0) {
-    const text = await localBootstrap(admin, env.random, adminKubeconfig, new AbortController().signal);
-    writePrivately(bootstrap, text);
-  }
-  const memoryBytes = Math.floor(totalmem() / Math.max(1, count));
-  const common = [
-    ...['--bootstrap-kubeconfig', bootstrap],
-    ...['--images', join(directory, 'images')],
-    ...['--shared', sharedPathOf(directory)],
-    ...['--memory', String(memoryBytes)],
-    ...['--log-level', logLevel],
-  ];
-  const argumentsOf = ({ name, directory: own }: LocalNode): string[] => [
-    fileURLToPath(new URL('main.js', import.meta.url)),
-    'agent',
-    ...['--name', name],
-    ...['--data-dir', own],
-    ...common,
-  ];
-  return new LocalNodes({ env, processes: realProcesses, directory, count, argumentsOf, print });
 }
 
 function failureOf(reason: StorageError | LoopsError): UserError {
@@ -166,13 +131,4 @@ async function listen(
     if (!isTheirs) throw error;
     throw new UserError(`cannot start from ${directory}: ${(error as Error).message}`, { cause: error });
   }
-}
-
-/** Appears whole, and private from its first byte. */
-function writePrivately(path: string, text: string): string {
-  const temporary = `${path}.new`;
-  writeFileSync(temporary, text, { mode: 0o600 });
-  chmodSync(temporary, 0o600);
-  renameSync(temporary, path);
-  return path;
 }

@@ -32,11 +32,26 @@ export class ObjectApplier {
   /** Creates the objects that do not exist; those that do are left as they are. */
   async createMissing(objects: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     for (const object of objects) {
+      // Asked first: a write is judged by webhooks, which may not be there when nothing is to be written.
+      if (await this.#exists(object, signal)) continue;
+      const resource = this.#resourceOf(object);
+      if (await this.#exists(resource, object, signal)) continue;
       try {
-        await this.#client.create(this.#resourceOf(object), object, signal);
+        await this.#client.create(resource, object, signal);
       } catch (error) {
         if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
       }
+    }
+  }
+
+  /** Looked up first: trying to create what is there would ask webhooks that may not be up yet. */
+  async #exists(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.#client.get(resource, metadata.namespace ?? '', metadata.name ?? '', signal);
+      return true;
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return false;
+      throw error;
     }
   }
 
