@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import type { HostPorts } from '../../env/ports.ts';
+import type { FileDescription, HostPorts } from '../../env/ports.ts';
 import { ManualClock } from '../../env/test.ts';
 import { GuestMachines } from './guest-machines.ts';
 import { machineStatus } from './machine-status.ts';
@@ -23,13 +23,15 @@ const WEB = '[{name: default, masquerade: {}, ports: [{name: http, port: 80}, {p
 const POD = '[{name: default, pod: {}}]';
 const VOLUMES = { disks: new Map(), kernel: undefined };
 
+const TUNNEL: FileDescription = { kind: 'other', sizeBytes: 0, modifiedMs: 0, owner: { uid: 0, gid: 0 }, mode: 0o666 };
+
 /** A host on which some ports are taken, and `ip` does what it is told. */
 class Scene {
   readonly clock = new ManualClock();
   readonly taken = new Set<number>();
   readonly commands: string[] = [];
   readonly links = new Map<string, string>();
-  hasTunnels = true;
+  tunnel: FileDescription | undefined = TUNNEL;
   isBroken = false;
   readonly machines: GuestMachines;
 
@@ -41,7 +43,7 @@ class Scene {
       taps: new Taps({
         clock: this.clock,
         processes: { isRoot: true, run: async (_, args) => this.#ip(args) },
-        hasTunnels: async () => this.hasTunnels,
+        files: { describe: async () => this.tunnel },
         nodeName: 'one',
         bridges: ['br0'],
         user: { uid: 12, gid: 34 },
@@ -155,7 +157,13 @@ describe('bridges', () => {
 
   it.each<[string, (scene: Scene) => void, string, string]>([
     ['of which nobody said that guests may be on them', () => undefined, 'docker0', 'may not be on a bridge docker0'],
-    ['on a host without tap devices', (scene) => void (scene.hasTunnels = false), 'br0', 'needs an agent that is root'],
+    ['on a host without tap devices', (scene) => void (scene.tunnel = undefined), 'br0', 'needs an agent that is root'],
+    [
+      'on a host that keeps them to itself',
+      (scene) => void (scene.tunnel = { ...TUNNEL, mode: 0o600 }),
+      'br0',
+      'may open /dev/net/tun',
+    ],
     ['that do not take them', (scene) => void (scene.isBroken = true), 'br0', 'cannot be connected to br0: RTNETLINK'],
   ])('are refused: those %s', async (_, arrange, bridge, complaint) => {
     const scene = new Scene();

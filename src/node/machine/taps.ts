@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { errorMessage } from '../../api/error-message.ts';
-import type { Clock, Processes, UserIdentity } from '../../env/ports.ts';
+import type { Clock, DiskFiles, Processes, UserIdentity } from '../../env/ports.ts';
 import { MachineSpecError } from '../../hypervisor/machine.ts';
 
 /**
@@ -11,8 +11,7 @@ import { MachineSpecError } from '../../hypervisor/machine.ts';
 export interface TapsOptions {
   readonly clock: Clock;
   readonly processes: Pick<Processes, 'isRoot' | 'run'>;
-  /** Whether this host has tap devices at all. */
-  readonly hasTunnels: () => Promise<boolean>;
+  readonly files: Pick<DiskFiles, 'describe'>;
   readonly nodeName: string;
   /** The bridges that guests may be put on. */
   readonly bridges: readonly string[];
@@ -21,6 +20,10 @@ export interface TapsOptions {
 
 /** For so long a device is not taken for left behind: its machine is about to start. */
 const KEPT_MS = 120_000;
+
+const TUNNEL = '/dev/net/tun';
+/** Reading and writing, for others than the owner. */
+const EVERYBODY = 0o006;
 
 interface Link {
   readonly ifname?: string;
@@ -38,12 +41,12 @@ export class Taps {
 
   /** Makes a device on a bridge, or finds it made. Throws a MachineSpecError that begins with the field. */
   async connect(guestUID: string, interfaceName: string, bridge: string, field: string): Promise<string> {
-    const { bridges, processes, hasTunnels, clock } = this.#options;
+    const { bridges, processes, clock } = this.#options;
     const refuse = (message: string): MachineSpecError => new MachineSpecError(`${field}: ${message}`);
     if (!bridges.includes(bridge))
       throw refuse(`guests of this node may not be on a bridge ${bridge}; its agent lists those that they may`);
-    if (!processes.isRoot || !(await hasTunnels()))
-      throw refuse('a bridge needs an agent that is root, and /dev/net/tun; use masquerade');
+    if (!processes.isRoot || !(await this.#canOpenTunnel()))
+      throw refuse(`a bridge needs an agent that is root, and guests that may open ${TUNNEL}; use masquerade`);
     const name = this.#prefix() + hashOf(guestUID, interfaceName).slice(0, 8);
     this.#kept.set(name, clock.now() + KEPT_MS);
     try {
@@ -54,6 +57,11 @@ export class Taps {
       throw refuse(`cannot be connected to ${bridge}: ${errorMessage(error)}`);
     }
     return name;
+  }
+
+  async #canOpenTunnel(): Promise<boolean> {
+    const tunnel = await this.#options.files.describe(TUNNEL);
+    return tunnel !== undefined && (!this.#options.user || (tunnel.mode & EVERYBODY) === EVERYBODY);
   }
 
   async #make(name: string, bridge: string, links: readonly Link[]): Promise<void> {
