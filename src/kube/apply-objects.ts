@@ -32,8 +32,6 @@ export class ObjectApplier {
   /** Creates the objects that do not exist; those that do are left as they are. */
   async createMissing(objects: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     for (const object of objects) {
-      // Asked first: a write is judged by webhooks, which may not be there when nothing is to be written.
-      if (await this.#exists(object, signal)) continue;
       const resource = this.#resourceOf(object);
       if (await this.#exists(resource, object, signal)) continue;
       try {
