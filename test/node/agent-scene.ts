@@ -5,7 +5,6 @@ import { type LauncherPod, pods } from '../../src/control/resources.ts';
 import type { VirtualMachineInstance } from '../../src/api/kubevirt/virtual-machine-instance.ts';
 import type { DurableFile, Env } from '../../src/env/ports.ts';
 import { seededRandom, silentLogger } from '../../src/env/test.ts';
-import type { Hypervisor } from '../../src/hypervisor/hypervisor.ts';
 import type { MachineSpec } from '../../src/hypervisor/machine.ts';
 import { SMALL_MACHINE } from '../../src/hypervisor/machine.fixture.ts';
 import { Client } from '../../src/kube/client.ts';
@@ -13,13 +12,19 @@ import { virtualMachineInstances } from '../../src/kube/kubevirt-resources.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import type { Transport } from '../../src/kube/transport.ts';
-import { Agent } from '../../src/node/agent.ts';
+import { Agent, type AgentOptions } from '../../src/node/agent.ts';
 import { FakeHost } from '../../src/node/guests/fake-hypervisor.fixture.ts';
-import type { NoteFiles } from '../../src/node/guests/guest-notes.ts';
 import { MemoryFiles } from '../../src/node/guests/memory-files.fixture.ts';
 import { MemoryFile } from '../../src/node/journal/memory-file.fixture.ts';
-import type { GuestVolumes, VolumeError } from '../../src/node/volumes/guest-volumes.ts';
+import type {
+  GuestVolumes,
+  PreparedVolumes,
+  VolumeError,
+  VolumeRequest,
+} from '../../src/node/volumes/guest-volumes.ts';
 import { Life } from './life.ts';
+
+type AgentPorts = Pick<AgentOptions, 'hypervisor' | 'specOf' | 'journal' | 'files' | 'directory' | 'user'>;
 
 export const NODE = 'node-a';
 export const nodes: Resource = {
@@ -64,29 +69,31 @@ export class AgentScene extends ControlScene {
     await super.stop();
   }
 
+  /** What the agent runs on. */
+  ports(): AgentPorts {
+    return {
+      hypervisor: this.host.hypervisor(),
+      specOf: (guest) => this.#specOf(guest),
+      journal: this.journal,
+      files: this.files,
+      directory: '/data',
+    };
+  }
+
   /** Starts an agent, which knows nothing but what its predecessors left on the disk. */
   async startAgent(life = new Life()): Promise<void> {
     const env: Env = { clock: life.clock(this.clock), random: seededRandom(++this.#lives), log: silentLogger };
     const transport: Transport = life.transport(this.clientTransport(), (write) => this.agentWrites.push(write));
+    const { hypervisor, journal, files, ...ports } = this.ports();
     const agent = new Agent({
       env,
       client: new Client(transport, 'agent'),
       nodeName: NODE,
-      hypervisor: life.hypervisor(this.host.hypervisor()) as Hypervisor,
-      volumes: life.port<GuestVolumes>({
-        prepare: async ({ guest }) => {
-          const names = guest.spec.volumes?.map(({ name }) => name) ?? [];
-          for (const name of names) {
-            const error = this.volumeErrors.get(name);
-            if (error) throw error;
-          }
-          return { disks: new Map(), kernel: undefined };
-        },
-      }),
-      specOf: (guest) => this.#specOf(guest),
-      journal: life.port<DurableFile>(this.journal),
-      files: life.port<NoteFiles>(this.files, ['read']),
-      directory: '/data',
+      hypervisor: life.hypervisor(hypervisor),
+      volumes: life.port<GuestVolumes>({ prepare: (request) => this.#prepare(request) }),
+      journal: life.port<DurableFile>(journal),
+      files: life.port<AgentPorts['files']>(files, ['read']),
+      ...ports,
     });
     const stopping = new AbortController();
     const manager = new Manager({ env, name: NODE }).add(...agent.services);
@@ -143,6 +150,14 @@ export class AgentScene extends ControlScene {
       if (guest.status?.phase !== phase) throw new Error(`the guest is ${guest.status?.phase ?? 'new'}, not ${phase}`);
       return guest;
     });
+  }
+
+  async #prepare({ guest }: VolumeRequest): Promise<PreparedVolumes> {
+    for (const { name } of guest.spec.volumes ?? []) {
+      const error = this.volumeErrors.get(name);
+      if (error) throw error;
+    }
+    return { disks: new Map(), kernel: undefined };
   }
 
   #specOf(guest: VirtualMachineInstance): MachineSpec {

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { nodeLifecycleLoop } from '../../src/cluster/node-lifecycle/loop.ts';
-import type { HostFacts, HostUsage } from '../../src/env/ports.ts';
 import { Client } from '../../src/kube/client.ts';
 import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
 import { leaseResource } from '../../src/kube/leader-lease.ts';
@@ -12,64 +11,11 @@ import {
   registrationServices,
 } from '../../src/node/registration/node-registration.ts';
 import { LoopsInTime } from '../support/loops-in-time.ts';
+import { PLENTY, PROFILE, TestHost } from './host.ts';
 
 /** How an agent keeps its Node, beside the cluster's own loop that watches over nodes. */
 
 const GIBIBYTE = 2 ** 30;
-const PLENTY: HostUsage = {
-  memoryAvailableBytes: GIBIBYTE,
-  disk: { bytes: 100 * GIBIBYTE, availableBytes: 50 * GIBIBYTE, inodes: 1000, freeInodes: 500 },
-  processes: { running: 100, max: 32768 },
-};
-
-class TestHost implements HostFacts {
-  usageNow: HostUsage | Error = PLENTY;
-
-  async identity() {
-    return {
-      operatingSystem: 'linux',
-      architecture: 'amd64',
-      hostname: 'host',
-      osImage: 'Test Linux 1',
-      kernelVersion: '6.1.0',
-      machineID: 'machine',
-      systemUUID: '',
-      bootID: 'boot',
-      cpus: 4,
-      memoryBytes: 8 * GIBIBYTE,
-      addresses: ['10.0.0.1'],
-    };
-  }
-
-  async usage(): Promise<HostUsage> {
-    if (this.usageNow instanceof Error) throw this.usageNow;
-    return this.usageNow;
-  }
-
-  async canOpen(path: string): Promise<boolean> {
-    return path === '/dev/net/tun';
-  }
-}
-
-const PROFILE: NodeProfile = {
-  name: 'n1',
-  version: '0.1.0',
-  accelerator: 'tcg',
-  capabilities: {
-    version: '7.2.1',
-    cpuModels: ['Nehalem'],
-    cpuFeatures: ['sse4.1', '-odd-'],
-    cpuVendor: 'AMD',
-    hostModel: { name: 'Nehalem', missingFeatures: ['aes'] },
-    machineTypes: ['q35'],
-  },
-  localStoragePath: '/data/volumes',
-  addresses: [
-    { type: 'InternalIP', address: '10.0.0.1' },
-    { type: 'InternalIP', address: '10.0.0.2' },
-    { type: 'Hostname', address: 'n1' },
-  ],
-};
 
 let cluster: LoopsInTime;
 let host: TestHost;

@@ -9,6 +9,7 @@ import { Informer } from '../../kube/informer.ts';
 import type { Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
+import { withinTime } from '../../kube/time-limit.ts';
 import type { Node as PlacedNode } from '../../migration/fit/objects.ts';
 import { NodeLease } from './node-lease.ts';
 import {
@@ -64,6 +65,8 @@ const PAUSE_MS = 1_000;
 const REPORT_MS = 5 * 60_000;
 /** How often KubeVirt's heartbeat is written: it takes a node for lost after five minutes. */
 const HEARTBEAT_MS = 4 * 60_000;
+/** A server that takes longer is asked again. */
+const LOOK_TIMEOUT_MS = 20_000;
 const BACKOFF = { baseMs: 500, maxMs: LOOK_MS };
 
 /** The services that keep a node registered and alive, in the order in which they are to be started. */
@@ -127,7 +130,7 @@ export class NodeRegistration implements Service {
       signal.addEventListener('abort', stop, { once: true });
       let waitMs = LOOK_MS;
       try {
-        await this.#look(signal);
+        await withinTime(env.clock, LOOK_TIMEOUT_MS, signal, (within) => this.#look(within));
         this.#backoff.reset();
       } catch (error) {
         waitMs = this.#backoff.next();
@@ -177,8 +180,8 @@ export class NodeRegistration implements Service {
       : node;
     // Gone or another one since; the informer is about to say so.
     if (!patched) return;
-    await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal);
-    this.#resolveRegistered();
+    const isSaid = await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal);
+    if (isSaid) this.#resolveRegistered();
   }
 
   async #usage(): Promise<HostUsage | Error> {
@@ -204,12 +207,13 @@ export class NodeRegistration implements Service {
     return { metadata: { uid, labels: labelled, annotations: { ...Object.fromEntries(annotated), ...heartbeat } } };
   }
 
+  /** Answers whether the status is what it should be. */
   async #report(
     node: Node,
     usage: HostUsage | undefined,
     problem: string | undefined,
     signal: AbortSignal,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { client, env, profile } = this.#options;
     const nowMs = env.clock.now();
     const isDue = nowMs >= this.#reportAtMs || nowMs < this.#reportAtMs - 2 * REPORT_MS;
@@ -217,15 +221,17 @@ export class NodeRegistration implements Service {
     if (usage && (isDue || !this.#disk)) this.#disk = usage.disk;
     const next = this.#status(node, usage, problem, nowMs);
     const patch = statusPatch(node, next);
-    if (!patch && !isDue) return;
+    if (!patch && !isDue) return true;
     const body = statusPatch(node, { ...next, conditions: this.#beating(next.conditions, nowMs) });
-    if (body)
+    if (body) {
+      const write = { type: 'merge', body } as const;
+      const options = { subresource: 'status' };
+      const written = await unless([404, 409], client.patch(nodeResource, '', profile.name, write, signal, options));
       // Somebody else has written since, or it is gone: the informer is about to say so, and then it is looked at again.
-      await unless(
-        [404, 409],
-        client.patch(nodeResource, '', profile.name, { type: 'merge', body }, signal, { subresource: 'status' }),
-      );
+      if (!written) return false;
+    }
     this.#reportAtMs = nowMs + REPORT_MS * (0.9 + 0.2 * env.random.number());
+    return true;
   }
 
   /** What the status should be, as long as nothing happens: without the time. */
