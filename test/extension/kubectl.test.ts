@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runCli, startCli } from '../support/cli.ts';
+import { Cluster } from '../support/cluster.ts';
+import type { Kubectl } from '../support/kubectl.ts';
+
+/** Machines as users of kubectl and of our own commands meet them, on a cluster without nodes. */
+
+const GUEST = { domain: { devices: {}, memory: { guest: '64Mi' } } };
+
+function machine(name: string, spec: object): object {
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name },
+    spec: { template: { spec: GUEST }, ...spec },
+  };
+}
+
+let cluster: Cluster;
+let kubectl: Kubectl;
+let namespace: string;
+
+beforeAll(async () => {
+  cluster = await Cluster.start();
+  ({ kubectl, namespace } = await cluster.namespace('machines'));
+  await kubectl.ok('wait --for=condition=Available apiservice/v1.subresources.kubevirt.io --timeout=60s');
+});
+afterAll(() => cluster.close());
+
+const godwit = (...args: string[]): ReturnType<typeof runCli> =>
+  runCli([...args, '-n', namespace, '--kubeconfig', cluster.godwit.kubeconfig]);
+
+const strategy = (name: string): Promise<string> =>
+  kubectl.ok(['get', 'vm', name, '-o', 'jsonpath={.spec.runStrategy}']);
+
+describe('a machine', () => {
+  it('is the same however often it is applied, and in whichever way', async () => {
+    const box = machine('box', { runStrategy: 'Halted' });
+    await kubectl.apply(box);
+    const uuid = (): Promise<string> =>
+      kubectl.ok(['get', 'vm', 'box', '-o', 'jsonpath={.spec.template.spec.domain.firmware.uuid}']);
+    const first = await uuid();
+    expect(first).toMatch(/^[0-9a-f-]{36}$/);
+    expect(await kubectl.apply(box)).toBe('virtualmachine.kubevirt.io/box unchanged\n');
+    await kubectl.apply(box, '--server-side', '--force-conflicts');
+    await kubectl.ok(['replace', '-f', '-'], { stdin: JSON.stringify(box) });
+    expect(await uuid()).toBe(first);
+  });
+
+  it('is refused, or let pass with a word, by whoever knows machines', async () => {
+    const stdin = JSON.stringify(machine('wrong', { running: true, runStrategy: 'Always' }));
+    expect(await kubectl.fails(['apply', '-f', '-'], { stdin })).toContain(
+      'The request is invalid: spec.running: Invalid value: true: Running and RunStrategy are mutually exclusive.',
+    );
+    const old = await kubectl.run(['apply', '-f', '-'], { stdin: JSON.stringify(machine('old', { running: false })) });
+    expect(old).toMatchObject({ code: 0, stdout: 'virtualmachine.kubevirt.io/old created\n' });
+    expect(old.stderr).toContain('Warning: spec.running is deprecated, please use spec.runStrategy instead.');
+  });
+
+  it('is started and stopped by name', async () => {
+    await kubectl.apply(machine('power', { runStrategy: 'Halted' }));
+    expect(await godwit('start', 'power')).toEqual({
+      code: 0,
+      stdout: 'VM power was scheduled to start\n',
+      stderr: '',
+    });
+    expect(await strategy('power')).toBe('Always');
+    expect(await godwit('stop', 'power', '--dry-run')).toMatchObject({ code: 0 });
+    expect(await strategy('power')).toBe('Always');
+    expect((await godwit('stop', 'power', '--force', '--grace-period', '0')).stdout).toBe(
+      'VM power was scheduled to stop\n',
+    );
+    expect(await strategy('power')).toBe('Halted');
+    expect(await godwit('restart', 'power')).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^godwit: .*RunStrategy Halted does not support manual restart requests.*\n$/),
+    });
+  });
+
+  it('that nobody runs has no console, and has said nothing', async () => {
+    expect(await godwit('console', 'box')).toMatchObject({
+      code: 1,
+      stderr: `godwit: the virtual machine ${namespace}/box does not run; start it with 'godwit start box'\n`,
+    });
+    expect(await godwit('logs', 'box')).toEqual({ code: 0, stdout: '', stderr: '' });
+    expect((await godwit('logs', 'nobody')).stderr).toMatch(/^godwit: there is no virtual machine nobody in namespace/);
+    expect((await godwit('pause', 'vmi', 'nobody')).code).toBe(1);
+    expect((await godwit('pause')).code).toBe(2);
+  });
+
+  it('is the business of those who may', async () => {
+    await kubectl.ok(['create', 'rolebinding', 'jane', '--clusterrole=view', '--user=jane']);
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstances/box`;
+    expect(await kubectl.ok('get vm box -o name --as=jane')).toBe('virtualmachine.kubevirt.io/box\n');
+    expect(await kubectl.fails(['get', '--raw', `${path}/log`, '--as=jane'])).toContain(
+      'cannot get resource "virtualmachineinstances/log" in API group "subresources.kubevirt.io"',
+    );
+    expect(await kubectl.fails('delete vm box --as=jane')).toContain('cannot delete resource "virtualmachines"');
+  });
+});
+
+describe('a control plane that was killed', () => {
+  it('asks about machines again as soon as it is back', async () => {
+    await cluster.godwit.kill();
+    await cluster.godwit.start();
+    await expect
+      .poll(() => kubectl.run(['apply', '-f', '-'], { stdin: JSON.stringify(machine('after', { running: true })) }), {
+        timeout: 30_000,
+      })
+      .toMatchObject({ code: 0, stderr: expect.stringContaining('spec.running is deprecated') });
+    expect(cluster.godwit.output).not.toContain('Failed calling webhook');
+    const { child, finished } = startCli(['logs', 'after', '-f', '-n', namespace], {
+      KUBECONFIG: cluster.godwit.kubeconfig,
+    });
+    child.stdin?.end();
+    expect(await finished).toMatchObject({ code: 0, stdout: '' });
+  });
+});
