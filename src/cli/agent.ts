@@ -33,6 +33,8 @@ export interface AgentOptions {
   readonly shared?: string;
   /** By what others reach the node; how it reaches the API server where absent. */
   readonly address?: string;
+  /** The bridges of this machine that guests may be put on. */
+  readonly bridge?: readonly string[];
   /** How much memory pods may have; all of the machine's where absent. */
   readonly memory?: number;
 }

@@ -108,6 +108,7 @@ program
   .option('--images <directory>', 'where images are, if several nodes share them')
   .option('--shared <directory>', 'where volumes are that all nodes of this machine share')
   .option('--address <ip>', 'by what others reach the node (default: as the API server sees it)')
+  .option('--bridge <name...>', 'bridges of this machine that guests may be put on')
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
   .addOption(
     new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),

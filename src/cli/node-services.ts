@@ -5,6 +5,7 @@ import { realDiskFiles } from '../env/real-disk-files.ts';
 import { realDurableFile } from '../env/real-durable-file.ts';
 import { realFiles } from '../env/real-files.ts';
 import { realHost } from '../env/real-host.ts';
+import { realPorts } from '../env/real-ports.ts';
 import { realProcesses } from '../env/real-processes.ts';
 import type { Accelerator } from '../hypervisor/machine.ts';
 import { queryCapabilities } from '../hypervisor/qemu/capabilities.ts';
@@ -16,8 +17,9 @@ import type { Service } from '../kube/service.ts';
 import { Agent } from '../node/agent.ts';
 import { type NodeIdentity, servingCertificate } from '../node/identity/join.ts';
 import { ImageStore } from '../node/images/image-store.ts';
-import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
-import { machineSpec } from '../node/machine/machine-spec.ts';
+import { GuestMachines } from '../node/machine/guest-machines.ts';
+import { PortForwards } from '../node/machine/port-forwards.ts';
+import { Taps } from '../node/machine/taps.ts';
 import type { NodeAddress, NodeProfile } from '../node/registration/node-object.ts';
 import { registrationServices } from '../node/registration/node-registration.ts';
 import { AgentServer } from '../node/server/agent-server.ts';
@@ -138,7 +140,8 @@ async function startEngine(directory: string, env: Env): Promise<Engine> {
   return { hypervisor, version, accelerator, user };
 }
 
-function guestsAgent({ options, directory, env, metrics, identity }: NodeServicesOptions, engine: Engine): Agent {
+function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
+  const { options, directory, env, metrics, identity, address } = of;
   const { client } = identity;
   const images = new ImageStore({
     directory: options.images ?? join(directory, 'images'),
@@ -146,19 +149,27 @@ function guestsAgent({ options, directory, env, metrics, identity }: NodeService
     clock: env.clock,
     random: env.random,
   });
+  const { clock } = env;
   const { hypervisor, user } = engine;
+  const machines = new GuestMachines({
+    host: engine,
+    forwards: new PortForwards({ clock, ports: realPorts, address }),
+    taps: new Taps({
+      clock,
+      processes: realProcesses,
+      files: realDiskFiles,
+      nodeName: options.name,
+      bridges: options.bridge ?? [],
+      user,
+    }),
+  });
   return new Agent({
     env,
     client,
     nodeName: options.name,
     hypervisor,
     volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [directory] }),
-    specOf: (guest, volumes) => {
-      const connected = wantedInterfaces(guest).map(
-        ({ name }) => [name, { kind: 'user', forwards: [] } as const] as const,
-      );
-      return machineSpec(guest, volumes, new Map(connected), engine);
-    },
+    specOf: (guest, volumes) => machines.specOf(guest, volumes),
     journal: realDurableFile(join(directory, 'journal')),
     files: realDiskFiles,
     directory,
