@@ -33,7 +33,7 @@ export class CertificateRefused extends Error {
 }
 
 /** Approval may take a person: asked often at first, for the machine that approves at once. */
-const POLLING = { baseMs: 250, maxMs: 15_000 };
+const POLLING = { baseMs: 50, maxMs: 15_000 };
 
 /**
  * Asks for a certificate and waits for it, for as long as that takes. Asking again with the same key is the same

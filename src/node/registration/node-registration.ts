@@ -152,7 +152,7 @@ export class NodeRegistration implements Service {
 
   /** One look: makes the object what it should be, with as few writes as that takes. */
   async #look(signal: AbortSignal): Promise<void> {
-    const { client, env, profile, host } = this.#options;
+    const { client, profile, host } = this.#options;
     this.#host ??= {
       identity: await host.identity(),
       devices: { tun: await host.canOpen('/dev/net/tun'), vhostNet: await host.canOpen('/dev/vhost-net') },
@@ -160,17 +160,9 @@ export class NodeRegistration implements Service {
     const usage = await this.#usage();
     const problem = usage instanceof Error ? usage.message : this.#options.problem?.();
     const labels = labelsOf(profile, this.#host.identity, problem === undefined);
-    const node = this.node.get(profile.name);
-    if (!node) {
-      const annotations = { ...annotationsOf(profile), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
-      const metadata = { name: profile.name, labels, annotations };
-      const made = await unless(
-        [409],
-        client.create(nodeResource, { apiVersion: 'v1', kind: 'Node', metadata }, signal),
-      );
-      if (made) env.log.info('registered the node', { node: profile.name });
-      return;
-    }
+    const node = this.node.get(profile.name) ?? (await this.#create(labels, signal));
+    // Somebody made it meanwhile; the informer is about to say so.
+    if (!node) return;
     const metadata = this.#metadataPatch(node, labels);
     const patched = metadata
       ? await unless(
@@ -182,6 +174,16 @@ export class NodeRegistration implements Service {
     if (!patched) return;
     const isSaid = await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal);
     if (isSaid) this.#resolveRegistered();
+  }
+
+  async #create(labels: Record<string, string>, signal: AbortSignal): Promise<Node | undefined> {
+    const { client, env, profile } = this.#options;
+    const annotations = { ...annotationsOf(profile), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
+    const metadata = { name: profile.name, labels, annotations };
+    const node: Node = { apiVersion: 'v1', kind: 'Node', metadata };
+    const made = await unless([409], client.create(nodeResource, node, signal));
+    if (made) env.log.info('registered the node', { node: profile.name });
+    return made;
   }
 
   async #usage(): Promise<HostUsage | Error> {
