@@ -143,14 +143,17 @@ async function startEngine(directory: string, env: Env): Promise<Engine> {
 function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
   const { options, directory, env, metrics, identity, address } = of;
   const { client } = identity;
+  const imagesDirectory = options.images ?? join(directory, 'images');
   const images = new ImageStore({
-    directory: options.images ?? join(directory, 'images'),
+    directory: imagesDirectory,
     files: realDiskFiles,
     clock: env.clock,
     random: env.random,
   });
   const { clock } = env;
   const { hypervisor, user } = engine;
+  // What belongs to other guests, too, is nothing that a guest may name as a file of the node.
+  const reservedDirectories = [directory, imagesDirectory, ...(options.shared ? [options.shared] : [])];
   const machines = new GuestMachines({
     host: engine,
     forwards: new PortForwards({ clock, ports: realPorts, address }),
@@ -168,7 +171,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
     client,
     nodeName: options.name,
     hypervisor,
-    volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [directory] }),
+    volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories }),
     specOf: (guest, volumes) => machines.specOf(guest, volumes),
     journal: realDurableFile(join(directory, 'journal')),
     files: realDiskFiles,
