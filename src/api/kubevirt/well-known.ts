@@ -24,3 +24,5 @@ export const RECEIVER_ANNOTATION = 'kubevirt.io/create-migration-target';
 export const RESTORE_STRATEGY_ANNOTATION = 'kubevirt.io/restore-run-strategy';
 /** Lets a guest move that is bridged to its pod's network. */
 export const BRIDGE_MIGRATION_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';
+/** On a guest: what its machine's template was when it was made, in short. */
+export const TEMPLATE_HASH_ANNOTATION = 'godwit.dev/template-hash';

@@ -19,7 +19,11 @@ describe('the guest of a machine', () => {
       name: 'web',
       namespace: 'shop',
       labels: { app: 'web', 'vm.kubevirt.io/name': 'web' },
-      annotations: { 'example.com/owner': 'shop', 'kubevirt.io/vm-generation': '3' },
+      annotations: {
+        'example.com/owner': 'shop',
+        'kubevirt.io/vm-generation': '3',
+        'godwit.dev/template-hash': expect.stringMatching(/^[0-9a-f]{16}$/),
+      },
       ownerReferences: [
         {
           apiVersion: 'kubevirt.io/v1',

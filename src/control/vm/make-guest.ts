@@ -14,7 +14,9 @@ import {
   MACHINE_FINALIZER,
   MACHINE_NAME_LABEL,
   RECEIVER_ANNOTATION,
+  TEMPLATE_HASH_ANNOTATION,
 } from '../../api/kubevirt/well-known.ts';
+import { templateHash } from './template-hash.ts';
 
 /** Makes the guest of a machine: what its template says, in the size of its instance type, with an identity that stays. */
 
@@ -62,6 +64,7 @@ export function makeGuest(machine: VirtualMachine, options: GuestOptions): MadeG
         ...sized.draft.annotations,
         ...sizingAnnotations(machine),
         [GENERATION_ANNOTATION]: String(metadata.generation ?? 0),
+        [TEMPLATE_HASH_ANNOTATION]: templateHash(machine),
         ...(options.isReceiver ? { [RECEIVER_ANNOTATION]: 'true' } : {}),
       },
       ownerReferences: [

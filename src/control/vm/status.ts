@@ -4,10 +4,11 @@ import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/vi
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
-import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
-import { type Decision, openRequests } from './decide.ts';
+import { GENERATION_ANNOTATION, TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import { type Decision, isFinal, openRequests } from './decide.ts';
 import { printableStatus } from './printable-status.ts';
 import { startFailureAfter } from './start-failure.ts';
+import { templateHash } from './template-hash.ts';
 
 /** What a machine's status says, of all that its controller writes. */
 
@@ -72,12 +73,12 @@ function rememberedRight(
 const OWN: ReadonlySet<string> = new Set(['Ready', 'Failure', 'RestartRequired']);
 
 function conditionsAfter(
-  { status = {} }: VirtualMachine,
+  machine: VirtualMachine,
   guest: VirtualMachineInstance | undefined,
   failure: Outcome['failure'],
   nowMs: number,
 ): KubeVirtCondition[] {
-  const own = (status.conditions ?? []).filter(({ type }) => OWN.has(type));
+  const own = (machine.status?.conditions ?? []).filter(({ type }) => OWN.has(type));
   const theirs = (guest?.status?.conditions ?? []).filter(({ type }) => !OWN.has(type));
   const ready: KubeVirtCondition = findCondition(guest?.status?.conditions, 'Ready') ?? {
     type: 'Ready',
@@ -96,5 +97,20 @@ function conditionsAfter(
   const withFailure = failure
     ? setCondition(withReady, { type: 'Failure', status: 'True', ...failure }, nowMs)
     : removeCondition(withReady, 'Failure');
-  return [...withFailure, ...theirs].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  const all = needsRestart(machine, guest)
+    ? setCondition(withFailure, RESTART_REQUIRED, nowMs)
+    : removeCondition(withFailure, RESTART_REQUIRED.type);
+  return [...all, ...theirs].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+const RESTART_REQUIRED: KubeVirtCondition = {
+  type: 'RestartRequired',
+  status: 'True',
+  message: 'a non-live-updatable field was changed in the template spec',
+};
+
+/** Whether the guest was made from another template than it would be now. Nothing of it is changed while it runs. */
+function needsRestart(machine: VirtualMachine, guest: VirtualMachineInstance | undefined): boolean {
+  const made = guest?.metadata.annotations?.[TEMPLATE_HASH_ANNOTATION];
+  return guest !== undefined && !isFinal(guest) && made !== undefined && made !== templateHash(machine);
 }

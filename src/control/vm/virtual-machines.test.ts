@@ -275,3 +275,37 @@ describe('instance types and preferences', () => {
     expect((await machine()).status?.conditions?.some(({ type }) => type === 'Failure')).toBe(false);
   });
 });
+
+describe('a template that changes', () => {
+  const restart = async () => (await machine()).status?.conditions?.find(({ type }) => type === 'RestartRequired');
+  const changed = (memory: string): JsonObject => ({
+    spec: { template: { spec: { domain: { memory: { guest: memory } } } } },
+  });
+
+  it('asks for a restart, until there is one or it changes back', async () => {
+    await make({ runStrategy: 'Always' });
+    await scene.until(async () => expect((await guest()).metadata.uid).toBeDefined());
+    await play('Running');
+    await scene.settle();
+    expect(await restart()).toBeUndefined();
+    await scene.patch(virtualMachines, 'web', { spec: { template: { metadata: { labels: { a: 'b' } } } } });
+    await scene.settle();
+    expect(await restart()).toBeUndefined();
+    await scene.patch(virtualMachines, 'web', changed('128Mi'));
+    await scene.until(async () =>
+      expect(await restart()).toMatchObject({
+        status: 'True',
+        message: 'a non-live-updatable field was changed in the template spec',
+      }),
+    );
+    await scene.patch(virtualMachines, 'web', changed('64Mi'));
+    await scene.until(async () => expect(await restart()).toBeUndefined());
+    await scene.patch(virtualMachines, 'web', changed('256Mi'));
+    await scene.until(async () => expect(await restart()).toBeDefined());
+    const { uid } = (await guest()).metadata;
+    await play('Succeeded');
+    await scene.until(async () => expect((await guest()).metadata.uid).not.toBe(uid));
+    await scene.until(async () => expect(await restart()).toBeUndefined());
+    expect((await guest()).spec.domain.memory?.guest).toBe('256Mi');
+  });
+});

@@ -2,7 +2,13 @@ import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import { derivedSuffix } from '../derived-identity.ts';
-import { APP_LABEL, CREATED_BY_LABEL, MACHINE_NAME_LABEL, SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
+import {
+  APP_LABEL,
+  CREATED_BY_LABEL,
+  MACHINE_NAME_LABEL,
+  SCHEDULABLE_LABEL,
+  TEMPLATE_HASH_ANNOTATION,
+} from '../../api/kubevirt/well-known.ts';
 import { launcherResources } from './launcher-resources.ts';
 import { podVolumes } from './launcher-volumes.ts';
 
@@ -77,7 +83,11 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
 
 function podMetadata(guest: VirtualMachineInstance): ObjectMeta {
   const { name = '', namespace = '', uid = '', labels, annotations = {} } = guest.metadata;
-  const { 'kubectl.kubernetes.io/last-applied-configuration': _, ...kept } = annotations;
+  const {
+    'kubectl.kubernetes.io/last-applied-configuration': _,
+    [TEMPLATE_HASH_ANNOTATION]: _hash,
+    ...kept
+  } = annotations;
   return {
     name: launcherName(guest),
     namespace,

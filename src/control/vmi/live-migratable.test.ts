@@ -30,6 +30,8 @@ const everything = guestOf({
   },
 });
 
+const clocked = withDevices({}, { features: { hyperv: { reenlightenment: {} } } });
+
 describe('what keeps a guest from moving', () => {
   it.each<[string, VirtualMachineInstance, string | undefined]>([
     ['nothing', guestOf(), undefined],
@@ -47,14 +49,30 @@ describe('what keeps a guest from moving', () => {
     ['no claim', withVolumes({ name: 'a', dataVolume: { name: 'missing' } }), 'DisksNotLiveMigratable'],
     ['a claim that changes', moving, undefined],
     ['the first of all', everything, 'InterfaceNotLiveMigratable'],
+    ['a clock of the node', clocked, 'NoTSCFrequencyNotLiveMigratable'],
+    ['the same, known', { ...clocked, status: { topologyHints: { tscFrequency: 1 } } }, undefined],
+    [
+      'a reserved disk',
+      withDevices({ disks: [{ name: 'a', lun: { reservation: true } }] }),
+      'PersistentReservationNotLiveMigratable',
+    ],
   ])('%s', (_, guest, reason) => {
-    const { condition } = migratability(guest, claimOf);
+    const [condition] = migratability(guest, claimOf).conditions;
     expect(condition.status).toBe(reason === undefined ? 'True' : 'False');
     expect(condition.reason).toBe(reason);
   });
   it('names the claim', () => {
-    const { condition } = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf);
+    const [condition] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf).conditions;
     expect(condition.message).toContain('PVC local is not shared');
+  });
+  it('is told in full beside the disks, which can be copied', () => {
+    const [, ofDisks] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf).conditions;
+    expect(ofDisks).toEqual({ type: 'StorageLiveMigratable', status: 'True' });
+    const [, ofAll] = migratability(everything, claimOf).conditions;
+    expect(ofAll.reason).toBe('NotMigratable');
+    expect(ofAll.message).toMatch(
+      /^InterfaceNotLiveMigratable: .*, HostDeviceNotLiveMigratable: .*, SEVNotLiveMigratable: VMI uses SEV$/,
+    );
   });
 });
 

@@ -10,11 +10,14 @@ import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 /** Whether a guest can move while it runs, and if not, why: the first obstacle in KubeVirt's order is the one that is told. */
 
 export interface Migratability {
-  readonly condition: KubeVirtCondition;
+  /** LiveMigratable, and StorageLiveMigratable, which does not mind where disks are. */
+  readonly conditions: readonly [KubeVirtCondition, KubeVirtCondition];
   readonly method: NonNullable<VirtualMachineInstanceStatus['migrationMethod']>;
 }
 
 type ClaimOf = (claimName: string) => PersistentVolumeClaim | undefined;
+
+const DISKS = 'DisksNotLiveMigratable';
 
 const OBSTACLES: readonly (readonly [
   string,
@@ -24,20 +27,33 @@ const OBSTACLES: readonly (readonly [
   ['HostDeviceNotLiveMigratable', hostDeviceObstacle],
   ['SEVNotLiveMigratable', (guest) => (hasSecurity(guest, 'sev', 'snp') ? 'VMI uses SEV' : undefined)],
   ['TDXNotLiveMigratable', (guest) => (hasSecurity(guest, 'tdx') ? 'VMI uses TDX' : undefined)],
+  ['NoTSCFrequencyNotLiveMigratable', clockObstacle],
   ['HypervPassthroughNotLiveMigratable', hypervObstacle],
-  ['DisksNotLiveMigratable', diskObstacle],
+  [DISKS, diskObstacle],
   ['VirtIOFSNotLiveMigratable', sharedDirectoryObstacle],
+  ['PersistentReservationNotLiveMigratable', reservationObstacle],
 ];
 
-/** The condition LiveMigratable, and how the guest would move. */
+/** The conditions that say so, and how the guest would move. */
 export function migratability(guest: VirtualMachineInstance, claimOf: ClaimOf): Migratability {
   const method = copiedVolumes(guest).length > 0 ? 'BlockMigration' : 'LiveMigration';
-  for (const [reason, find] of OBSTACLES) {
+  const found = OBSTACLES.flatMap(([reason, find]) => {
     const message = find(guest, claimOf);
-    if (message !== undefined)
-      return { condition: { type: 'LiveMigratable', status: 'False', reason, message }, method };
-  }
-  return { condition: { type: 'LiveMigratable', status: 'True' }, method };
+    return message === undefined ? [] : [{ reason, message }];
+  });
+  const besidesDisks = found.filter(({ reason }) => reason !== DISKS);
+  const message = besidesDisks.map((each) => `${each.reason}: ${each.message}`).join(', ');
+  return {
+    conditions: [
+      verdict('LiveMigratable', found[0]),
+      verdict('StorageLiveMigratable', message === '' ? undefined : { reason: 'NotMigratable', message }),
+    ],
+    method,
+  };
+}
+
+function verdict(type: string, obstacle: { reason: string; message: string } | undefined): KubeVirtCondition {
+  return obstacle ? { type, status: 'False', ...obstacle } : { type, status: 'True' };
 }
 
 /** On the pod's network only a binding that gives the guest an address of its own survives the change of pods. */
@@ -72,6 +88,20 @@ function hasSecurity({ spec }: VirtualMachineInstance, ...kinds: readonly string
 function hypervObstacle({ spec }: VirtualMachineInstance): string | undefined {
   const passthrough = spec.domain.features?.['hypervPassthrough'] as { enabled?: boolean } | undefined;
   return passthrough && passthrough.enabled !== false ? 'VMI uses hyperv passthrough' : undefined;
+}
+
+/** A guest of Windows that follows the processor's counter has to find the same one wherever it goes. */
+function clockObstacle({ spec, status }: VirtualMachineInstance): string | undefined {
+  const hyperv = spec.domain.features?.['hyperv'] as { reenlightenment?: { enabled?: boolean } } | undefined;
+  const isAsked = hyperv?.reenlightenment !== undefined && hyperv.reenlightenment.enabled !== false;
+  return isAsked && status?.topologyHints?.tscFrequency === undefined
+    ? 'HyperV Reenlightenment VMIs cannot migrate when TSC Frequency is not exposed on the cluster: guest timers might be inconsistent'
+    : undefined;
+}
+
+function reservationObstacle({ spec }: VirtualMachineInstance): string | undefined {
+  const isReserved = (spec.domain.devices.disks ?? []).some(({ lun }) => lun?.reservation === true);
+  return isReserved ? 'VMI uses SCSI persistent reservation' : undefined;
 }
 
 /** A claim that one node alone can have keeps the target pod from ever being scheduled. */

@@ -12,6 +12,7 @@ import { COMPUTE } from './launcher-pod.ts';
 import { guestMemory, memoryOverhead } from './launcher-resources.ts';
 import { migratability } from './live-migratable.ts';
 import { isFinal, isGoingDown, nextPhase } from './phase.ts';
+import { volumeStatusOf } from './volume-status.ts';
 
 /** What a guest's status says, of all that its controller writes. The rest is the agent's, and is left as it is. */
 
@@ -41,16 +42,16 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
   const phase = nextPhase(guest, pod);
   const isNewPhase = phase !== status.phase;
   const transition = { phase, phaseTransitionTimestamp: formatTime(nowMs) };
-  const { condition, method } = migratability(guest, claimOf);
+  const { conditions, method } = migratability(guest, claimOf);
   const isHanding = phase === 'Scheduled' && isNewPhase;
   return {
     phase,
     phaseTransitionTimestamps: isNewPhase
       ? [...(status.phaseTransitionTimestamps ?? []), transition]
       : status.phaseTransitionTimestamps,
-    conditions: conditionsAfter(observed, isFinal(guest) ? undefined : condition, nowMs),
+    conditions: conditionsAfter(observed, isFinal(guest) ? [] : conditions, nowMs),
     activePods: activePods(pods),
-    ...(isFinal(guest) ? {} : { migrationMethod: method }),
+    ...(isFinal(guest) ? {} : { migrationMethod: method, volumeStatus: volumeStatusOf(guest, claimOf) }),
     ...(pod ? fromPod(pod, status) : {}),
     ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
     ...(status.memory ? {} : sizeOf(guest)),
@@ -89,7 +90,7 @@ function sizeOf({ spec }: VirtualMachineInstance): Pick<VirtualMachineInstanceSt
 
 function conditionsAfter(
   { guest, pod, failure }: Observed,
-  migratable: KubeVirtCondition | undefined,
+  migratability: readonly KubeVirtCondition[],
   nowMs: number,
 ): KubeVirtCondition[] {
   const wanted: (readonly [string, KubeVirtCondition | undefined])[] = [
@@ -97,7 +98,7 @@ function conditionsAfter(
     ['PodScheduled', scheduledCondition(pod, failure)],
     ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod))],
   ];
-  if (migratable) wanted.push(['LiveMigratable', migratable]);
+  for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
   for (const [type, condition] of wanted) {
     const old = findCondition(conditions, type);

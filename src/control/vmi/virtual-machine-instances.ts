@@ -28,6 +28,8 @@ export interface VirtualMachineInstancesOptions extends ControlContext {
 }
 
 const WORKERS = 8;
+/** All pods that we make, and few others. */
+const LAUNCHERS = 'kubevirt.io=virt-launcher';
 /** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
 const RECHECK_MS = 1000;
 /** How soon a pod is tried again that the server refused. */
@@ -55,7 +57,7 @@ export class VirtualMachineInstances implements Service {
     this.#recorder = recorder;
     this.#launcherImage = launcherImage;
     this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
-    this.#pods = informers.of(pods, { guest: guestUids });
+    this.#pods = informers.of(pods, { guest: guestUids }, { labelSelector: LAUNCHERS });
     this.#claims = informers.of(persistentVolumeClaims);
     this.#configuration = configurationOf(informers);
     this.#controller = new Controller({
