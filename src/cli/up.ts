@@ -8,6 +8,7 @@ import { startControlPlane } from './control-plane.ts';
 import { sharedPathOf, startNodes } from './start-nodes.ts';
 import { takeDirectory } from './take-directory.ts';
 import { writePrivately } from './write-privately.ts';
+import { importDefaultGuest } from './default-guest.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort, usualPort } from './last-port.ts';
 import { LoopsError } from './loops.ts';
@@ -54,6 +55,7 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     rememberPort(directory, server.port);
     const kubeconfig = writePrivately(join(directory, 'kubeconfig'), server.kubeconfig);
     lock.announce(server.url);
+    if (options.nodes > 0) await importDefaultGuest(directory, env, print);
     const nodes = await startNodes({
       ...options,
       directory,
