@@ -173,6 +173,27 @@ describe('a node', () => {
     expect(refusal.message).toContain('CN=system:node:n1');
   });
 
+  it('can ask what it may do, but for a list of all', async () => {
+    const may = async (resourceAttributes: object): Promise<boolean> => {
+      const body = { spec: { resourceAttributes } };
+      const path = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+      return (await n1.request('POST', path, { body })).expect(201).json.status.allowed;
+    };
+    const pods = { verb: 'list', resource: 'pods' };
+    const requirements = [{ key: 'spec.nodeName', operator: 'In', values: ['n1'] }];
+    expect(await may(pods)).toBe(false);
+    expect(await may({ ...pods, fieldSelector: { requirements } })).toBe(true);
+    expect(await may({ ...pods, fieldSelector: { rawSelector: 'spec.nodeName=n1' } })).toBe(true);
+    expect(await may({ ...pods, fieldSelector: { rawSelector: 'spec.nodeName=n2' } })).toBe(false);
+    expect(await may({ ...pods, fieldSelector: { rawSelector: 'what?' } })).toBe(false);
+    const body = { spec: { namespace: 'default' } };
+    const rules = await n1.request('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', { body });
+    expect(rules.expect(201).json.status).toMatchObject({
+      incomplete: true,
+      evaluationError: expect.stringContaining('node authorizer'),
+    });
+  });
+
   it('makes tokens for the accounts of its pods, bound to them', async () => {
     const { uid } = (await cluster.get(`${root}/pods/one`)).metadata;
     const token = `${root}/serviceaccounts/default/token`;

@@ -5,11 +5,13 @@ import {
   subjectAccessReviewDefinition,
 } from '../../api/kinds/authorization/reviews.ts';
 import { selfSubjectReviewDefinition, tokenReviewDefinition } from '../../api/kinds/authentication/reviews.ts';
-import { objectAt, textAt, textsAt } from '../../api/kinds/core/fields.ts';
+import { objectAt, objectsAt, textAt, textsAt } from '../../api/kinds/core/fields.ts';
 import { formatTime, type JsonObject, type KubeObject } from '../../api/meta.ts';
 import { bucketOf, type ResourceDefinition } from '../../api/resource.ts';
-import { badRequest, invalidObject } from '../../api/status.ts';
+import { ApiError, badRequest, invalidObject } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
+import { nodeOfUser } from '../../machinery/node-user.ts';
+import { type FieldRequirement, parseFieldSelector } from '../../machinery/selectors.ts';
 import type { AuthorizationAttributes, PolicyRule } from '../auth/policy-rule.ts';
 import type { Authorizer, RbacAuthorizer } from '../auth/rbac.ts';
 import type { TokenVerifier } from '../auth/tokens.ts';
@@ -83,13 +85,16 @@ function reviewRules(context: ReviewContext, user: UserInfo, review: KubeObject)
   const namespace = textAt(objectAt(review, 'spec'), 'namespace');
   if (namespace === '') throw badRequest('no namespace on request');
   const found = context.roles.rulesFor(user, namespace);
+  // What a node may do is not written down in rules: it depends on the pods that it has.
+  const nodeError = nodeOfUser(user) === undefined ? '' : 'node authorizer does not support user rule resolution';
+  const evaluationError = [nodeError, found.evaluationError].filter((each) => each !== '').join(', ');
   return {
     ...review,
     status: {
       resourceRules: found.resourceRules.map(resourceRule),
       nonResourceRules: found.nonResourceRules.map(({ verbs, nonResourceURLs }) => ({ verbs, nonResourceURLs })),
-      incomplete: found.incomplete,
-      ...(found.evaluationError === '' ? {} : { evaluationError: found.evaluationError }),
+      incomplete: found.incomplete || nodeError !== '',
+      ...(evaluationError === '' ? {} : { evaluationError }),
     },
   };
 }
@@ -115,7 +120,28 @@ function attributesOf(spec: JsonObject | undefined): AuthorizationAttributes {
     resource: textAt(resource, 'resource'),
     subresource: textAt(resource, 'subresource'),
     name: textAt(resource, 'name'),
+    fieldRequirements: requirementsOf(objectAt(resource, 'fieldSelector')),
   };
+}
+
+/** Of a selector that came in pieces, or whole. What cannot be understood is nothing that a decision could rest on. */
+function requirementsOf(selector: JsonObject | undefined): FieldRequirement[] {
+  const raw = textAt(selector, 'rawSelector');
+  if (raw !== '') return requirementsIn(raw);
+  return objectsAt(selector, 'requirements').flatMap((each) => {
+    const [value, ...others] = textsAt(each, 'values');
+    const isEqual = textAt(each, 'operator') === 'In' && value !== undefined && others.length === 0;
+    return isEqual ? [{ path: textAt(each, 'key'), equals: true, value }] : [];
+  });
+}
+
+function requirementsIn(text: string): FieldRequirement[] {
+  try {
+    return [...parseFieldSelector(text)];
+  } catch (error) {
+    if (error instanceof ApiError) return [];
+    throw error;
+  }
 }
 
 function userInfoOf(user: UserInfo): UserInfo {
