@@ -24,7 +24,7 @@ import type {
 } from '../../src/node/volumes/guest-volumes.ts';
 import { Life } from './life.ts';
 
-type AgentPorts = Pick<AgentOptions, 'hypervisor' | 'specOf' | 'journal' | 'files' | 'directory' | 'user'>;
+type AgentPorts = Pick<AgentOptions, 'hypervisor' | 'specOf' | 'journal' | 'files' | 'logFiles' | 'directory' | 'user'>;
 
 export const NODE = 'node-a';
 export const nodes: Resource = {
@@ -76,6 +76,7 @@ export class AgentScene extends ControlScene {
       specOf: (guest) => this.#specOf(guest),
       journal: this.journal,
       files: this.files,
+      logFiles: this.files,
       directory: '/data',
     };
   }

@@ -189,6 +189,12 @@ describe('the server of an agent', () => {
     expect((await ask('PUT', `${GUEST}/pause`, undefined, Buffer.alloc(100_000))).status).toBe(413);
   });
 
+  it('reads no endless headers', async () => {
+    const bearer = 'x'.repeat(20_000);
+    expect((await ask('GET', '/healthz', { bearer })).status).toBe(431);
+    expect((await ask('GET', '/healthz', {})).status).toBe(200);
+  });
+
   it('is healthy to everybody, and tells its metrics to some', async () => {
     expect(await ask('GET', '/healthz', {})).toMatchObject({ status: 200, text: 'ok' });
     expect((await ask('GET', '/metrics', {})).status).toBe(401);

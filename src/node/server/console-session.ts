@@ -30,7 +30,9 @@ export class ConsoleSession {
   #ending: { readonly code: number; readonly reason: string } | undefined;
   #pinging: Timer | undefined;
   #resting: Timer | undefined;
+  /** What the serial port cannot have taken yet, as of then. */
   #inputBytes = 0;
+  #inputMs = 0;
   #isHeard = true;
 
   constructor(clock: Clock) {
@@ -82,13 +84,15 @@ export class ConsoleSession {
 
   #hear(bytes: Buffer): void {
     this.#console?.write(bytes);
-    this.#inputBytes += bytes.length;
+    const nowMs = this.#clock.now();
+    const takenBytes = (Math.max(0, nowMs - this.#inputMs) * INPUT_BYTES_PER_SECOND_MAX) / SECOND_MS;
+    this.#inputBytes = Math.max(0, this.#inputBytes - takenBytes) + bytes.length;
+    this.#inputMs = nowMs;
     if (this.#inputBytes < INPUT_BYTES_PER_SECOND_MAX || this.#resting) return;
     this.#socket?.pause();
     this.#resting = this.#clock.setTimer(
       () => {
         this.#resting = undefined;
-        this.#inputBytes = 0;
         this.#socket?.resume();
       },
       (SECOND_MS * this.#inputBytes) / INPUT_BYTES_PER_SECOND_MAX,

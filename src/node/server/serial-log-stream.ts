@@ -1,4 +1,4 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, open, stat } from 'node:fs/promises';
 import { type Clock, sleep } from '../../env/ports.ts';
 import type { SerialLog } from '../guests/guest-access.ts';
 
@@ -184,7 +184,8 @@ async function lastLines(
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
   try {
-    return await open(path, 'r');
+    // The machine may write to this directory, and must not have us read what is elsewhere, nor wait for what never comes.
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     // Not yet, or not any more.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
