@@ -1,10 +1,10 @@
-import { once } from 'node:events';
+import { type EventEmitter, once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { entityTooLarge } from '../../api/status.ts';
+import { entityTooLarge, tooManyRequests } from '../../api/status.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
 import { joinSockets, refuseUpgrade } from './join-sockets.ts';
 import { errorResponse, type ExtensionRequest, type ExtensionResponse, type UpgradeAnswer } from './message.ts';
@@ -30,7 +30,9 @@ export interface HttpsServerOptions {
 
 /** Two of the largest objects that API servers keep, and what is around them in a review. */
 const BODY_BYTES_MAX = 8 * 1024 * 1024;
-const CONNECTIONS_MAX = 2_000;
+/** Of all bodies together: API servers show no certificate to webhooks, so that anybody may send something. */
+const BODIES_BYTES_MAX = 128 * 1024 * 1024;
+const CONNECTIONS_MAX = 1_000;
 const HEADERS_TIMEOUT_MS = 10_000;
 /** All of a request; API servers give webhooks no longer. */
 const REQUEST_TIMEOUT_MS = 40_000;
@@ -44,7 +46,9 @@ export class HttpsServer {
   readonly #options: HttpsServerOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Duplex>();
-  readonly #stopping = new AbortController();
+  /** Ends each request that is under way. */
+  readonly #underWay = new Set<AbortController>();
+  #bodiesBytes = 0;
 
   constructor(options: HttpsServerOptions) {
     this.#options = options;
@@ -86,7 +90,7 @@ export class HttpsServer {
 
   /** Stops accepting, ends what streams, lets answers under way finish for a moment, then closes what is left. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    for (const each of this.#underWay) each.abort();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     const timer = this.#options.clock.setTimer(() => {
@@ -97,9 +101,7 @@ export class HttpsServer {
   }
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const gone = new AbortController();
-    outgoing.once('close', () => gone.abort());
-    const request = requestOf(incoming, AbortSignal.any([gone.signal, this.#stopping.signal]));
+    const request = this.#requestOf(incoming, this.#whileOpen(outgoing));
     try {
       await send(outgoing, await this.#answer(request));
     } catch (error) {
@@ -121,9 +123,7 @@ export class HttpsServer {
   }
 
   async #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const gone = new AbortController();
-    socket.once('close', () => gone.abort());
-    const request = requestOf(incoming, AbortSignal.any([gone.signal, this.#stopping.signal]));
+    const request = this.#requestOf(incoming, this.#whileOpen(socket));
     const answer = await this.#options
       .upgrade(request)
       .catch((error: unknown): UpgradeAnswer => ({ kind: 'refused', response: errorResponse(error) }));
@@ -133,6 +133,48 @@ export class HttpsServer {
     }
     if (answer.kind === 'joined') joinSockets(this.#options.clock, socket, head, answer);
     else await refuseUpgrade(socket, answer.response).catch(() => socket.destroy());
+  }
+
+  /** Aborts when whoever waits for the answer is gone, or the server stops. */
+  #whileOpen(answer: EventEmitter): AbortSignal {
+    const gone = new AbortController();
+    this.#underWay.add(gone);
+    answer.once('close', () => {
+      this.#underWay.delete(gone);
+      gone.abort();
+    });
+    return gone.signal;
+  }
+
+  #requestOf(incoming: IncomingMessage, signal: AbortSignal): ExtensionRequest {
+    const { method = '', url = '', headersDistinct } = incoming;
+    const mark = url.indexOf('?');
+    let body: Promise<Uint8Array> | undefined;
+    return {
+      method,
+      path: mark < 0 ? url : url.slice(0, mark),
+      query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
+      headers: headersDistinct,
+      clientName: clientNameOf(incoming.socket as TLSSocket),
+      body: () => (body ??= this.#bodyOf(incoming, signal)),
+      signal,
+    };
+  }
+
+  /** What is read counts until the request is over. */
+  async #bodyOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Uint8Array> {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    signal.addEventListener('abort', () => (this.#bodiesBytes -= length), { once: true });
+    for await (const chunk of incoming as AsyncIterable<Buffer>) {
+      if (signal.aborted) throw new Error('the request was given up');
+      length += chunk.length;
+      this.#bodiesBytes += chunk.length;
+      if (length > BODY_BYTES_MAX) throw entityTooLarge(BODY_BYTES_MAX);
+      if (this.#bodiesBytes > BODIES_BYTES_MAX) throw tooManyRequests('too much is being sent at once', 1);
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks);
   }
 }
 
@@ -144,36 +186,10 @@ function contextOf({ certificatePem, keyPem, clientAuthorityPem }: TlsIdentity):
   return { cert: certificatePem, key: keyPem, ca: clientAuthorityPem };
 }
 
-function requestOf(incoming: IncomingMessage, signal: AbortSignal): ExtensionRequest {
-  const { method = '', url = '', headersDistinct } = incoming;
-  const mark = url.indexOf('?');
-  let body: Promise<Uint8Array> | undefined;
-  return {
-    method,
-    path: mark < 0 ? url : url.slice(0, mark),
-    query: new URLSearchParams(mark < 0 ? '' : url.slice(mark + 1)),
-    headers: headersDistinct,
-    clientName: clientNameOf(incoming.socket as TLSSocket),
-    body: () => (body ??= bodyOf(incoming)),
-    signal,
-  };
-}
-
 function clientNameOf(socket: TLSSocket): string | undefined {
   if (!socket.authorized) return undefined;
   const { CN } = socket.getPeerCertificate().subject;
   return Array.isArray(CN) ? undefined : CN;
-}
-
-async function bodyOf(incoming: IncomingMessage): Promise<Uint8Array> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of incoming as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > BODY_BYTES_MAX) throw entityTooLarge(BODY_BYTES_MAX);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks);
 }
 
 async function send(outgoing: ServerResponse, { status, headers, body }: ExtensionResponse): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { PeerCertificate } from 'node:tls';
-import type { KubeObject } from '../../api/meta.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
 import { ApiError, serviceUnavailable } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
@@ -15,6 +15,7 @@ import type { OwnToken } from './own-token.ts';
 
 export interface Node extends KubeObject {
   status?: {
+    conditions?: Condition[];
     addresses?: { type: string; address: string }[];
     daemonEndpoints?: { kubeletEndpoint?: { Port?: number } };
   };

@@ -4,8 +4,12 @@ import { silentLogger } from '../../env/test.ts';
 import type { Agents } from './agents.ts';
 import { logOptions, nodesWithAgents, SerialLogs } from './serial-log.ts';
 
-/** Agents whose logs are these texts; undefined for one that cannot be reached. */
-function agents(logs: Readonly<Record<string, string | undefined>>, asked: string[] = []): Agents {
+/** Agents whose logs are these texts; undefined for one that cannot be reached. Some say when theirs ended. */
+function agents(
+  logs: Readonly<Record<string, string | undefined>>,
+  asked: string[] = [],
+  modified: Readonly<Record<string, string>> = {},
+): Agents {
   return {
     async send(node, { path }) {
       asked.push(`${node} ${path}`);
@@ -17,7 +21,9 @@ function agents(logs: Readonly<Record<string, string | undefined>>, asked: strin
       async function* body(): AsyncGenerator<Uint8Array> {
         for (const line of shown) yield Buffer.from(line);
       }
-      return { status: text === '' ? 404 : 200, headers: {}, body: body() };
+      const time = modified[node];
+      const headers: Record<string, string> = time === undefined ? {} : { 'last-modified': time };
+      return { status: text === '' ? 404 : 200, headers, body: body() };
     },
     upgrade: () => Promise.reject(new Error('not asked for')),
   };
@@ -28,7 +34,7 @@ async function read(of: Agents, current: string | undefined, others: string[], q
   const place = { namespace: 'shop', name: 'box', current, others };
   const pieces: Uint8Array[] = [];
   const options = logOptions(new URLSearchParams(query));
-  for await (const piece of logs.read(place, options, new AbortController().signal)) pieces.push(piece);
+  for await (const piece of await logs.open(place, options, new AbortController().signal)) pieces.push(piece);
   return Buffer.concat(pieces).toString('utf8');
 }
 
@@ -56,6 +62,12 @@ describe('a log', () => {
   it('is there when the guest is nowhere', async () =>
     expect(await read(agents(texts), undefined, ['a', 'b'], 'tailLines=2')).toBe('2\n3\n'));
 
+  it('is in the order in which it was said, where nodes say when', async () => {
+    const modified = { a: 'Sun, 15 Nov 2026 12:00:00 GMT', b: 'Sat, 14 Nov 2026 12:00:00 GMT' };
+    expect(await read(agents(texts, [], modified), 'c', ['a', 'b'])).toBe('3\n1\n2\n4\n5');
+    expect(await read(agents(texts, [], modified), undefined, ['a', 'b'], 'tailLines=1')).toBe('2\n');
+  });
+
   it('is followed where the guest is, and only there', async () => {
     const asked: string[] = [];
     await read(agents(texts, asked), 'c', ['a'], 'follow');
@@ -73,15 +85,17 @@ it('understands what kubectl would ask for', () => {
 });
 
 it('asks nodes that have agents', () => {
-  const node = (name: string, labels?: Record<string, string>) => ({
+  const node = (name: string, labels?: Record<string, string>, ready?: 'True' | 'False' | 'Unknown') => ({
     apiVersion: 'v1',
     kind: 'Node',
     metadata: { name, ...(labels ? { labels } : {}) },
+    status: { conditions: ready ? [{ type: 'Ready', status: ready }] : [] },
   });
   const all = [
     node('b', { 'kubevirt.io/schedulable': 'false' }),
     node('x'),
-    node('a', { 'kubevirt.io/schedulable': 'true' }),
+    node('a', { 'kubevirt.io/schedulable': 'true' }, 'True'),
+    node('c', { 'kubevirt.io/schedulable': 'true' }, 'Unknown'),
   ];
   expect(nodesWithAgents(all)).toEqual(['a', 'b']);
 });

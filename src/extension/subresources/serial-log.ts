@@ -1,7 +1,9 @@
-import type { KubeObject } from '../../api/meta.ts';
+import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
 import type { Logger } from '../../env/ports.ts';
+import { findCondition } from '../../kube/conditions.ts';
 import { type Agents, guestPath } from './agents.ts';
+import type { Node } from './https-agents.ts';
 
 /**
  * What a guest's serial port has said, wherever the guest was: every node keeps what was said there. Nodes that the guest
@@ -45,13 +47,23 @@ export function logOptions(query: URLSearchParams): LogOptions {
   };
 }
 
-/** Nodes that may have something of a guest's: those with an agent of ours. */
-export function nodesWithAgents(nodes: readonly KubeObject[]): string[] {
+/** Nodes that may have something of a guest's, and can say so: those with an agent of ours that is heard of. */
+export function nodesWithAgents(nodes: readonly Node[]): string[] {
   return nodes
-    .filter(({ metadata }) => metadata.labels && Object.hasOwn(metadata.labels, 'kubevirt.io/schedulable'))
+    .filter(({ metadata }) => metadata.labels && Object.hasOwn(metadata.labels, SCHEDULABLE_LABEL))
+    .filter(({ status }) => (findCondition(status?.conditions, 'Ready')?.status ?? 'True') === 'True')
     .map(({ metadata }) => metadata.name ?? '')
     .toSorted();
 }
+
+/** What a node has of a log, not read yet. */
+interface Part {
+  /** When something was last said there, as the agent says; empty where it does not. */
+  readonly modified: string;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+type Reading = Pick<LogOptions, 'follow' | 'tailLines'>;
 
 export class SerialLogs {
   readonly #agents: Agents;
@@ -62,79 +74,109 @@ export class SerialLogs {
     this.#log = log;
   }
 
-  /** The log in pieces. Nodes that cannot be reached are left out, unless the guest is there now. */
-  async *read(place: LogPlace, options: LogOptions, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    let leftBytes = options.limitBytes ?? Number.POSITIVE_INFINITY;
-    for await (const piece of this.#pieces(place, options, signal)) {
-      yield piece.length > leftBytes ? piece.subarray(0, leftBytes) : piece;
-      leftBytes -= piece.length;
-      if (leftBytes <= 0) return;
-    }
-  }
-
-  async *#pieces(place: LogPlace, options: LogOptions, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { current, others } = place;
+  /**
+   * The log in pieces, once it is known where they come from. Nodes that cannot be reached are left out, unless the guest
+   * is there now.
+   */
+  async open(place: LogPlace, options: LogOptions, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const { current } = place;
     const { tailLines, follow } = options;
-    if (tailLines === undefined) {
-      for (const node of others) yield* this.#pastOf(node, place, undefined, signal);
-    } else yield* await this.#tailOfOthers(place, tailLines, signal);
-    if (current !== undefined) yield* this.#stream(current, place, { follow, tailLines }, signal);
+    const wanted = tailLines === undefined ? undefined : tailLines - (await this.#countLines(place, tailLines, signal));
+    const past = wanted === undefined || wanted > 0 ? await this.#past(place, wanted, signal) : [];
+    const present =
+      current === undefined ? undefined : await this.#partOf(current, place, { follow, tailLines }, signal);
+    return limited(join(past, wanted, present), options.limitBytes);
   }
 
-  /** The lines that are wanted of those before the current node's. */
-  async #tailOfOthers(place: LogPlace, tailLines: number, signal: AbortSignal): Promise<Uint8Array[]> {
-    const { current, others } = place;
-    const now = current === undefined ? [] : await this.#collect(current, place, tailLines, signal);
-    const wanted = tailLines - countLines(now);
-    if (wanted <= 0 || others.length === 0) return [];
-    const parts = await Promise.all(others.map((node) => this.#collect(node, place, wanted, signal)));
-    return [lastLines(Buffer.concat(parts.flat()), wanted)];
+  /** How many of the last lines the node has that the guest is on. */
+  async #countLines(place: LogPlace, tailLines: number, signal: AbortSignal): Promise<number> {
+    if (place.current === undefined) return 0;
+    const part = await this.#partOf(place.current, place, { follow: false, tailLines }, signal);
+    return part ? countLines(await collected(part.body)) : 0;
   }
 
-  async #collect(node: string, place: LogPlace, tailLines: number, signal: AbortSignal): Promise<Uint8Array[]> {
-    const pieces: Uint8Array[] = [];
-    let length = 0;
-    for await (const piece of this.#pastOf(node, place, tailLines, signal)) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > KEPT_BYTES_MAX) break;
-    }
-    return pieces;
+  /** What nodes have that the guest has left, in the order in which it was said. */
+  async #past(place: LogPlace, tailLines: number | undefined, signal: AbortSignal): Promise<readonly Part[]> {
+    const left = place.others.entries();
+    const parts: (Part | undefined)[] = [];
+    const askOn = async (): Promise<void> => {
+      for (const [index, node] of left) parts[index] = await this.#pastOf(node, place, tailLines, signal);
+    };
+    await Promise.all(Array.from({ length: NODES_AT_ONCE_MAX }, askOn));
+    const found = parts.filter((part) => part !== undefined);
+    return found.toSorted((a, b) => (Date.parse(a.modified) || 0) - (Date.parse(b.modified) || 0));
   }
 
-  async *#pastOf(
+  async #pastOf(
     node: string,
     place: LogPlace,
     tailLines: number | undefined,
     signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array> {
+  ): Promise<Part | undefined> {
     try {
-      yield* this.#stream(node, place, { follow: false, tailLines }, signal);
+      return await this.#partOf(node, place, { follow: false, tailLines }, signal);
     } catch (error) {
       if (signal.aborted) throw error;
       // Its machine may be off; what the others have is worth having without it.
       this.#log.debug('no serial log from a node', { node, error: String(error) });
+      return undefined;
     }
   }
 
-  async *#stream(
+  async #partOf(
     node: string,
     { namespace, name }: LogPlace,
-    { follow, tailLines }: Pick<LogOptions, 'follow' | 'tailLines'>,
+    { follow, tailLines }: Reading,
     signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array> {
+  ): Promise<Part | undefined> {
     const query = new URLSearchParams({
       ...(follow ? { follow: 'true' } : {}),
       ...(tailLines === undefined ? {} : { tailLines: String(tailLines) }),
     }).toString();
     const path = guestPath(namespace, name, 'log') + (query === '' ? '' : `?${query}`);
-    const { status, body } = await this.#agents.send(node, { method: 'GET', path, signal });
-    if (status === 200) yield* body;
-    else {
-      const text = await textOf(body);
-      if (status !== 404) throw new ApiError(502, 'InternalError', `node ${node} answered ${status}: ${text}`);
-    }
+    const { status, headers, body } = await this.#agents.send(node, { method: 'GET', path, signal });
+    if (status === 200) return { modified: headers['last-modified'] ?? '', body };
+    const text = await textOf(body);
+    if (status === 404) return undefined;
+    throw new ApiError(502, 'InternalError', `node ${node} answered ${status}: ${text}`);
   }
+}
+
+/** Nodes that are asked at once for what they have of the past. */
+const NODES_AT_ONCE_MAX = 16;
+
+async function* join(
+  past: readonly Part[],
+  lines: number | undefined,
+  present: Part | undefined,
+): AsyncGenerator<Uint8Array> {
+  if (lines === undefined) for (const { body } of past) yield* body;
+  else {
+    const pieces: Uint8Array[] = [];
+    for (const { body } of past) pieces.push(...(await collected(body)));
+    if (pieces.length > 0) yield lastLines(Buffer.concat(pieces), lines);
+  }
+  if (present) yield* present.body;
+}
+
+async function* limited(pieces: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
+  let leftBytes = limitBytes ?? Number.POSITIVE_INFINITY;
+  for await (const piece of pieces) {
+    yield piece.length > leftBytes ? piece.subarray(0, leftBytes) : piece;
+    leftBytes -= piece.length;
+    if (leftBytes <= 0) return;
+  }
+}
+
+async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > KEPT_BYTES_MAX) break;
+  }
+  return pieces;
 }
 
 const ERROR_BYTES_MAX = 4096;

@@ -135,7 +135,7 @@ export class SubresourceServer {
     const { items } = await client.list(nodes, {}, signal);
     const current = guest?.status?.nodeName || undefined;
     const others = nodesWithAgents(items).filter((node) => node !== current);
-    const body = this.#logs.read({ namespace, name, current, others }, options, signal);
+    const body = await this.#logs.open({ namespace, name, current, others }, options, signal);
     return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
   }
 
