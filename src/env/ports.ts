@@ -211,6 +211,8 @@ export interface DiskFiles {
   /** Brings files and directories to the disk. */
   sync(paths: readonly string[]): Promise<void>;
   rename(path: string, newPath: string): Promise<void>;
+  /** Makes a file empty, whoever writes on at its end. Rejects for what is no file, or has more names than one. */
+  empty(path: string): Promise<void>;
   /** Removes a file, or a directory with all that is in it; does nothing where there is nothing. */
   remove(path: string): Promise<void>;
   /** The path without any links in it. Rejects where nothing is there. */

@@ -93,6 +93,18 @@ describe("the disks' files of the host", () => {
     await expect(files.giveTo(directory, own)).rejects.toThrow('no file');
   });
 
+  it('empties a file under the hands of who writes to it, and nothing else', async () => {
+    writeFileSync(at('log'), 'much');
+    await files.empty(at('log'));
+    expect(readFileSync(at('log'), 'utf8')).toBe('');
+    writeFileSync(at('a'), 'x');
+    symlinkSync(at('a'), at('link'));
+    linkSync(at('a'), at('b'));
+    for (const name of ['link', 'b']) await expect(files.empty(at(name))).rejects.toThrow(/ELOOP|no file of one name/);
+    await expect(files.empty(directory)).rejects.toThrow('EISDIR');
+    expect(readFileSync(at('a'), 'utf8')).toBe('x');
+  });
+
   it('links, and says where it cannot', async () => {
     writeFileSync(at('a'), 'x');
     expect(await files.link(at('a'), at('b'))).toBe(true);

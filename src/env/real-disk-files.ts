@@ -198,6 +198,16 @@ export const realDiskFiles: DiskFiles = {
     await rename(path, newPath);
     await syncDirectoryOf(newPath);
   },
+  async empty(path) {
+    const file = await open(path, constants.O_RDWR | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile() || stats.nlink > 1) throw new Error(`${path} is no file of one name`);
+      await file.truncate(0);
+    } finally {
+      await file.close();
+    }
+  },
   remove: (path) => rm(path, { recursive: true, force: true }),
   realPath: (path) => realpath(path),
   async giveTo(path, { uid, gid }) {

@@ -1,4 +1,4 @@
-import { chmod, chown, mkdir, open, writeFile } from 'node:fs/promises';
+import { chmod, chown, constants, mkdir, open, writeFile } from 'node:fs/promises';
 import type { HostFiles } from './ports.ts';
 
 /** The files of the host. */
@@ -17,7 +17,8 @@ export const realFiles: HostFiles = {
   async readEnd(path, bytesMax) {
     let file;
     try {
-      file = await open(path, 'r');
+      // Whoever may write to the directory must not have us read what is elsewhere, nor wait for what never comes.
+      file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return '';
       throw error;

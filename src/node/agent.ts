@@ -14,6 +14,8 @@ import { Guests } from './guests/guests.ts';
 import { Machines } from './guests/machines.ts';
 import { NodeGuestAccess } from './guests/node-guest-access.ts';
 import { Preparation, type SpecOf } from './guests/preparation.ts';
+import { type LogFiles, RunUpkeep } from './guests/run-upkeep.ts';
+import type { InterfacesOf } from './guests/protocol.ts';
 import { Surroundings } from './guests/surroundings.ts';
 import { JournalFile } from './journal/journal-file.ts';
 import type { GuestVolumes } from './volumes/guest-volumes.ts';
@@ -30,6 +32,10 @@ export interface AgentOptions {
   readonly specOf: SpecOf;
   readonly journal: DurableFile;
   readonly files: NoteFiles;
+  /** Keeps the logs of serial ports from filling the disk; where absent they are as long as they are. */
+  readonly logFiles?: LogFiles;
+  /** What is said of the interfaces of a guest that runs in such a machine. */
+  readonly interfacesOf?: InterfacesOf;
   /** Where the agent keeps what is its own, with a name short enough for sockets below it. */
   readonly directory: string;
   /** Whom machines run as, if not as this process. */
@@ -70,12 +76,11 @@ export class Agent {
       onEnd: (podUID, end) => this.#noteEnd(podUID, end),
       log: env.log,
     });
-    const serialLogOf = (podUID: string): string => runFiles(this.#runOf(podUID).directory).serialLog;
     this.access = new NodeGuestAccess({
       surroundings: this.#surroundings,
       machines: this.#machines,
       notes: this.#notes,
-      serialLogOf,
+      serialLogOf: (podUID) => this.#serialLogOf(podUID),
     });
     this.services = [
       ...(options.informers ? [] : informers.all()),
@@ -85,7 +90,7 @@ export class Agent {
   }
 
   async #run(signal: AbortSignal): Promise<void> {
-    const { env, client, volumes, specOf, files, directory, user, metrics } = this.#options;
+    const { env, client, volumes, specOf, interfacesOf, files, logFiles, directory, user, metrics } = this.#options;
     const journal = await this.#openJournal();
     try {
       for (const place of ['runs', 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
@@ -97,11 +102,30 @@ export class Agent {
         surroundings: this.#surroundings,
         journal,
         machines: this.#machines,
-        preparation: new Preparation({ volumes, specOf, files, directory: `${directory}/pods`, user }),
+        preparation: new Preparation({
+          clock: env.clock,
+          volumes,
+          specOf,
+          files,
+          directory: `${directory}/pods`,
+          user,
+        }),
         notes: this.#notes,
+        interfacesOf,
         ...(metrics ? { metrics } : {}),
       });
-      await this.#guests.run(signal);
+      const upkeep = new RunUpkeep({
+        env,
+        surroundings: this.#surroundings,
+        journal,
+        machines: this.#machines,
+        notes: this.#notes,
+        files,
+        logFiles,
+        runDirectoryOf: (podUID) => this.#runOf(podUID).directory,
+        serialLogOf: (podUID) => this.#serialLogOf(podUID),
+      });
+      await Promise.all([this.#guests.run(signal), upkeep.run(signal)]);
     } finally {
       this.#machines.letGo();
       await journal.close();
@@ -123,6 +147,10 @@ export class Agent {
   /** Whatever is started for a pod can be found again by the pod's UID alone. */
   #runOf(podUID: string): MachineRun {
     return { directory: `${this.#options.directory}/runs/${podUID}`, instance: podUID };
+  }
+
+  #serialLogOf(podUID: string): string {
+    return runFiles(this.#runOf(podUID).directory).serialLog;
   }
 
   #noteEnd(podUID: string, end: MachineEnd): void {

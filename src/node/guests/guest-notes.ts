@@ -23,12 +23,14 @@ export interface GuestNote {
 export type NoteFiles = Pick<DiskFiles, 'list' | 'makeDirectory' | 'read' | 'remove' | 'replace'>;
 
 const SUFFIX = '.json';
+const LOG_SUFFIX = '.log';
 const ACCESS = { mode: 0o600 };
 
 export class GuestNotes {
   readonly #files: NoteFiles;
   readonly #directory: string;
   readonly #notes = new Map<string, GuestNote>();
+  readonly #keptLogs = new Set<string>();
 
   constructor(files: NoteFiles, directory: string) {
     this.#files = files;
@@ -39,6 +41,7 @@ export class GuestNotes {
   async load(): Promise<void> {
     await this.#files.makeDirectory(this.#directory, { mode: 0o700 });
     for (const file of await this.#files.list(this.#directory)) {
+      if (file.endsWith(LOG_SUFFIX)) this.#keptLogs.add(file.slice(0, -LOG_SUFFIX.length));
       if (!file.endsWith(SUFFIX)) continue;
       const note = noteOf(await textOf(this.#files, `${this.#directory}/${file}`));
       if (note?.podUID === file.slice(0, -SUFFIX.length)) this.#notes.set(note.podUID, note);
@@ -75,9 +78,26 @@ export class GuestNotes {
     if (note) await this.put({ ...note, end });
   }
 
+  /** Keeps the last of a log that begins anew. */
+  async keepLog(podUID: string, bytes: Uint8Array): Promise<void> {
+    await this.#files.replace(this.#keptLogOf(podUID), bytes, ACCESS);
+    this.#keptLogs.add(podUID);
+  }
+
+  /** Where the last of a log was kept that has begun anew since. */
+  keptLog(podUID: string): string | undefined {
+    return this.#keptLogs.has(podUID) ? this.#keptLogOf(podUID) : undefined;
+  }
+
   async remove(podUID: string): Promise<void> {
     this.#notes.delete(podUID);
+    this.#keptLogs.delete(podUID);
+    await this.#files.remove(this.#keptLogOf(podUID));
     await this.#files.remove(this.#pathOf(podUID));
+  }
+
+  #keptLogOf(podUID: string): string {
+    return `${this.#directory}/${podUID}${LOG_SUFFIX}`;
   }
 
   #pathOf(podUID: string): string {

@@ -13,7 +13,7 @@ import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { deadlineMs } from './power-off.ts';
 import type { Preparation, Prepared } from './preparation.ts';
-import { isFresh, Protocol } from './protocol.ts';
+import { type InterfacesOf, isFresh, Protocol } from './protocol.ts';
 import { Reports } from './reports.ts';
 import type { Scene } from './scene.ts';
 import { Steps } from './steps.ts';
@@ -28,6 +28,7 @@ export interface GuestsOptions {
   readonly machines: Machines;
   readonly preparation: Preparation;
   readonly notes: GuestNotes;
+  readonly interfacesOf?: InterfacesOf | undefined;
   readonly metrics?: KubeMetrics;
 }
 
@@ -79,7 +80,15 @@ export class Guests {
         this.#reports.tellPeople(podUID, before, after);
       },
     });
-    this.#protocol = new Protocol({ clock, surroundings, journal, machines, notes, steps });
+    this.#protocol = new Protocol({
+      clock,
+      surroundings,
+      journal,
+      machines,
+      notes,
+      steps,
+      interfacesOf: options.interfacesOf,
+    });
     this.#reports = new Reports({ clock, client, recorder, notes, steps });
     this.#controller = new Controller({
       name: 'guests',

@@ -34,6 +34,7 @@ export class Machines {
   readonly #held = new Map<string, Held>();
   /** Pods that certainly have no machine: only this agent could give them one. */
   readonly #without = new Set<string>();
+  readonly #reaching = new Map<string, Promise<Held | undefined>>();
   #isLetGo = false;
 
   constructor(options: MachinesOptions) {
@@ -43,7 +44,7 @@ export class Machines {
   /** How the machine of a pod is. Never rejects: what does not answer is unknown. */
   async look(podUID: string): Promise<SeenMachine> {
     try {
-      const held = this.#held.get(podUID) ?? (await this.#adopt(podUID));
+      const held = this.#held.get(podUID) ?? (await this.#alone(podUID, () => this.#adopt(podUID)));
       if (!held) return { fact: 'dead' };
       if (held.end) return { fact: 'dead', end: held.end };
       return await this.#ask(held);
@@ -61,10 +62,14 @@ export class Machines {
 
   /** Starts the machine of a pod, paused. When it rejects, whether there is a machine is found out anew. */
   async start(podUID: string, spec: MachineSpec): Promise<void> {
-    const { hypervisor, runOf } = this.#options;
+    // Somebody may be looking for it just now.
+    await this.#reaching.get(podUID)?.catch(() => undefined);
     if (this.#held.has(podUID)) throw new Error(`pod ${podUID} has a machine already`);
     this.#without.delete(podUID);
-    this.#hold(podUID, await hypervisor.start(spec, runOf(podUID)));
+    await this.#alone(podUID, async () => {
+      const { hypervisor, runOf } = this.#options;
+      return this.#hold(podUID, await hypervisor.start(spec, runOf(podUID)));
+    });
   }
 
   /** Forgets a pod whose machine is gone. */
@@ -78,6 +83,15 @@ export class Machines {
   letGo(): void {
     this.#isLetGo = true;
     for (const { machine, end } of this.#held.values()) if (!end) machine.detach();
+  }
+
+  /** A machine speaks to one at a time: whoever comes while it is being reached waits for the same. */
+  async #alone(podUID: string, reach: () => Promise<Held | undefined>): Promise<Held | undefined> {
+    const underWay = this.#reaching.get(podUID);
+    if (underWay) return underWay;
+    const reaching = reach().finally(() => this.#reaching.delete(podUID));
+    this.#reaching.set(podUID, reaching);
+    return reaching;
   }
 
   async #adopt(podUID: string): Promise<Held | undefined> {

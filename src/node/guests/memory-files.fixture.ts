@@ -1,7 +1,9 @@
+import type { FileDescription } from '../../env/ports.ts';
 import type { NoteFiles } from './guest-notes.ts';
+import type { LogFiles } from './run-upkeep.ts';
 
 /** Files in memory, as many as notes need. */
-export class MemoryFiles implements NoteFiles {
+export class MemoryFiles implements NoteFiles, LogFiles {
   readonly files = new Map<string, Uint8Array>();
   readonly directories = new Set<string>();
 
@@ -15,10 +17,20 @@ export class MemoryFiles implements NoteFiles {
     this.directories.add(path);
   }
 
-  async *read(path: string): AsyncGenerator<Uint8Array> {
+  async *read(path: string, part?: { offset: number; length: number }): AsyncGenerator<Uint8Array> {
     const bytes = this.files.get(path);
     if (!bytes) throw new Error(`there is no ${path}`);
-    yield bytes;
+    yield part ? bytes.subarray(part.offset, part.offset + part.length) : bytes;
+  }
+
+  async describe(path: string): Promise<FileDescription | undefined> {
+    const bytes = this.files.get(path);
+    const rest = { kind: 'file', modifiedMs: 0, owner: { uid: 0, gid: 0 }, mode: 0o600 } as const;
+    return bytes && { ...rest, sizeBytes: bytes.length };
+  }
+
+  async empty(path: string): Promise<void> {
+    this.files.set(path, new Uint8Array());
   }
 
   async remove(path: string): Promise<void> {

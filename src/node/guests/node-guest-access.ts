@@ -58,11 +58,11 @@ export class NodeGuestAccess implements GuestAccess {
 
   async serialLogs(namespace: string, name: string): Promise<readonly SerialLog[]> {
     const { notes, machines, serialLogOf } = this.#options;
-    return notes.of(namespace, name).map(({ podUID }) => ({
-      podUID,
-      path: serialLogOf(podUID),
-      isLive: machines.get(podUID) !== undefined,
-    }));
+    return notes.of(namespace, name).flatMap(({ podUID }) => {
+      const kept = notes.keptLog(podUID);
+      const log = { podUID, path: serialLogOf(podUID), isLive: machines.get(podUID) !== undefined };
+      return kept === undefined ? [log] : [{ podUID, path: kept, isLive: false }, log];
+    });
   }
 
   async #command(

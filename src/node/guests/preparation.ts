@@ -1,6 +1,6 @@
 import { errorMessage } from '../../api/error-message.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import type { DiskFiles, UserIdentity } from '../../env/ports.ts';
+import type { Clock, DiskFiles, UserIdentity } from '../../env/ports.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
 import { type GuestVolumes, type PreparedVolumes, VolumeError } from '../volumes/guest-volumes.ts';
 import type { Cause } from './pod-status.ts';
@@ -22,6 +22,7 @@ export type Prepared =
   | { readonly kind: 'impossible'; readonly cause: Cause };
 
 export interface PreparationOptions {
+  readonly clock: Clock;
   readonly volumes: GuestVolumes;
   readonly specOf: SpecOf;
   readonly files: Pick<DiskFiles, 'makeDirectory' | 'remove'>;
@@ -34,10 +35,13 @@ const RETRY_MS_MIN = 1000;
 /** Nobody tells when an image has been imported. */
 const RETRY_MS_MAX = 15_000;
 
-/** Prepares what the machines of launcher pods need, once for each pod and agent. */
+/** For so long a machine that is not started yet may be started as it was described: its ports may be taken by others. */
+const FRESH_MS = 60_000;
+
+/** Prepares what the machines of launcher pods need; what is there already is found, not made anew. */
 export class Preparation {
   readonly #options: PreparationOptions;
-  readonly #specs = new Map<string, MachineSpec>();
+  readonly #specs = new Map<string, { readonly spec: MachineSpec; readonly atMs: number }>();
   readonly #failureCounts = new Map<string, number>();
 
   constructor(options: PreparationOptions) {
@@ -46,10 +50,11 @@ export class Preparation {
 
   async prepare(podUID: string, guest: VirtualMachineInstance, signal: AbortSignal): Promise<Prepared> {
     const known = this.#specs.get(podUID);
-    if (known) return { kind: 'ready', spec: known };
+    const nowMs = this.#options.clock.now();
+    if (known && nowMs - known.atMs < FRESH_MS) return { kind: 'ready', spec: known.spec };
     try {
       const spec = await this.#specFor(podUID, guest, signal);
-      this.#specs.set(podUID, spec);
+      this.#specs.set(podUID, { spec, atMs: nowMs });
       this.#failureCounts.delete(podUID);
       return { kind: 'ready', spec };
     } catch (error) {

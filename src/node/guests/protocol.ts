@@ -5,7 +5,7 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock } from '../../env/ports.ts';
 import { HypervisorError } from '../../hypervisor/hypervisor.ts';
-import { MachineSpecError } from '../../hypervisor/machine.ts';
+import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
 import type { Plan, Refusal } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { View, Wish } from '../../migration/right-to-run/view.ts';
@@ -29,7 +29,14 @@ export interface ProtocolOptions {
   readonly machines: Machines;
   readonly notes: GuestNotes;
   readonly steps: Steps;
+  readonly interfacesOf: InterfacesOf | undefined;
 }
+
+/** What is said of the interfaces of a guest that runs in such a machine. */
+export type InterfacesOf = (
+  guest: VirtualMachineInstance,
+  spec: MachineSpec,
+) => VirtualMachineInstanceStatus['interfaces'];
 
 /** Takes a launcher pod through the protocol of the right to run, as far as it goes for now. */
 export class Protocol {
@@ -65,7 +72,7 @@ export class Protocol {
     { scene, standing, seen }: Situation,
     prepared: Prepared | undefined,
     signal: AbortSignal,
-  ): Promise<{ view: View; plan: Plan; spec: Spec | undefined }> {
+  ): Promise<{ view: View; plan: Plan; spec: MachineSpec | undefined }> {
     const { surroundings } = this.#options;
     const { podUID, guest } = scene;
     const intent = this.#intent(scene, prepared);
@@ -107,7 +114,7 @@ export class Protocol {
     { scene, seen, standing }: Situation,
     view: View,
     plan: Plan,
-    spec: Spec | undefined,
+    spec: MachineSpec | undefined,
     signal: AbortSignal,
   ): Promise<VirtualMachineInstance | undefined> {
     const { clock, notes, steps, surroundings } = this.#options;
@@ -117,7 +124,7 @@ export class Protocol {
       const facts = { guest, self: view.self, standing: this.#standing(scene, standing), status: seen.status };
       return {
         ...guestStatus({ ...facts, end: notes.endOf(podUID, seen) }, clock.now()),
-        ...(spec ? { machine: { type: spec.machineType } } : {}),
+        ...(spec ? this.#ofMachine(guest, spec) : {}),
       };
     };
     try {
@@ -127,6 +134,12 @@ export class Protocol {
       await notes.noteEnd(podUID, { reason: 'Failed', message: errorMessage(error), log: [] });
       return surroundings.guest(podUID, pod, notes.get(podUID), signal);
     }
+  }
+
+  /** What the guest's machine is like, on record for those who want to reach it, or to move it to another. */
+  #ofMachine(guest: VirtualMachineInstance, spec: MachineSpec): Partial<VirtualMachineInstanceStatus> {
+    const interfaces = this.#options.interfacesOf?.(guest, spec) ?? [];
+    return { machine: { type: spec.machineType }, ...(interfaces.length > 0 ? { interfaces } : {}) };
   }
 
   /** Whose machine it is that is about to be started. */
@@ -144,8 +157,6 @@ export class Protocol {
     return standing.kind === 'unknown' ? before : standing;
   }
 }
-
-type Spec = Extract<Prepared, { kind: 'ready' }>['spec'];
 
 interface Situation {
   readonly scene: Scene;

@@ -134,6 +134,18 @@ export class Surroundings {
     return isOutOfService(node) ? new Set([node?.metadata.uid ?? '', self.nodeUID]) : new Set();
   }
 
+  /** Whether a pod was heard of, and is not gone. */
+  knowsPod(podUID: string): boolean {
+    return this.#pods.byIndex('uid', podUID).length > 0;
+  }
+
+  /** Whether there is a virtual machine of this UID: one that is kept, or a guest that is its own. */
+  async hasMachine(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<boolean> {
+    const machine = await this.#find(virtualMachines, namespace, name, signal);
+    if (machine?.metadata.uid === uid) return true;
+    return (await this.#find(virtualMachineInstances, namespace, name, signal))?.metadata.uid === uid;
+  }
+
   /** What the guest's virtual machine remembers of its right to run. */
   async remembered(guest: VirtualMachineInstance, signal: AbortSignal): Promise<StartWish['remembered']> {
     const owner = controllerOf(guest);

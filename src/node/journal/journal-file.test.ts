@@ -105,6 +105,21 @@ describe('the journal on its disk', () => {
     const again = await open(file);
     expect(kindOf(again, 'pod-49')).toBe('ended');
   });
+  it('remembers the last pods of a machine that are over, and all that are not', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    await journal.append(say('live', STARTING, 'vm'));
+    for (let index = 0; index < 20; index++) {
+      await journal.append(say(`pod-${index}`, STARTING, 'vm'));
+      await journal.append(say(`pod-${index}`, ENDED, 'vm'));
+    }
+    const again = await open(file);
+    expect([...again.podsOf('vm').keys()]).toEqual([
+      'live',
+      ...Array.from({ length: 8 }, (_, index) => `pod-${index + 12}`),
+    ]);
+    expect([again.vmOf('pod-0'), again.vmOf('pod-19')]).toEqual([undefined, 'vm']);
+  });
   it('stays short, and forgets what it is told to', async () => {
     const file = new MemoryFile();
     const journal = await open(file);

@@ -48,10 +48,7 @@ export class JournalFile {
     this.#file = file;
     this.#log = log;
     this.#records = [...records];
-    for (const [vm, pods] of standingsOf(records)) {
-      this.#standings.set(vm, new Map(pods));
-      for (const podUID of pods.keys()) this.#vms.set(podUID, vm);
-    }
+    this.#index();
     this.#space = spaceOf(0, 0);
     this.#compactBytes = 0;
   }
@@ -204,8 +201,17 @@ export class JournalFile {
     }
   }
 
+  #index(): void {
+    this.#standings.clear();
+    this.#vms.clear();
+    for (const [vm, pods] of standingsOf(this.#records)) {
+      this.#standings.set(vm, new Map(pods));
+      for (const podUID of pods.keys()) this.#vms.set(podUID, vm);
+    }
+  }
+
   async #rewrite(): Promise<void> {
-    const records = compact(this.#records);
+    const records = withoutOldEnds(compact(this.#records));
     const bytes = Buffer.concat(records.map(encodeRecord));
     let space = spaceOf(bytes.length, bytes.length);
     for (const { podUID, standing } of this.pods()) {
@@ -214,6 +220,7 @@ export class JournalFile {
     await this.#orBreak(this.#file.replace(Buffer.concat([bytes, Buffer.alloc(space.fileBytes - bytes.length)])));
     this.#isBroken = false;
     this.#records = [...records];
+    this.#index();
     this.#space = space;
     this.#compactBytes = bytes.length;
   }
@@ -236,6 +243,21 @@ const COMPACT_BYTES_MIN = 256 * 1024;
 const COMPACT_FACTOR = 4;
 /** The length of a file is one more thing that has to be made durable: it changes in large steps. */
 const GROW_BYTES = 64 * 1024;
+
+/** Of how many pods of one machine that are over it is remembered that they are. */
+const ENDS_MAX = 8;
+
+/** A machine that is restarted for years has had thousands of pods; who asks after one asks after one of the last. */
+function withoutOldEnds(records: readonly JournalRecord[]): readonly JournalRecord[] {
+  const counts = new Map<string, number>();
+  const isKept = ({ vm, entry }: JournalRecord): boolean => {
+    if (entry.kind !== 'standing' || needsRoom(entry.standing)) return true;
+    const count = (counts.get(vm) ?? 0) + 1;
+    counts.set(vm, count);
+    return count <= ENDS_MAX;
+  };
+  return records.toReversed().filter(isKept).toReversed();
+}
 
 /** Whether there may be something to say of the pod yet. */
 function needsRoom(standing: JournaledStanding): boolean {
