@@ -1,4 +1,15 @@
-import { appendFileSync, mkdtempSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
@@ -161,6 +172,31 @@ describe('serial logs', () => {
     let rest = '';
     for await (const bytes of stream) rest += Buffer.from(bytes).toString();
     expect(rest).toBe(`${'y'.repeat(1_000_000 - length)}\n`);
+  });
+
+  it('are files, and nothing that leads elsewhere or waits for ever', async () => {
+    file('before', 'before\n');
+    writeFileSync(join(directory, 'secret'), 'secret\n');
+    symlinkSync(join(directory, 'secret'), file('link', undefined));
+    mkdirSync(file('directory', undefined));
+    const listener = createServer().listen(file('socket', undefined));
+    await once(listener, 'listening');
+    file('after', 'after\n');
+    expect(await read()).toBe('before\nafter\n');
+    expect(await read({ tailLines: 2 })).toBe('before\nafter\n');
+    listener.close();
+    const path = file('swapped', 'mine\n', true);
+    const text = await followed([
+      [
+        'mine\n',
+        () => {
+          rmSync(path);
+          symlinkSync(join(directory, 'secret'), path);
+          setTimeout(() => end(path), 50);
+        },
+      ],
+    ]);
+    expect(text).toBe('before\nafter\nmine\n');
   });
 
   it('are left when nobody reads on', async () => {

@@ -1,4 +1,4 @@
-import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, lstat, open } from 'node:fs/promises';
 import { type Clock, sleep } from '../../env/ports.ts';
 import type { SerialLog } from '../guests/guest-access.ts';
 
@@ -183,19 +183,23 @@ async function lastLines(
 }
 
 async function openIfThere(path: string): Promise<FileHandle | undefined> {
+  let handle: FileHandle;
   try {
     // The machine may write to this directory, and must not have us read what is elsewhere, nor wait for what never comes.
-    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
-    // Not yet, or not any more.
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    // Not yet, or not any more; or a link, which is no log.
+    if (['ENOENT', 'ELOOP', 'ENXIO'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
     throw error;
   }
+  if ((await handle.stat()).isFile()) return handle;
+  await handle.close();
+  return undefined;
 }
 
 async function statIfThere(path: string): Promise<{ readonly ino: number; readonly dev: number } | undefined> {
   try {
-    return await stat(path);
+    return await lstat(path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
