@@ -18,6 +18,7 @@ import { Agent } from '../node/agent.ts';
 import { type NodeIdentity, servingCertificate } from '../node/identity/join.ts';
 import { ImageStore } from '../node/images/image-store.ts';
 import { GuestMachines } from '../node/machine/guest-machines.ts';
+import { interfaceStatuses } from '../node/machine/interface-statuses.ts';
 import { PortForwards } from '../node/machine/port-forwards.ts';
 import { Taps } from '../node/machine/taps.ts';
 import type { NodeAddress, NodeProfile } from '../node/registration/node-object.ts';
@@ -173,6 +174,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
     hypervisor,
     volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories }),
     specOf: (guest, volumes) => machines.specOf(guest, volumes),
+    interfacesOf: interfaceStatuses,
     journal: realDurableFile(join(directory, 'journal')),
     files: realDiskFiles,
     directory,

@@ -5,27 +5,10 @@ import type {
 import type { MachineSpec } from '../../hypervisor/machine.ts';
 import { wantedInterfaces } from './guest-interfaces.ts';
 
-type Told = Pick<VirtualMachineInstanceStatus, 'machine' | 'currentCPUTopology' | 'memory' | 'interfaces'>;
 type InterfaceStatus = NonNullable<VirtualMachineInstanceStatus['interfaces']>[number];
 
-/**
- * What a guest's status says of the machine that it was started with. It is written once, when the guest runs: the type
- * of the machine holds for as long as it does, wherever it moves.
- */
-export function machineStatus(guest: VirtualMachineInstance, spec: MachineSpec): Told {
-  const { sockets, cores, threads } = spec.cpu;
-  const memory = guest.spec.domain.memory?.guest;
-  const interfaces = interfaceStatuses(guest, spec);
-  return {
-    machine: { type: spec.machineType },
-    currentCPUTopology: { sockets, cores, threads },
-    ...(memory === undefined ? {} : { memory: { guestAtBoot: memory, guestCurrent: memory, guestRequested: memory } }),
-    ...(interfaces.length > 0 ? { interfaces } : {}),
-  };
-}
-
-/** Where those who want to reach the guest find it. */
-function interfaceStatuses(guest: VirtualMachineInstance, { networks = [] }: MachineSpec): InterfaceStatus[] {
+/** What is said of the interfaces of a guest that runs in such a machine: where those who want to reach it find it. */
+export function interfaceStatuses(guest: VirtualMachineInstance, { networks = [] }: MachineSpec): InterfaceStatus[] {
   return wantedInterfaces(guest).flatMap(({ name, mac, connection }, index) => {
     const backend = networks[index]?.backend;
     if (!backend) return [];
