@@ -67,8 +67,11 @@ export async function createToken(
     const until = options.ttl > 0 ? ` (until ${formatTime(endsMs)})` : '';
     print(`To join a machine as a node, run this on it${until}:`);
     print('');
-    print(`  godwit agent --name $(hostname) --server ${server} --token ${id}.${secret} --ca-hash ${caHash}`);
-    if (LOOPBACK.has(new URL(server).hostname)) {
+    const isLocal = LOOPBACK.has(new URL(server).hostname);
+    // By what the API server reaches the node in turn, for consoles and logs.
+    const address = isLocal ? '' : " --address $(hostname -I | cut -d' ' -f1)";
+    print(`  godwit agent --name $(hostname)${address} --server ${server} --token ${id}.${secret} --ca-hash ${caHash}`);
+    if (isLocal) {
       print('');
       print(
         `Only this machine can reach ${server}: for others start 'godwit up --listen ADDRESS:PORT', or give --server.`,

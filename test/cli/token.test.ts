@@ -48,7 +48,11 @@ describe('godwit token', () => {
   });
 
   it('ends when it was to end, and goes', async () => {
-    const { shown } = await made('--ttl', '0', '--server', 'https://api.example.com:6443');
+    const { shown, stdout } = await made('--ttl', '0', '--server', 'https://api.example.com:6443');
+    expect(stdout).toMatch(
+      /^  godwit agent --name \S+ --address \$\(hostname .*\) --server https:\/\/api\.example\.com:6443 /m,
+    );
+    expect(stdout).not.toContain('Only this machine');
     const path = `${TOKENS}/bootstrap-token-${shown.slice(0, 6)}`;
     expect((await cluster.get(path)).data.expiration).toBeUndefined();
     await cluster.merge(path, { stringData: { expiration: '2020-01-01T00:00:00Z' } });

@@ -157,9 +157,9 @@ describe('how a guest is', () => {
     const ready = (status: string) => ({ type: 'Ready', status });
     const old = { ...RUNNING, conditions: [ready('False'), { type: 'LiveMigratable', status: 'False' }] };
     expect(await change('a', old, { conditions: [ready('True'), ...old.conditions.slice(1)] })).toMatch(
-      /conditions Ready/,
+      /no conditions but Paused/,
     );
-    expect(await change('a', old, { conditions: [ready('False')] })).toMatch(/conditions Ready/);
+    expect(await change('a', old, { conditions: [ready('False')] })).toMatch(/no conditions but Paused/);
     expect(await change('a', old, { conditions: [...old.conditions.toReversed(), ...paused] })).toBe('ok');
   });
 

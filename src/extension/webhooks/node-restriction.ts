@@ -35,8 +35,13 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
   'VSOCKCID',
 ]);
 
-/** Conditions that the controllers write: what others decide by. */
-const CONTROLLER_CONDITIONS: ReadonlySet<string> = new Set(['Ready', 'PodScheduled', 'Synchronized', 'LiveMigratable']);
+/** Conditions that an agent writes. By the others, which are the controllers', it is decided what happens to a guest. */
+const AGENT_CONDITIONS: ReadonlySet<string> = new Set([
+  'Paused',
+  'AgentConnected',
+  'AgentVersionNotSupported',
+  'AccessCredentialsSynchronized',
+]);
 
 /** Answers for whoever is a node; all others are none of its business. */
 export function restrictNodes(): Webhook {
@@ -143,9 +148,9 @@ function startObjection(
 function conditionObjection(node: string, old: Status, next: Status): string | undefined {
   if (deepEqual(old.conditions, next.conditions)) return undefined;
   const ofControllers = ({ conditions = [] }: Status): object[] =>
-    conditions.filter(({ type }) => CONTROLLER_CONDITIONS.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
+    conditions.filter(({ type }) => !AGENT_CONDITIONS.has(type)).sort((a, b) => (a.type < b.type ? -1 : 1));
   if (!deepEqual(ofControllers(old), ofControllers(next)))
-    return `may not write the conditions ${[...CONTROLLER_CONDITIONS].join(', ')}`;
+    return `may write no conditions but ${[...AGENT_CONDITIONS].join(', ')}`;
   return speaksFor(node, old, next) ? undefined : 'does not execute this guest, and may not say how it is';
 }
 
