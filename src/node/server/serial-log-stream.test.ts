@@ -199,6 +199,25 @@ describe('serial logs', () => {
     expect(text).toBe('before\nafter\nmine\n');
   });
 
+  it('are not told again by what is kept of them when they begin anew', async () => {
+    const path = file('anew', 'one\n', true);
+    const text = await followed([
+      [
+        'one\n',
+        () => {
+          const kept = join(directory, 'kept');
+          writeFileSync(kept, 'one\n');
+          logs = [{ podUID: 'anew', path: kept, isLive: false }, ...logs];
+          truncateSync(path, 0);
+          appendFileSync(path, '2\n');
+        },
+      ],
+      ['2\n', () => end(path)],
+    ]);
+    expect(text).toBe('one\n2\n');
+    expect(await read()).toBe('one\n2\n');
+  });
+
   it('are left when nobody reads on', async () => {
     file('left', 'x\n', true);
     const gone = new AbortController();

@@ -79,7 +79,8 @@ async function* pieces(
     } finally {
       await file.close();
     }
-    queue = follow ? logs.filter(({ path }) => !seen.has(path)) : queue.slice(1);
+    // What turns up before what was read is no news: the rest of a log that has begun anew.
+    queue = follow ? logs.slice(logs.findLastIndex(({ path }) => seen.has(path)) + 1) : queue.slice(1);
     yield 'next file';
   }
 }
