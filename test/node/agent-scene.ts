@@ -48,6 +48,7 @@ export class AgentScene extends ControlScene {
   readonly agentWrites: string[] = [];
   agent: Agent | undefined;
   #lives = 0;
+  #running: Promise<void> = Promise.resolve();
   #life: Life | undefined;
   #stopAgent: () => Promise<void> = async () => undefined;
 
@@ -99,6 +100,9 @@ export class AgentScene extends ControlScene {
     const stopping = new AbortController();
     const manager = new Manager({ env, name: NODE }).add(...agent.services);
     const running = manager.run(stopping.signal);
+    this.#running = running;
+    // Who waits for it hears of its failure.
+    running.catch(() => undefined);
     this.agent = agent;
     this.#life = life;
     this.#stopAgent = async () => {
@@ -107,6 +111,13 @@ export class AgentScene extends ControlScene {
       await running;
     };
     await this.settle();
+  }
+
+  /** Starts an agent, and waits for its end. */
+  async runAgent(): Promise<void> {
+    await this.startAgent();
+    this.#stopAgent = async () => undefined;
+    await this.#running;
   }
 
   async stopAgent(): Promise<void> {

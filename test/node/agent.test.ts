@@ -171,6 +171,17 @@ describe('a guest that is to go', () => {
     await scene.phaseBecomes('Failed');
     expect(scene.host.machines[0]?.end?.reason).toBe('Quit');
   });
+  it('goes with its pod when it was forgotten by force', async () => {
+    const pod = await run();
+    await scene.stopControllers();
+    await scene.patch(virtualMachineInstances, 'web', { metadata: { finalizers: null } });
+    await scene.delete(virtualMachineInstances, 'web');
+    await scene.pass(60_000, 10_000);
+    expect(scene.host.executing()).toHaveLength(1);
+    await scene.delete(pods, pod.metadata.name ?? '');
+    await isGone(pod);
+    expect(scene.host.alive()).toEqual([]);
+  });
   it('never starts when it is deleted before', async () => {
     scene.volumeErrors.set('root', new VolumeError('root', 'ImageNotFound', 'there is no image "x"'));
     await scene.makeGuest({ volumes: [{ name: 'root', emptyDisk: { capacity: '1Gi' } }] });
@@ -244,6 +255,15 @@ describe('a pod that is no launcher', () => {
 });
 
 describe('an agent that comes back', () => {
+  it('does nothing at all with a journal that was damaged', async () => {
+    await run();
+    await scene.stopAgent();
+    const bytes = Uint8Array.from(scene.journal.contents ?? []);
+    bytes[40] = (bytes[40] ?? 0) ^ 1;
+    scene.journal.contents = Buffer.concat([bytes, bytes]);
+    await expect(scene.runAgent()).rejects.toThrow('the journal of node node-a cannot be trusted');
+    expect(scene.host.executing()).toHaveLength(1);
+  });
   it.each(['stopped', 'killed'])('finds the machines that it started, having been %s', async (how) => {
     await run();
     if (how === 'killed') scene.killAgent();

@@ -70,6 +70,14 @@ describe('a start that was begun', () => {
     const claimed = { ...view, record: { epoch: 4, holder: self } };
     expect(entries(nextPlan(claimed, 'never'))).toEqual([{ kind: 'ended', epoch: 4 }]);
   });
+  it('and came to hold the right of a guest that is gone is over once its machine is', () => {
+    const holding: View = {
+      ...view,
+      standing: { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false },
+    };
+    expect(entries(nextPlan(holding, 'never'))).toEqual([{ kind: 'ended', epoch: 5 }]);
+    expect(nextPlan({ ...holding, machine: 'running' }, 'never').refusal?.code).toBe('Quarantined');
+  });
   it('is left alone while a machine may live', () => {
     expect(nextPlan({ ...view, machine: 'unknown' }, 'never').steps).toEqual([]);
   });

@@ -34,6 +34,10 @@ export function startIntent(options: {
 /** What is next, by the protocol, for a pod of which it is known whether it is to start. */
 export function nextPlan(view: View, intent: Intent): Plan {
   const { standing, record, self } = view;
+  if (standing.kind === 'holding' && record === undefined && view.machine === 'dead' && intent === 'never') {
+    // The guest is gone, and its record with it; yet what is dead stays dead.
+    return plan(journal({ kind: 'ended', epoch: standing.epoch }));
+  }
   if (standing.kind !== 'starting' || intent === 'start') return decide(view);
   if (intent === 'wait' || view.machine !== 'dead') return IDLE;
   // No machine was started, and none will be. A claim that arrives yet is in the epoch that was written down.
