@@ -11,7 +11,7 @@ import {
 import { unreachable } from '../../api/unreachable.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer, InformerChange } from '../../kube/informer.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
@@ -55,6 +55,7 @@ export const volumeIndexes = {
     volume.spec?.claimRef ? [] : [storageClassNameOf(volume)],
 };
 
+const RECHECK_MS = 1000;
 /** Names of claims have a slash in them, names of volumes have none. */
 const isClaimKey = (key: string): boolean => key.includes('/');
 
@@ -79,7 +80,7 @@ export class VolumeBinder implements Service {
     this.#controller = new Controller({
       name: 'persistentvolume-binder',
       env,
-      reconcile: (key, signal) => (isClaimKey(key) ? this.#claim(key, signal) : this.#volume(key, signal)),
+      reconcile: (key, signal) => this.#reconcile(key, signal),
       ...(metrics ? { metrics } : {}),
     });
     claims.onChange((change) => this.#onClaim(change));
@@ -117,6 +118,17 @@ export class VolumeBinder implements Service {
 
   #enqueuePending(className: string): void {
     for (const claim of this.#options.claims.byIndex('pendingClass', className)) this.#controller.enqueue(keyOf(claim));
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | undefined> {
+    try {
+      await (isClaimKey(key) ? this.#claim(key, signal) : this.#volume(key, signal));
+      return undefined;
+    } catch (error) {
+      // Others write too: as soon as their news come we look again, and in any case before long.
+      if (error instanceof ApiError && error.code === 409) return { requeueAfterMs: RECHECK_MS };
+      throw error;
+    }
   }
 
   async #claim(key: string, signal: AbortSignal): Promise<void> {

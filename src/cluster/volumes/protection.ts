@@ -2,7 +2,7 @@ import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import { keyOf, type Resource } from '../../kube/resource.ts';
@@ -20,6 +20,8 @@ export interface ProtectionOptions<T extends KubeObject> {
   readonly isUsed: (object: T, signal: AbortSignal) => Promise<boolean>;
 }
 
+const RECHECK_MS = 1000;
+
 /** Holds objects that are deleted until nothing uses them any more. */
 export class Protection<T extends KubeObject> implements Service {
   readonly name: string;
@@ -30,7 +32,7 @@ export class Protection<T extends KubeObject> implements Service {
     const { name, env, metrics, objects } = options;
     this.name = name;
     this.#options = options;
-    const reconcile = (key: string, signal: AbortSignal): Promise<void> => this.#reconcile(key, signal);
+    const reconcile = (key: string, signal: AbortSignal) => this.#reconcile(key, signal);
     this.#controller = new Controller({ name, env, reconcile, ...(metrics ? { metrics } : {}) });
     objects.onChange(({ type, object }) => {
       if (type !== 'deleted' && this.#isDue(object)) this.#controller.enqueue(keyOf(object));
@@ -53,18 +55,22 @@ export class Protection<T extends KubeObject> implements Service {
     return isProtected === (metadata.deletionTimestamp !== undefined);
   }
 
-  async #reconcile(key: string, signal: AbortSignal): Promise<void> {
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | undefined> {
     const { client, resource, objects, finalizer, isUsed } = this.#options;
     const object = objects.get(key);
-    if (!object || !this.#isDue(object)) return;
+    if (!object || !this.#isDue(object)) return undefined;
     const isLeaving = object.metadata.deletionTimestamp !== undefined;
-    if (isLeaving && (await isUsed(object, signal))) return;
+    if (isLeaving && (await isUsed(object, signal))) return undefined;
     const others = (object.metadata.finalizers ?? []).filter((each) => each !== finalizer);
     const finalizers = isLeaving ? others : [...others, finalizer];
     try {
       await client.update(resource, { ...object, metadata: { ...object.metadata, finalizers } }, signal);
     } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error;
+      const code = error instanceof ApiError ? error.code : 0;
+      // Others write too: as soon as their news come we look again, and in any case before long.
+      if (code === 409) return { requeueAfterMs: RECHECK_MS };
+      if (code !== 404) throw error;
     }
+    return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { isToBeRemoved, nodeOfVolume, removedVolumes } from '../../api/removed-v
 import { unreachable } from '../../api/unreachable.ts';
 import { Controller } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
+import { LruMap } from '../../kube/lru-map.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../migration/fit/objects.ts';
@@ -18,6 +19,7 @@ const byPendingClass = {
     claim.spec?.volumeName ? [] : [storageClassNameOf(claim)],
 };
 const byRemovedVolume = { removedVolume: removedVolumes };
+const TOLD_MAX = 4096;
 
 /**
  * Makes volumes that are directories, for claims of the classes that say so, and deletes the objects of those whose
@@ -32,6 +34,8 @@ export class DirectoryVolumes implements Service {
   readonly #nodes: Informer<Node>;
   readonly #making: Controller;
   readonly #removing: Controller;
+  /** Why claims have no volume, as they were last told, by UID: the same is not told for every reason to look. */
+  readonly #told = new LruMap<string, string>(TOLD_MAX);
 
   constructor(context: ControlContext) {
     const { env, informers, metrics } = context;
@@ -84,12 +88,7 @@ export class DirectoryVolumes implements Service {
     });
     const className = JSON.stringify(storageClassNameOf(claim));
     const fail = (message: string): void =>
-      recorder.event(
-        claim,
-        'Warning',
-        'ProvisioningFailed',
-        `failed to provision volume with StorageClass ${className}: ${message}`,
-      );
+      this.#tell(claim, `failed to provision volume with StorageClass ${className}: ${message}`);
     switch (provision.type) {
       case 'nothing':
         return;
@@ -112,6 +111,13 @@ export class DirectoryVolumes implements Service {
       default:
         return unreachable(provision);
     }
+  }
+
+  #tell(claim: PersistentVolumeClaim, message: string): void {
+    const { uid = '' } = claim.metadata;
+    if (this.#told.get(uid) === message) return;
+    this.#told.set(uid, message);
+    this.#context.recorder.event(claim, 'Warning', 'ProvisioningFailed', message);
   }
 
   /** Deletes the object of a volume whose directory is gone, on the word of a node that could know. */

@@ -53,7 +53,11 @@ describe('a volume', () => {
       volume: {
         apiVersion: 'v1',
         kind: 'PersistentVolume',
-        metadata: { name: 'pvc-u1', annotations: { 'pv.kubernetes.io/provisioned-by': 'godwit.dev/directories' } },
+        metadata: {
+          name: 'pvc-u1',
+          annotations: { 'pv.kubernetes.io/provisioned-by': 'godwit.dev/directories' },
+          finalizers: ['kubernetes.io/pv-protection'],
+        },
         spec: {
           capacity: { storage: '3Gi' },
           accessModes: ['ReadWriteMany'],

@@ -5,6 +5,7 @@ import {
   SELECTED_NODE,
   STORAGE_PROVISIONER,
   VOLUME_NODE,
+  VOLUME_PROTECTION,
 } from '../../api/storage.ts';
 import type { Node, PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../migration/fit/objects.ts';
 import { storageClassNameOf } from '../../migration/fit/volume-match.ts';
@@ -93,7 +94,12 @@ function volumeFor(claim: PersistentVolumeClaim, { metadata, reclaimPolicy }: St
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolume',
-    metadata: { name: `pvc-${uid}`, annotations: { [PROVISIONED_BY]: DIRECTORY_PROVISIONER } },
+    metadata: {
+      name: `pvc-${uid}`,
+      annotations: { [PROVISIONED_BY]: DIRECTORY_PROVISIONER },
+      // It would be put there anyway; that it is there from the start saves a write.
+      finalizers: [VOLUME_PROTECTION],
+    },
     spec: {
       capacity: { storage: claim.spec?.resources?.requests?.['storage'] ?? '0' },
       accessModes: claim.spec?.accessModes ?? [],

@@ -109,8 +109,9 @@ export class DirectoryRemoval implements Service {
   async #say(volumes: readonly PersistentVolume[], signal: AbortSignal): Promise<void> {
     const { client, nodeName } = this.#options;
     const text = removedVolumesText(volumes.map(({ metadata }) => metadata.name ?? '').slice(0, TOLD_MAX));
-    const node = await client.get(nodes, '', nodeName, signal);
-    if (text === removedVolumesText(removedVolumes(node))) return;
+    const node = await unlessGone(() => client.get(nodes, '', nodeName, signal));
+    // A node that is yet to register has said nothing.
+    if (text === (node ? removedVolumesText(removedVolumes(node)) : null)) return;
     const body = { metadata: { annotations: { [REMOVED_VOLUMES]: text } } };
     await client.patch(nodes, '', nodeName, { type: 'merge', body }, signal);
   }
