@@ -138,11 +138,12 @@ describe('what pods refer to', () => {
 
   it('follows a pod of the same name that is another, and containers that come later', async () => {
     await put('pods', pod('p', 'n1', { volumes: [{ name: 'v', secret: { secretName: 'old' } }] }));
-    await put('pods', pod('p', 'n1', { volumes: [{ name: 'v', secret: { secretName: 'new' } }] }, { uid: 'other' }));
+    await remove('pods', 'ns/p');
+    await put('pods', pod('p', 'n1', { volumes: [{ name: 'v', secret: { secretName: 'new' } }] }));
     expect(may('n1', 'get secrets ns/old')).toBe(false);
     expect(may('n1', 'get secrets ns/new')).toBe(true);
     const ephemeralContainers = [{ envFrom: [{ secretRef: { name: 'debug' } }] }];
-    await put('pods', pod('p', 'n1', { ephemeralContainers }, { uid: 'other' }));
+    await put('pods', pod('p', 'n1', { ephemeralContainers }));
     expect(may('n1', 'get secrets ns/debug')).toBe(true);
   });
 

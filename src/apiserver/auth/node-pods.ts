@@ -9,12 +9,12 @@ export type Referenced = 'secrets' | 'configmaps' | 'persistentvolumeclaims' | '
 
 interface BoundPod {
   readonly node: string;
-  readonly uid: string;
   /** Keys into the index. */
   readonly references: readonly string[];
 }
 
 const PODS = 'pods';
+const DEBUG_CONTAINERS = '"ephemeralContainers"';
 
 /**
  * Which nodes run pods that refer to what, in step with every commit: a question costs two look-ups. It keeps names
@@ -44,17 +44,15 @@ export class NodePods {
   }
 
   #put(stored: Stored): void {
-    const known = this.#pods.get(stored.key);
+    // A pod that is bound stays where it is, and so does what it refers to, but for containers that are added to look
+    // into it. Its status changes often: that must not cost more than a look at the text.
+    if (this.#pods.has(stored.key) && !stored.text.includes(DEBUG_CONTAINERS)) return;
     const pod = JSON.parse(stored.text) as KubeObject;
     const node = textAt(objectAt(pod, 'spec'), 'nodeName');
-    const { uid = '' } = pod.metadata;
-    // What a bound pod refers to stays as it is, but for containers that are added to look into it.
-    const isSame = known?.node === node && known.uid === uid && !hasDebugContainers(pod);
-    if (isSame) return;
     this.#forget(stored.key);
     if (node === '') return;
     const references = keysOf(pod);
-    this.#pods.set(stored.key, { node, uid, references });
+    this.#pods.set(stored.key, { node, references });
     for (const key of references) {
       let nodes = this.#nodes.get(key);
       if (!nodes) this.#nodes.set(key, (nodes = new Map()));
@@ -74,10 +72,6 @@ export class NodePods {
       if (nodes?.size === 0) this.#nodes.delete(key);
     }
   }
-}
-
-function hasDebugContainers(pod: KubeObject): boolean {
-  return objectAt(pod, 'spec')?.['ephemeralContainers'] !== undefined;
 }
 
 function keysOf(pod: KubeObject): string[] {
