@@ -10,7 +10,6 @@ import { storageClasses } from '../../src/control/storage/classes.ts';
 import { DirectoryVolumes } from '../../src/control/storage/directory-volumes.ts';
 import { realDiskFiles } from '../../src/env/real-disk-files.ts';
 import { Client } from '../../src/kube/client.ts';
-import { EventRecorder } from '../../src/kube/event-recorder.ts';
 import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import { KubeMetrics } from '../../src/kube/metrics.ts';
@@ -66,10 +65,9 @@ beforeAll(async () => {
   const loops = inProcessClients(api.core.handle.bind(api.core));
   const client = clientOf(CONTROLLER_IDENTITY);
   const informers = new SharedInformers({ client, env });
-  const recorder = new EventRecorder({ client, env, component: 'test' });
-  const controller = new DirectoryVolumes({ env, client, informers, recorder });
+  const controller = new DirectoryVolumes({ env, client, informers });
   const manager = new Manager({ env, name: 'test' });
-  manager.add(...clusterServices({ env, clientOf: loops, metrics }), ...informers.all(), recorder, controller);
+  manager.add(...clusterServices({ env, clientOf: loops, metrics }), ...informers.all(), controller);
   const agent = clientOf({ user: 'system:node:a', groups: ['system:nodes', 'system:authenticated'] });
   const removal = new DirectoryRemoval({
     env,

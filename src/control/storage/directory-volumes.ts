@@ -1,8 +1,10 @@
 import { ApiError } from '../../api/status.ts';
-import { SELECTED_NODE } from '../../api/storage.ts';
+import { DIRECTORY_PROVISIONER, SELECTED_NODE } from '../../api/storage.ts';
 import { isToBeRemoved, nodeOfVolume, removedVolumes } from '../../api/removed-volumes.ts';
 import { unreachable } from '../../api/unreachable.ts';
+import type { Client } from '../../kube/client.ts';
 import { Controller } from '../../kube/controller.ts';
+import { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { LruMap } from '../../kube/lru-map.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -27,7 +29,9 @@ const TOLD_MAX = 4096;
  */
 export class DirectoryVolumes implements Service {
   readonly name = 'directory volumes';
-  readonly #context: ControlContext;
+  readonly #client: Client;
+  /** Says who it is that makes no volume. */
+  readonly #recorder: EventRecorder;
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #volumes: Informer<PersistentVolume>;
   readonly #classes: Informer<StorageClass>;
@@ -37,9 +41,9 @@ export class DirectoryVolumes implements Service {
   /** Why claims have no volume, as they were last told, by UID: the same is not told for every reason to look. */
   readonly #told = new LruMap<string, string>(TOLD_MAX);
 
-  constructor(context: ControlContext) {
-    const { env, informers, metrics } = context;
-    this.#context = context;
+  constructor({ env, client, informers, metrics }: Omit<ControlContext, 'recorder'>) {
+    this.#client = client;
+    this.#recorder = new EventRecorder({ client, env, component: DIRECTORY_PROVISIONER });
     this.#claims = informers.of(persistentVolumeClaims, byPendingClass);
     this.#volumes = informers.of(persistentVolumes);
     this.#classes = informers.of(storageClasses);
@@ -59,7 +63,7 @@ export class DirectoryVolumes implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    await Promise.all([this.#making.run(signal), this.#removing.run(signal)]);
+    await Promise.all([this.#making.run(signal), this.#removing.run(signal), this.#recorder.run(signal)]);
   }
 
   #listen(): void {
@@ -79,7 +83,6 @@ export class DirectoryVolumes implements Service {
   }
 
   async #make(key: string, signal: AbortSignal): Promise<void> {
-    const { client, recorder } = this.#context;
     const claim = this.#claims.get(key);
     if (!claim) return;
     const provision = provisionFor(claim, {
@@ -98,15 +101,15 @@ export class DirectoryVolumes implements Service {
         fail(provision.message);
         const { namespace = '', name = '', uid = '', resourceVersion = '' } = claim.metadata;
         const body = { metadata: { uid, resourceVersion, annotations: { [SELECTED_NODE]: null } } };
-        await client.patch(persistentVolumeClaims, namespace, name, { type: 'merge', body }, signal);
+        await this.#client.patch(persistentVolumeClaims, namespace, name, { type: 'merge', body }, signal);
         return;
       }
       case 'make': {
         const { volume } = provision;
         if (this.#volumes.get(volume.metadata.name ?? '')) return;
-        await ignoring(409, () => client.create(persistentVolumes, volume, signal));
+        await ignoring(409, () => this.#client.create(persistentVolumes, volume, signal));
         const message = `Successfully provisioned volume ${volume.metadata.name}`;
-        return recorder.event(claim, 'Normal', 'ProvisioningSucceeded', message);
+        return this.#recorder.event(claim, 'Normal', 'ProvisioningSucceeded', message);
       }
       default:
         return unreachable(provision);
@@ -117,7 +120,7 @@ export class DirectoryVolumes implements Service {
     const { uid = '' } = claim.metadata;
     if (this.#told.get(uid) === message) return;
     this.#told.set(uid, message);
-    this.#context.recorder.event(claim, 'Warning', 'ProvisioningFailed', message);
+    this.#recorder.event(claim, 'Warning', 'ProvisioningFailed', message);
   }
 
   /** Deletes the object of a volume whose directory is gone, on the word of a node that could know. */
@@ -129,7 +132,7 @@ export class DirectoryVolumes implements Service {
     if (!witnesses.some(({ metadata }) => owner === undefined || owner === metadata.name)) return;
     const { uid, resourceVersion } = volume.metadata;
     const options = { preconditions: { uid, resourceVersion } };
-    await ignoring(404, () => this.#context.client.delete(persistentVolumes, '', name, signal, options));
+    await ignoring(404, () => this.#client.delete(persistentVolumes, '', name, signal, options));
   }
 }
 
