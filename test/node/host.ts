@@ -12,7 +12,8 @@ export const PLENTY: HostUsage = {
 
 /** A host that is what the test says. */
 export class TestHost implements HostFacts {
-  usageNow: HostUsage | Error = PLENTY;
+  usageNow: HostUsage | Error | Promise<HostUsage> = PLENTY;
+  asked = 0;
 
   async identity(): Promise<HostIdentity> {
     return {
@@ -31,6 +32,7 @@ export class TestHost implements HostFacts {
   }
 
   async usage(): Promise<HostUsage> {
+    this.asked++;
     if (this.usageNow instanceof Error) throw this.usageNow;
     return this.usageNow;
   }

@@ -208,6 +208,23 @@ describe('a node', () => {
     expect(await condition('Ready')).toMatchObject({ status: 'True' });
   });
 
+  it('is not ready while its disk hangs, and does not pile up questions', async () => {
+    await startAgent();
+    let answer: (usage: typeof PLENTY) => void = () => undefined;
+    host.usageNow = new Promise((resolve) => (answer = resolve));
+    const before = host.asked;
+    await cluster.pass(120_000, 1000);
+    expect(host.asked).toBe(before + 1);
+    expect(await condition('Ready')).toMatchObject({
+      status: 'False',
+      message: expect.stringMatching(/^the data directory cannot be used: .*longer than/),
+    });
+    host.usageNow = PLENTY;
+    answer(PLENTY);
+    await cluster.pass(15_000, 1000);
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+
   it('comes back after it was given up for lost', async () => {
     await startAgent();
     const { uid } = (await readNode()).metadata;

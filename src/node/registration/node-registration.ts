@@ -67,6 +67,8 @@ const REPORT_MS = 5 * 60_000;
 const HEARTBEAT_MS = 4 * 60_000;
 /** A server that takes longer is asked again. */
 const LOOK_TIMEOUT_MS = 20_000;
+/** A disk that takes longer cannot be worked with. */
+const USAGE_TIMEOUT_MS = 5_000;
 const BACKOFF = { baseMs: 500, maxMs: LOOK_MS };
 
 /** The services that keep a node registered and alive, in the order in which they are to be started. */
@@ -97,6 +99,7 @@ export class NodeRegistration implements Service {
   readonly #backoff: Backoff;
   #host: { readonly identity: HostIdentity; readonly devices: NodeDevices } | undefined;
   #disk: HostUsage['disk'] | undefined;
+  #asking: Promise<HostUsage> | undefined;
   #reportAtMs = Number.NEGATIVE_INFINITY;
   #resolveRegistered: () => void = () => undefined;
   #wake: () => void = () => undefined;
@@ -157,7 +160,7 @@ export class NodeRegistration implements Service {
       identity: await host.identity(),
       devices: { tun: await host.canOpen('/dev/net/tun'), vhostNet: await host.canOpen('/dev/vhost-net') },
     };
-    const usage = await this.#usage();
+    const usage = await this.#usage(signal);
     const problem = usage instanceof Error ? usage.message : this.#options.problem?.();
     const labels = labelsOf(profile, this.#host.identity, problem === undefined);
     const node = this.node.get(profile.name) ?? (await this.#create(labels, signal));
@@ -186,10 +189,15 @@ export class NodeRegistration implements Service {
     return made;
   }
 
-  async #usage(): Promise<HostUsage | Error> {
+  async #usage(signal: AbortSignal): Promise<HostUsage | Error> {
+    const { env, host, dataDirectory } = this.#options;
+    // One question at a time: a file system that hangs would otherwise take one thread after the other.
+    this.#asking ??= host.usage(dataDirectory).finally(() => (this.#asking = undefined));
+    const asking = this.#asking;
     try {
-      return await this.#options.host.usage(this.#options.dataDirectory);
+      return await withinTime(env.clock, USAGE_TIMEOUT_MS, signal, () => asking);
     } catch (error) {
+      signal.throwIfAborted();
       return new Error(`the data directory cannot be used: ${errorText(error)}`, { cause: error });
     }
   }
