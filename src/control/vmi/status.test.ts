@@ -36,6 +36,13 @@ describe('readiness', () => {
       'ContainersNotReady',
     ],
     ['with a pod that is', { phase: 'Running' }, podIs('True'), 'True', undefined],
+    [
+      'while it is paused',
+      { phase: 'Running', conditions: [{ type: 'Paused', status: 'True' }] },
+      podIs('True'),
+      'False',
+      'GuestPaused',
+    ],
   ])('%s', (_, status, pod, expected, reason) => {
     const ready = ofType(after(status, pod), 'Ready');
     expect(ready?.status).toBe(expected);

@@ -5,7 +5,7 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime } from '../../api/meta.ts';
 import { formatQuantity } from '../../api/quantity.ts';
-import { findCondition, removeCondition, setCondition } from '../../kube/conditions.ts';
+import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import type { LauncherPod } from '../resources.ts';
 import { COMPUTE } from './launcher-pod.ts';
@@ -121,6 +121,8 @@ function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefi
   if (!pod) return isNot('PodNotExists', 'virt-launcher pod has not yet been scheduled');
   if (isGoingDown(pod)) return isNot('PodTerminating', 'virt-launcher pod is terminating');
   if (guest.status?.phase !== 'Running') return isNot('GuestNotRunning', 'Guest VM is not reported as running');
+  // KubeVirt's launchers have a readiness gate for this; what is said of the guest is the same.
+  if (isConditionTrue(guest.status?.conditions, 'Paused')) return isNot('GuestPaused', 'Guest VM is paused');
   const ready = findPodCondition(pod, 'Ready');
   if (!ready) return isNot('PodConditionMissing', 'virt-launcher pod is missing the Ready condition');
   if (ready.status === 'True') return { type: 'Ready', status: 'True' };
