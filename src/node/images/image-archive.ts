@@ -52,11 +52,11 @@ async function readDocuments(open: () => Bytes): Promise<Documents> {
   for await (const entry of tarEntries(await unpacked(open()))) {
     const path = pathInImage(entry.path);
     if (entry.kind === 'symbolic-link') links.set(path, symbolicTarget(path, entry.linkPath));
+    if (links.size > ENTRIES_MAX) throw new DamagedInput('the archive has too much in it');
     const isDocument = path.endsWith('.json') || path.startsWith('/blobs/');
     if (entry.kind !== 'file' || !isDocument || entry.sizeBytes > DOCUMENT_BYTES_MAX) continue;
     bytes += entry.sizeBytes;
-    if (bytes > DOCUMENTS_BYTES_MAX || links.size > ENTRIES_MAX)
-      throw new DamagedInput('the archive has too much in it');
+    if (bytes > DOCUMENTS_BYTES_MAX) throw new DamagedInput('the archive has too much in it');
     const parts: Uint8Array[] = [];
     for await (const part of entry.body) parts.push(part);
     documents.set(path, Buffer.concat(parts));

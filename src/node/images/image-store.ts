@@ -34,7 +34,8 @@ const BLOB_ACCESS = { mode: 0o444 };
 const RECORD_ACCESS = { mode: 0o644 };
 /** What an import left behind that did not live to clean up after itself. */
 const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1000;
-const FILE_BYTES_MAX = 2 ** 44;
+/** What all files of an image may come to: a few bytes can unpack to as many zeros as one likes. */
+const IMAGE_BYTES_MAX = 2 ** 43;
 const RECORD_BYTES_MAX = 4 * 1024 * 1024;
 const SNIFF_BYTES = 512;
 const XZ_MAGIC = [0xfd, 0x37, 0x7a, 0x58, 0x5a] as const;
@@ -133,8 +134,13 @@ export class ImageStore {
     const incoming = join(directory, 'incoming', random.uuid());
     await files.makeDirectory(incoming, DIRECTORY_ACCESS);
     try {
-      let count = 0;
-      const image = await read((path, body) => this.#keep(path, body, join(incoming, String(count++))));
+      const kept: IncomingFile[] = [];
+      const image = await read(async (path, body) => {
+        const bytes = kept.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0);
+        const file = await this.#keep(path, body, join(incoming, String(kept.length)), IMAGE_BYTES_MAX - bytes);
+        kept.push(file);
+        return file;
+      });
       const list = [...image.files].map(([path, file]) => ({ ...file, path }));
       const record: ImageRecord = {
         name,
@@ -159,10 +165,10 @@ export class ImageStore {
     }
   }
 
-  async #keep(path: string, body: Bytes, incomingPath: string): Promise<IncomingFile> {
+  async #keep(path: string, body: Bytes, incomingPath: string, bytesMax: number): Promise<IncomingFile> {
     const { files } = this.#options;
     const digest = new Digest();
-    const bytes = limited(digest.of(body), FILE_BYTES_MAX, `${path} is too large`);
+    const bytes = limited(digest.of(body), bytesMax, `${path} makes the image larger than any disk`);
     await files.write(incomingPath, bytes, BLOB_ACCESS);
     const head = await headOf(files.read(incomingPath), HEAD_BYTES);
     return { path, incomingPath, digest: digest.value(), sizeBytes: digest.bytes, ...imageFacts(head, digest.bytes) };
