@@ -5,6 +5,7 @@ import { MachineSpecError } from '../../src/hypervisor/machine.ts';
 import { virtualMachineInstances, virtualMachines } from '../../src/kube/kubevirt-resources.ts';
 import { VolumeError } from '../../src/node/volumes/guest-volumes.ts';
 import { AgentScene, NODE, nodes } from './agent-scene.ts';
+import { Life } from './life.ts';
 
 /** The agent with the real controllers around it, on a host that only says that it runs machines. */
 
@@ -171,16 +172,34 @@ describe('a guest that is to go', () => {
     await scene.phaseBecomes('Failed');
     expect(scene.host.machines[0]?.end?.reason).toBe('Quit');
   });
-  it('goes with its pod when it was forgotten by force', async () => {
+  it('is ended at once when it was forgotten by force, or its right was seized', async () => {
     const pod = await run();
     await scene.stopControllers();
     await scene.patch(virtualMachineInstances, 'web', { metadata: { finalizers: null } });
     await scene.delete(virtualMachineInstances, 'web');
-    await scene.pass(60_000, 10_000);
-    expect(scene.host.executing()).toHaveLength(1);
+    await scene.until(() => expect(scene.host.alive()).toEqual([]));
+    await scene.until(async () => expect((await podOf(pod)).status?.phase).toBe('Failed'));
     await scene.delete(pods, pod.metadata.name ?? '');
     await isGone(pod);
-    expect(scene.host.alive()).toEqual([]);
+  });
+  it('goes on while the API does not know its kind', async () => {
+    await run();
+    scene.killAgent();
+    const life = new Life();
+    await scene.startAgent(life);
+    life.unknownPaths = /virtualmachineinstances\/web$/;
+    // It is no longer among those that the agent hears of, and cannot be asked for.
+    await scene.patch(virtualMachineInstances, 'web', { metadata: { labels: null } });
+    await scene.pass(60_000, 10_000);
+    expect(scene.host.executing()).toHaveLength(1);
+  });
+  it('is ended when its right was seized while its agent was away', async () => {
+    await run();
+    scene.killAgent();
+    await scene.patch(virtualMachineInstances, 'web', { status: { rightToRun: { epoch: 2, holder: null } } }, 'status');
+    await scene.startAgent();
+    await scene.until(() => expect(scene.host.alive()).toEqual([]));
+    expect(scene.host.machines[0]?.end?.reason).toBe('Killed');
   });
   it('never starts when it is deleted before', async () => {
     scene.volumeErrors.set('root', new VolumeError('root', 'ImageNotFound', 'there is no image "x"'));

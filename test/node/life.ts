@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/env/ports.ts';
 import type { Hypervisor, Machine } from '../../src/hypervisor/hypervisor.ts';
-import type { Transport } from '../../src/kube/transport.ts';
+import type { Transport, TransportResponse } from '../../src/kube/transport.ts';
 
 /**
  * One life of an agent, which can end at any boundary between it and the world: before something that it asks for is
@@ -10,6 +10,8 @@ export class Life {
   /** How many boundaries were passed. */
   count = 0;
   isOver = false;
+  /** Paths that the server says it knows nothing of. */
+  unknownPaths: RegExp | undefined;
   #endsAt = Number.POSITIVE_INFINITY;
 
   /** It ends at the n-th boundary from now on. */
@@ -34,6 +36,7 @@ export class Life {
         this.#cross(() => {
           const what = `${request.method} ${request.path.replace(/\?.*/, '')}`;
           if (request.method !== 'GET' && !what.includes('/events')) onWrite(what);
+          if (this.unknownPaths?.test(request.path) === true) return unknownPath();
           return inner.send(request);
         }),
       close: () => inner.close(),
@@ -79,6 +82,13 @@ export class Life {
     this.count++;
     if (this.count >= this.#endsAt) this.isOver = true;
   }
+}
+
+async function unknownPath(): Promise<TransportResponse> {
+  async function* body(): AsyncGenerator<string> {
+    yield '404 page not found';
+  }
+  return { status: 404, headers: {}, body: body() };
 }
 
 function never(): Promise<never> {

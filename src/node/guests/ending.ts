@@ -1,4 +1,4 @@
-import type { Clock } from '../../env/ports.ts';
+import type { Clock, Logger } from '../../env/ports.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Machines } from './machines.ts';
@@ -7,6 +7,7 @@ import type { Scene } from './scene.ts';
 
 export interface EndingOptions {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly recorder: Pick<EventRecorder, 'event'>;
   readonly machines: Machines;
 }
@@ -23,13 +24,20 @@ export class Ending {
 
   /** Does what is due, and answers when to come again. */
   async bring({ podUID, pod, guest }: Scene): Promise<Result> {
-    const { clock, machines, recorder } = this.#options;
+    const { clock, log, machines, recorder } = this.#options;
     const seen = await machines.look(podUID);
     const machine = machines.get(podUID);
     if (!machine || seen.status === undefined || seen.status === 'shut-down') return {};
     const nowMs = clock.now();
+    if (!guest) {
+      // It was let go of though nobody here said that it ended: its right was seized, or somebody did so by force. Another
+      // of its kind may start anywhere by now, and every moment counts.
+      log.warn('a guest is gone from the API, and its machine is ended', { pod: podUID });
+      await machine.kill();
+      return {};
+    }
     // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
-    const isMissing = !pod && guest?.status?.rightToRun?.holder?.podUID !== podUID;
+    const isMissing = !pod && guest.status?.rightToRun?.holder?.podUID !== podUID;
     const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs);
     if (byMs === undefined) {
       if (seen.status === 'failed') await machine.quit();
@@ -37,14 +45,13 @@ export class Ending {
     }
     const what = powerOff({ deadlineMs: byMs, nowMs, status: seen.status, pressedMs: this.#pressedMs.get(podUID) });
     if (what.kind === 'quit') {
-      if (guest) recorder.event(guest, 'Normal', 'Deleted', 'Signaled Deletion');
+      recorder.event(guest, 'Normal', 'Deleted', 'Signaled Deletion');
       await machine.quit();
       return {};
     }
     if (what.kind === 'press') {
       await machine.powerDown();
-      if (guest && !this.#pressedMs.has(podUID))
-        recorder.event(guest, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
+      if (!this.#pressedMs.has(podUID)) recorder.event(guest, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
       this.#pressedMs.set(podUID, nowMs);
     }
     return { requeueAfterMs: what.lookAgainAfterMs };

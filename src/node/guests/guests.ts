@@ -70,7 +70,7 @@ export class Guests {
     this.#machines = machines;
     this.#preparation = options.preparation;
     this.#notes = notes;
-    this.#ending = new Ending({ clock, recorder, machines });
+    this.#ending = new Ending({ clock, log: env.log, recorder, machines });
     const steps = new Steps({
       client,
       journal,
@@ -120,6 +120,7 @@ export class Guests {
       const pod = await this.#surroundings.pod(podUID, note, signal);
       if (pod && !guestOwner(pod)) return await this.#reports.tellForeign(pod, signal);
       const guest = await this.#surroundings.guest(podUID, pod, note, signal);
+      if (!pod && !guest && !this.#surroundings.canName(podUID, note)) return this.#nameless(podUID);
       const vm = this.#journal.vmOf(podUID) ?? (guest && machineUidOf(guest));
       if (vm !== undefined) return await this.#bring({ podUID, vm, pod, guest }, signal);
       // The journal does not know it and its guest is gone: it never had a machine that was ours to start.
@@ -163,6 +164,16 @@ export class Guests {
     if (code === 'MachineUnknown') return { requeueAfterMs: UNKNOWN_MS };
     this.#env.log.warn('the right to run is in question', { pod: podUID, code, message });
     if (guest) this.#recorder.event(guest, 'Warning', code, message);
+    return { requeueAfterMs: REFUSED_MS };
+  }
+
+  /** Whose machine it is that the journal knows nobody can tell: it is left as it is until somebody can. */
+  async #nameless(podUID: string): Promise<Result | void> {
+    const vm = this.#journal.vmOf(podUID);
+    if (vm === undefined) return this.#forget(podUID);
+    const { kind } = this.#journal.standing(vm, podUID);
+    if (kind === 'ended' || kind === 'refused') return this.#forget(podUID);
+    this.#env.log.warn('the journal knows a pod of which nothing else is known', { pod: podUID, vm });
     return { requeueAfterMs: REFUSED_MS };
   }
 

@@ -102,6 +102,11 @@ export class Surroundings {
     return found?.metadata.uid === uid ? found : undefined;
   }
 
+  /** Whether it is known which guest a pod that is gone was for. */
+  canName(podUID: string, note: GuestNote | undefined): boolean {
+    return referenceOf(podUID, undefined, note, this.#guests) !== undefined;
+  }
+
   /** The guest of a name that this node runs. */
   runningGuest(namespace: string, name: string): VirtualMachineInstance | undefined {
     const guest = this.#guests.get(`${namespace}/${name}`);
@@ -163,8 +168,9 @@ export class Surroundings {
     try {
       return await this.#client.get(resource, namespace, name, signal);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+      if (error.details?.name === name) return undefined;
+      throw new Error(`the server does not serve ${resource.plural}, and nothing is known of them`, { cause: error });
     }
   }
 }
