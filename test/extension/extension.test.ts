@@ -66,6 +66,11 @@ describe('machines', () => {
       'admission webhook "virtualmachine-validator.kubevirt.io" denied the request: spec.running: Invalid value: true: Running and RunStrategy are mutually exclusive',
     );
     expect((await create(machine('misshapen', { runStrategy: 'Sometimes' }))).status).toBe(422);
+    const { metadata } = (await create(machine('hollow'))).expect(201).json;
+    const hollow = { ...(machine('hollow') as Record<string, unknown>), metadata, spec: undefined };
+    expect((await scene.request('PUT', `${MACHINES}/hollow`, hollow)).expect(422).json.message).toContain(
+      'spec: Required value',
+    );
     expect((await create({ ...machine('empty'), spec: { runStrategy: 'Always' } })).json.message).toContain(
       'spec.template: Required value',
     );
@@ -279,6 +284,10 @@ describe('the extension', () => {
       200,
     );
     (await scene.request('PATCH', `${GUESTS}/fixed/status`, { status: { phase: 'Pending' } })).expect(200);
+    (await scene.request('PATCH', `${MACHINES}/power`, { metadata: { finalizers: ['example.com/held'] } })).expect(200);
+    (await scene.request('DELETE', `${MACHINES}/power`)).expect(200);
+    (await scene.request('PATCH', `${MACHINES}/power`, { metadata: { finalizers: null } })).expect(200);
+    expect((await scene.request('PATCH', `${MACHINES}/old`, { spec: { running: true } })).status).toBe(500);
     await scene.startExtension();
     (await create(machine('asked'))).expect(201);
   });

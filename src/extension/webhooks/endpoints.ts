@@ -43,13 +43,16 @@ const INSTANCETYPE = {
 
 const LABELS = (object: string): string => `(has(${object}.metadata.labels) ? ${object}.metadata.labels : {})`;
 
+const SPEC_CHANGED = '!has(object.spec) || object.spec != oldObject.spec';
+
 /**
- * Components write guests' metadata all the time, and must be able to while nobody is there to ask: only what would be
- * looked at is asked about.
+ * Components write metadata all the time, and must be able to while nobody is there to ask, or nothing could ever be
+ * deleted then: only what would be looked at is asked about.
  */
-const CHANGED = {
+const SPEC_IS_NEW = { name: 'spec-is-new', expression: `request.operation == 'CREATE' || ${SPEC_CHANGED}` };
+const SPEC_OR_LABELS_CHANGED = {
   name: 'spec-or-labels-changed',
-  expression: `object.spec != oldObject.spec || ${LABELS('object')} != ${LABELS('oldObject')}`,
+  expression: `${SPEC_CHANGED} || ${LABELS('object')} != ${LABELS('oldObject')}`,
 };
 
 /** Only nodes are asked about: everybody else's writes go on while nobody is there to ask. */
@@ -66,6 +69,7 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     path: '/virtualmachines-mutate',
     operations: ['CREATE', 'UPDATE'],
     resources: ['virtualmachines'],
+    matchConditions: [SPEC_IS_NEW],
     answer: mutateVirtualMachine,
   },
   {
@@ -84,6 +88,7 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     path: '/virtualmachines-validate',
     operations: ['CREATE', 'UPDATE'],
     resources: ['virtualmachines'],
+    matchConditions: [SPEC_IS_NEW],
     answer: validateVirtualMachine,
   },
   {
@@ -102,7 +107,7 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     path: '/virtualmachineinstances-validate-update',
     operations: ['UPDATE'],
     resources: ['virtualmachineinstances'],
-    matchConditions: [CHANGED],
+    matchConditions: [SPEC_OR_LABELS_CHANGED],
     answer: validateChangedVirtualMachineInstance,
   },
   {
