@@ -149,6 +149,16 @@ describe('a guest that is to go', () => {
     await scene.until(async () => expect(await scene.list(virtualMachineInstances)).toEqual([]));
     expect(scene.host.machines[0]?.end?.reason).toBe('Quit');
   });
+  it('is ended by force when its machine does not answer any more', async () => {
+    await run();
+    scene.host.isSilent = true;
+    await scene.delete(virtualMachineInstances, 'web');
+    await scene.pass(20_000);
+    expect(scene.host.alive()).toHaveLength(1);
+    await scene.pass(15_000);
+    await scene.until(async () => expect(await scene.list(virtualMachineInstances)).toEqual([]));
+    expect(scene.host.machines[0]?.end?.reason).toBe('Killed');
+  });
   it('gets no more time from an agent that was killed meanwhile', async () => {
     scene.host.obeysPowerButton = false;
     await run();

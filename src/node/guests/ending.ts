@@ -1,4 +1,6 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
+import type { Machine, MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Machines } from './machines.ts';
@@ -24,11 +26,10 @@ export class Ending {
 
   /** Does what is due, and answers when to come again. */
   async bring({ podUID, pod, guest }: Scene): Promise<Result> {
-    const { clock, log, machines, recorder } = this.#options;
-    const seen = await machines.look(podUID);
+    const { clock, log, machines } = this.#options;
+    const { status } = await machines.look(podUID);
     const machine = machines.get(podUID);
-    if (!machine || seen.status === undefined || seen.status === 'shut-down') return {};
-    const nowMs = clock.now();
+    if (!machine || status === 'shut-down') return {};
     if (!guest) {
       // It was let go of though nobody here said that it ended: its right was seized, or somebody did so by force. Another
       // of its kind may start anywhere by now, and every moment counts.
@@ -36,14 +37,30 @@ export class Ending {
       await machine.kill();
       return {};
     }
+    const nowMs = clock.now();
     // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
     const isMissing = !pod && guest.status?.rightToRun?.holder?.podUID !== podUID;
     const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs);
     if (byMs === undefined) {
-      if (seen.status === 'failed') await machine.quit();
+      if (status === 'failed') await machine.quit();
       return {};
     }
-    const what = powerOff({ deadlineMs: byMs, nowMs, status: seen.status, pressedMs: this.#pressedMs.get(podUID) });
+    if (status !== undefined) return this.#powerOff(podUID, guest, machine, byMs, status);
+    // A machine that answers no more cannot be asked to end.
+    if (byMs <= nowMs) await machine.kill();
+    return {};
+  }
+
+  async #powerOff(
+    podUID: string,
+    guest: VirtualMachineInstance,
+    machine: Machine,
+    byMs: number,
+    status: MachineStatus,
+  ): Promise<Result> {
+    const { clock, recorder } = this.#options;
+    const nowMs = clock.now();
+    const what = powerOff({ deadlineMs: byMs, nowMs, status, pressedMs: this.#pressedMs.get(podUID) });
     if (what.kind === 'quit') {
       recorder.event(guest, 'Normal', 'Deleted', 'Signaled Deletion');
       await machine.quit();
