@@ -40,6 +40,7 @@ const NOT_ACTED_ON: readonly string[] = [
   'livenessProbe',
   'readinessProbe',
   'resourceClaims',
+  'startStrategy',
   'utilityVolumes',
   'volumes[].containerPath',
   'volumes[].downwardAPI',
