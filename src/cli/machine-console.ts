@@ -154,8 +154,9 @@ function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clo
   };
   input.on('data', onInput);
   input.once('end', onEnd);
-  output.once('error', leave);
+  output.on('error', leave);
   socket.on('message', (data: Buffer) => {
+    if (isLeft) return;
     if (!output.write(data)) {
       socket.pause();
       output.once('drain', () => socket.resume());

@@ -24,7 +24,7 @@ export interface LogsOptions extends ClusterOptions {
 export async function machineLogs(name: string, options: LogsOptions, env: Env, output: Writable): Promise<void> {
   const unread = new AbortController();
   // Whoever reads through `head` has seen enough, which is no failure.
-  output.once('error', () => unread.abort());
+  output.on('error', () => unread.abort());
   await withCluster(options, env, async (connection) => {
     const query = new URLSearchParams({
       ...(options.follow ? { follow: 'true' } : {}),

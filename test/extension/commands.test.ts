@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Writable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiServer, startApiServer } from '../../src/apiserver/api-server.ts';
 import { changePause, changePower } from '../../src/cli/machine-power.ts';
@@ -160,11 +160,17 @@ describe('logs', () => {
     expect(await logs()).toBe('three\nfour\n');
   });
 
+  it('end when nobody reads them any more', async () => {
+    const write = (_chunk: unknown, _encoding: unknown, done: (error: Error) => void): void => done(new Error('EPIPE'));
+    await machineLogs('box', { ...options, follow: true }, env, new Writable({ write }));
+  });
+
   it('of nobody are none', async () => {
     agentOf('n2').log = '';
     expect(await logs()).toBe('');
-    const { log } = { log: machineLogs('none', options, env, new PassThrough()) };
-    await expect(log).rejects.toThrow('there is no virtual machine none in namespace default');
+    await expect(machineLogs('none', options, env, new PassThrough())).rejects.toThrow(
+      'there is no virtual machine none in namespace default',
+    );
   });
 });
 
