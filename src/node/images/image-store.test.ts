@@ -137,6 +137,14 @@ describe('the store of images', () => {
   it.each<[string, Buffer | string]>([
     ['is empty', ''],
     ['compressed with xz', Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0])],
+    ['another hypervisor', 'KDMV and more'],
+    [
+      'another hypervisor',
+      Buffer.concat([
+        Buffer.from('<<< Oracle VM VirtualBox Disk Image >>>\n'.padEnd(64, '\0')),
+        Buffer.from([0x7f, 0x10, 0xda, 0xbe]),
+      ]),
+    ],
     ['backing file', Buffer.from(newQcow2(512, { path: '/etc/shadow', format: 'raw' }).bytes)],
     ['gzip is damaged', Buffer.concat([gzip(DISK).subarray(0, 100), Buffer.alloc(100, 1)])],
     ['gzip is damaged', gzip(DISK).subarray(0, 500)],

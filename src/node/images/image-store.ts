@@ -38,7 +38,16 @@ const ABANDONED_AFTER_MS = 24 * 60 * 60 * 1000;
 const IMAGE_BYTES_MAX = 2 ** 43;
 const RECORD_BYTES_MAX = 4 * 1024 * 1024;
 const SNIFF_BYTES = 512;
-const XZ_MAGIC = [0xfd, 0x37, 0x7a, 0x58, 0x5a] as const;
+const CONVERT = 'is a disk of another hypervisor; convert it first with qemu-img convert -O qcow2';
+/** What begins so would be taken for a raw disk, on which no guest finds anything. */
+const FOREIGN: readonly (readonly [magic: string, offset: number, advice: string])[] = [
+  ['\xfd7zXZ', 0, 'is compressed with xz; unpack it first with unxz'],
+  ['\x28\xb5\x2f\xfd', 0, 'is compressed with zstd; unpack it first with unzstd'],
+  ['BZh', 0, 'is compressed with bzip2; unpack it first with bunzip2'],
+  ['PK\x03\x04', 0, 'is a zip archive; unpack it first with unzip'],
+  ...(['KDMV', 'vhdxfile', 'conectix', 'QED\0'] as const).map((magic) => [magic, 0, CONVERT] as const),
+  ['\x7f\x10\xda\xbe', 64, CONVERT],
+];
 
 /** What was read, before it has its place. */
 interface IncomingFile extends ImageFile {
@@ -60,8 +69,7 @@ export class ImageStore {
     const { files } = this.#options;
     const open = (): Bytes => files.read(path);
     const head = await headOf(await unpacked(open()), SNIFF_BYTES);
-    if (XZ_MAGIC.every((byte, index) => head[index] === byte))
-      throw new DamagedInput(`${path} is compressed with xz; unpack it first with unxz`);
+    refuseForeign(path, head);
     return this.#import(name, async (keep) => {
       if (isTar(head)) return readImageArchive({ open, isWanted: () => true, keep });
       const disk = await keep('/disk/disk.img', await unpacked(open()));
@@ -220,6 +228,13 @@ export class ImageStore {
   async #usedBlobs(): Promise<ReadonlySet<string>> {
     const records = await this.list();
     return new Set(records.flatMap(({ files }) => files.map(({ digest }) => digest.slice(digest.indexOf(':') + 1))));
+  }
+}
+
+function refuseForeign(path: string, head: Uint8Array): void {
+  for (const [magic, offset, advice] of FOREIGN) {
+    const found = Buffer.from(head).toString('latin1', offset, offset + magic.length);
+    if (found === magic) throw new DamagedInput(`${path} ${advice}`);
   }
 }
 
