@@ -177,6 +177,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
     interfacesOf: interfaceStatuses,
     journal: realDurableFile(join(directory, 'journal')),
     files: realDiskFiles,
+    logFiles: realDiskFiles,
     directory,
     metrics,
     ...(user ? { user } : {}),

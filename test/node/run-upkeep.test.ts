@@ -29,13 +29,20 @@ describe('what machines leave behind', () => {
     expect(await logs()).toEqual(uids.slice(-5));
     expect([...scene.files.files.keys()].filter((path) => path.startsWith('/data/notes/'))).toHaveLength(5);
   });
+  it('is removed when there is too much of it', async () => {
+    const [oldest = '', ...others] = await logs();
+    const path = (uid: string): string => `/data/runs/${uid}/serial.log`;
+    scene.files.sizes.set(path(oldest), 1).set(path(others[1] ?? ''), 1024 * 1024 * 1024);
+    await scene.pass(20_000, 5000);
+    expect(await logs()).toEqual(others);
+  });
   it('is forgotten by the journal once the virtual machine is gone', async () => {
     await scene.pass(3_700_000, 100_000);
     await scene.stopAgent();
     expect(Buffer.from(scene.journal.contents ?? []).toString()).toContain('forgotten');
     await scene.startAgent();
     expect(Buffer.from(scene.journal.contents ?? []).toString()).not.toContain('web');
-    expect(await logs()).toHaveLength(5);
+    expect(await logs()).toHaveLength(4);
   });
   it('a log that has become long begins anew, and its end is kept', async () => {
     await scene.makeGuest();

@@ -6,6 +6,8 @@ import type { LogFiles } from './run-upkeep.ts';
 export class MemoryFiles implements NoteFiles, LogFiles {
   readonly files = new Map<string, Uint8Array>();
   readonly directories = new Set<string>();
+  /** Sizes of files that are not there, but said to be. */
+  readonly sizes = new Map<string, number>();
 
   async list(path: string): Promise<readonly string[]> {
     return [...this.files.keys()]
@@ -24,9 +26,9 @@ export class MemoryFiles implements NoteFiles, LogFiles {
   }
 
   async describe(path: string): Promise<FileDescription | undefined> {
-    const bytes = this.files.get(path);
+    const sizeBytes = this.files.get(path)?.length ?? this.sizes.get(path);
     const rest = { kind: 'file', modifiedMs: 0, owner: { uid: 0, gid: 0 }, mode: 0o600 } as const;
-    return bytes && { ...rest, sizeBytes: bytes.length };
+    return sizeBytes === undefined ? undefined : { ...rest, sizeBytes };
   }
 
   async empty(path: string): Promise<void> {

@@ -30,6 +30,8 @@ const KEPT_BYTES = 1024 * 1024;
 /** Whose log is still there: this many of the last runs of each guest, and this many of all. */
 const RUNS_OF_GUEST_MAX = 5;
 const RUNS_MAX = 500;
+/** How long the logs of all former runs may be together. */
+const FORMER_LOGS_BYTES_MAX = 1024 * 1024 * 1024;
 
 /** Keeps what machines leave behind from filling the disk: logs, directories of former runs, and the journal. */
 export class RunUpkeep {
@@ -77,14 +79,16 @@ export class RunUpkeep {
 
   /** Removes all but the last runs of machines that are gone. */
   async removeOldRuns(): Promise<void> {
-    const { files, notes, runDirectoryOf } = this.#options;
+    const { files, logFiles, notes, runDirectoryOf, serialLogOf } = this.#options;
     const former = notes.all().filter((note) => this.#isOver(note));
     const newer = new Map<string, number>();
+    let logBytes = 0;
     for (const [index, note] of former.toReversed().entries()) {
       const guest = `${note.namespace}/${note.name}`;
       const count = newer.get(guest) ?? 0;
       newer.set(guest, count + 1);
-      if (count < RUNS_OF_GUEST_MAX && index < RUNS_MAX) continue;
+      logBytes += (await logFiles?.describe(serialLogOf(note.podUID)))?.sizeBytes ?? 0;
+      if (count < RUNS_OF_GUEST_MAX && index < RUNS_MAX && logBytes <= FORMER_LOGS_BYTES_MAX) continue;
       await files.remove(runDirectoryOf(note.podUID));
       await notes.remove(note.podUID);
     }
