@@ -1,3 +1,4 @@
+import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeVirtConfiguration } from '../api/kubevirt/kube-virt.ts';
 import { errorMessage } from '../api/error-message.ts';
 import { type Env, sleep } from '../env/ports.ts';
@@ -9,7 +10,6 @@ import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
-import { NAMESPACE } from './identity.ts';
 import { hostsOf, type Reach, registrations } from './registrations.ts';
 import { type FrontProxyTrust, readTrust, userOf } from './server/front-proxy.ts';
 import { HttpsServer } from './server/https-server.ts';
@@ -124,7 +124,7 @@ class Extension implements Service {
     const { env, client } = this.#options;
     const [trust, certificate] = await Promise.all([
       readTrust(client, signal),
-      servingCertificate({ env, client, namespace: NAMESPACE, hosts: hostsOf(this.#reach(0)) }, signal),
+      servingCertificate({ env, client, namespace: SYSTEM_NAMESPACE, hosts: hostsOf(this.#reach(0)) }, signal),
     ]);
     return { trust, certificate };
   }

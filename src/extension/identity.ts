@@ -1,17 +1,17 @@
+import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
+
 /** Who the extension is, and who else belongs to Godwit. */
 
-/** The namespace of all that runs the virtual machines, as KubeVirt's is called. */
-export const NAMESPACE = 'kubevirt';
 export const SERVICE_ACCOUNT = 'godwit-extension';
 /** How API servers find the extension where it is a Service; as KubeVirt names it. */
 export const SERVICE_NAME = 'virt-api';
 
-const ACCOUNTS_PREFIX = `system:serviceaccount:${NAMESPACE}:`;
+const ACCOUNTS_PREFIX = `system:serviceaccount:${SYSTEM_NAMESPACE}:`;
 
 /** The extension's own identity. */
 export const EXTENSION_IDENTITY = {
   user: `${ACCOUNTS_PREFIX}${SERVICE_ACCOUNT}`,
-  groups: ['system:serviceaccounts', `system:serviceaccounts:${NAMESPACE}`],
+  groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM_NAMESPACE}`],
 } as const;
 
 /** Accounts of Godwit's own begin so; others in its namespace are nobody special. */

@@ -1,5 +1,6 @@
+import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { NAMESPACE, SERVICE_NAME } from './identity.ts';
+import { SERVICE_NAME } from './identity.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS } from './subresources/group.ts';
 import { type Registration, WEBHOOKS } from './webhooks/endpoints.ts';
 
@@ -23,7 +24,7 @@ const TIMEOUT_SECONDS = 10;
 
 /** Names and addresses that the extension's certificate has to carry. */
 export function hostsOf(reach: Reach): readonly string[] {
-  const service = [`${SERVICE_NAME}.${NAMESPACE}.svc`, `${SERVICE_NAME}.${NAMESPACE}.svc.cluster.local`];
+  const service = [`${SERVICE_NAME}.${SYSTEM_NAMESPACE}.svc`, `${SERVICE_NAME}.${SYSTEM_NAMESPACE}.svc.cluster.local`];
   return reach.kind === 'address' ? [...service, reach.host] : service;
 }
 
@@ -42,7 +43,7 @@ function service({ host, port }: Extract<Reach, { kind: 'address' }>): KubeObjec
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { name: SERVICE_NAME, namespace: NAMESPACE, labels: LABELS },
+    metadata: { name: SERVICE_NAME, namespace: SYSTEM_NAMESPACE, labels: LABELS },
     spec: { type: 'ExternalName', externalName: host, ports: [{ name: 'https', port }] },
   };
 }
@@ -66,7 +67,7 @@ function webhook({ reach, authoritiesPem }: RegistrationOptions, registration: R
   const place =
     reach.kind === 'address'
       ? { url: `https://${reach.host.includes(':') ? `[${reach.host}]` : reach.host}:${reach.port}${path}` }
-      : { service: { namespace: NAMESPACE, name: SERVICE_NAME, port: reach.port, path } };
+      : { service: { namespace: SYSTEM_NAMESPACE, name: SERVICE_NAME, port: reach.port, path } };
   return {
     name,
     clientConfig: { ...place, caBundle: base64(authoritiesPem) },
@@ -88,7 +89,7 @@ function apiService({ reach, authoritiesPem }: RegistrationOptions, version: str
     spec: {
       group: SUBRESOURCE_GROUP,
       version,
-      service: { namespace: NAMESPACE, name: SERVICE_NAME, port: reach.port },
+      service: { namespace: SYSTEM_NAMESPACE, name: SERVICE_NAME, port: reach.port },
       caBundle: base64(authoritiesPem),
       groupPriorityMinimum: 1000,
       versionPriority: version === 'v1' ? 15 : 10,

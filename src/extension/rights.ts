@@ -1,5 +1,6 @@
+import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { NAMESPACE, SERVICE_ACCOUNT } from './identity.ts';
+import { SERVICE_ACCOUNT } from './identity.ts';
 import { SECRET_NAME } from './server/serving-certificate.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES, type Subresource } from './subresources/group.ts';
 
@@ -75,12 +76,12 @@ function subresourceRules(isWanted: (each: Subresource) => boolean): Rule[] {
 }
 
 const EXTENSION_ROLE = 'godwit:extension';
-const ACCOUNT = { kind: 'ServiceAccount', name: SERVICE_ACCOUNT, namespace: NAMESPACE };
+const ACCOUNT = { kind: 'ServiceAccount', name: SERVICE_ACCOUNT, namespace: SYSTEM_NAMESPACE };
 
 /** The extension's account with its roles: no more than it does. */
 export function extensionRights(): KubeObject[] {
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: SERVICE_ACCOUNT, namespace: NAMESPACE } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: SERVICE_ACCOUNT, namespace: SYSTEM_NAMESPACE } },
     clusterRole(EXTENSION_ROLE, [
       rule(['get', 'list', 'watch', 'patch'], 'kubevirt.io', MACHINES),
       rule(['patch'], 'kubevirt.io', ['virtualmachines/status']),
@@ -99,7 +100,7 @@ export function extensionRights(): KubeObject[] {
     {
       apiVersion: `${RBAC}/v1`,
       kind: 'Role',
-      metadata: { name: EXTENSION_ROLE, namespace: NAMESPACE },
+      metadata: { name: EXTENSION_ROLE, namespace: SYSTEM_NAMESPACE },
       rules: [
         rule(['create'], '', ['secrets']),
         { ...rule(['get', 'update'], '', ['secrets']), resourceNames: [SECRET_NAME] },
@@ -107,7 +108,7 @@ export function extensionRights(): KubeObject[] {
         { ...rule(['create'], '', ['serviceaccounts/token']), resourceNames: [SERVICE_ACCOUNT] },
       ],
     },
-    roleBinding(NAMESPACE, EXTENSION_ROLE, EXTENSION_ROLE),
+    roleBinding(SYSTEM_NAMESPACE, EXTENSION_ROLE, EXTENSION_ROLE),
     // Where the API server says whom to believe.
     roleBinding('kube-system', EXTENSION_ROLE, 'extension-apiserver-authentication-reader'),
   ];

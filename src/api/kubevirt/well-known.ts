@@ -1,5 +1,8 @@
 /** Names that users, agents and tools of KubeVirt know. */
 
+/** The namespace of all that runs the virtual machines. */
+export const SYSTEM_NAMESPACE = 'kubevirt';
+
 /** Keeps a machine until its guest is gone, and a guest until its machine has taken note of how it ended. */
 export const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 /** Keeps a guest until nobody executes it. */

@@ -1,4 +1,5 @@
 import { KUBEVIRT_CRDS } from '../../api/kubevirt/crds.ts';
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { type Clock, sleep } from '../../env/ports.ts';
 import { ObjectApplier } from '../../kube/apply-objects.ts';
@@ -6,7 +7,7 @@ import type { Client } from '../../kube/client.ts';
 import { isConditionTrue } from '../../kube/conditions.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { agentRights } from './agent-rights.ts';
-import { controllerRights, SYSTEM_NAMESPACE } from './rights.ts';
+import { controllerRights } from './rights.ts';
 
 /** What a cluster has to have before virtual machines can be kept in it. */
 

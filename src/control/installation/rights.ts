@@ -1,9 +1,8 @@
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 
 /** Whom the controllers act as, and what they may do. */
 
-/** The namespace of all that runs the virtual machines, as KubeVirt's is called. */
-export const SYSTEM_NAMESPACE = 'kubevirt';
 const ACCOUNT = 'godwit-controller';
 const ROLE = 'godwit:controller';
 

@@ -1,8 +1,9 @@
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { NAMESPACE, SERVICE_ACCOUNT } from '../identity.ts';
+import { SERVICE_ACCOUNT } from '../identity.ts';
 
 const serviceAccounts: Resource = {
   group: '',
@@ -42,7 +43,7 @@ export class OwnToken {
     };
     const { status } = await this.#client.post<TokenRequest>(
       serviceAccounts,
-      NAMESPACE,
+      SYSTEM_NAMESPACE,
       SERVICE_ACCOUNT,
       'token',
       body,
