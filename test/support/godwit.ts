@@ -57,6 +57,11 @@ export class Godwit {
     return this.#child?.pid ?? 0;
   }
 
+  /** Whether the process goes on, as far as anybody knows. */
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
   /** Starts again on the same directory (and so on the same port), and returns once it serves. */
   async start(): Promise<void> {
     const listen = this.output === '' ? ['--listen', '127.0.0.1:0'] : [];
@@ -112,7 +117,7 @@ export class Godwit {
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {
     const child = this.#child;
-    if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
+    if (!child || !this.isRunning) return child?.exitCode ?? null;
     const exited = once(child, 'exit');
     child.kill(signal);
     await exited;

@@ -12,8 +12,18 @@ describe('the signs of life in a serial log', () => {
     expect(signsOfLife(line(A, 7).replace('\n', '\r\n'))).toHaveLength(1);
   });
   it('show a guest that ran twice, in one log or in two', () => {
-    expect(assertNeverDoubled([line(A, 1) + line(A, 2), line(A, 3), line(B, 1)])).toBe(4);
-    expect(() => assertNeverDoubled([line(A, 1) + line(A, 1)])).toThrow(/ran twice: .* in logs 0 and 0/);
-    expect(() => assertNeverDoubled([line(A, 4), line(B, 1), line(A, 4)])).toThrow(/count=4 is in logs 0 and 2/);
+    const lines = (boot: string, ...counts: number[]): string => counts.map((count) => line(boot, count)).join('');
+    expect(assertNeverDoubled([lines(A, 1, 2), lines(A, 3, 4), lines(B, 1, 2)])).toBe(6);
+    expect(() => assertNeverDoubled([lines(A, 1, 2, 1, 2)])).toThrow(/ran twice: .*count=1 is in logs 0 and 0/);
+    expect(() => assertNeverDoubled([lines(A, 3, 4), lines(B, 1, 2), lines(A, 4, 5)])).toThrow(
+      /count=4 is in logs 0 and 2/,
+    );
   });
+  it('count for nothing where a number stands alone', () =>
+    expect(assertNeverDoubled([lines10(), line(A, 11).replace('11', '111'), line(A, 111)])).toBe(10));
 });
+
+/** The first ten signs of a guest. */
+function lines10(): string {
+  return Array.from({ length: 10 }, (_, index) => line(A, index + 1)).join('');
+}

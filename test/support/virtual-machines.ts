@@ -1,4 +1,5 @@
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { holderOf } from '../../src/cli/data-directory.ts';
@@ -10,6 +11,7 @@ import { IMAGES } from './guest-manifests.ts';
 import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } from './guests.ts';
 import { HttpClient } from './http-client.ts';
 import { Kubectl } from './kubectl.ts';
+import { say } from './say.ts';
 import { SerialKeeper } from './serial-keeper.ts';
 
 /** How long anything may take that a machine under load does: a Linux that is translated takes its time to boot. */
@@ -126,13 +128,26 @@ export class VirtualMachines {
 
   /** Waits until the guest runs and is heard, and answers a sign of life that came after the call. */
   async lives(name: string): Promise<Sign> {
-    const guest = await this.reaches(name, 'Running');
-    const before = this.signs(guest).length;
-    return eventually(() => {
+    const before = new Map<string, number>();
+    return eventually(async () => {
+      const guest = await this.guest(name);
+      expect(guest?.status?.phase, JSON.stringify(guest?.status)).toBe('Running');
+      const { uid } = guest.metadata;
       const signs = this.signs(guest);
-      expect(signs.length, this.serial(guest)).toBeGreaterThan(before);
+      if (!before.has(uid)) before.set(uid, signs.length);
+      expect(signs.length, this.serial(guest).slice(-500)).toBeGreaterThan(before.get(uid) ?? 0);
       return signs.at(-1) as Sign;
     }, PATIENCE_MS);
+  }
+
+  /** Waits until another guest lives in the place of this one. */
+  async livesAnew(name: string, before: Anything): Promise<Sign> {
+    await eventually(async () => {
+      const { uid } = (await this.guest(name))?.metadata ?? {};
+      expect(uid).toEqual(expect.any(String));
+      expect(uid).not.toBe(before.metadata.uid);
+    }, PATIENCE_MS);
+    return this.lives(name);
   }
 
   /** What the guest has said on its serial port, on every node that it ran on. */
@@ -161,22 +176,38 @@ export class VirtualMachines {
     return assertNeverDoubled([...this.#serials.logs().values()]);
   }
 
-  /** Sends a command to a guest's console, and answers the first line after it that begins with `answer`. */
+  /** Sends a command to a guest's console, and answers the line that begins with `answer`. */
   async ask(name: string, command: string): Promise<string> {
+    return (await this.hear(name, command)).at(-1) ?? '';
+  }
+
+  /** Sends a command to a guest's console, and answers every line up to the one that begins with `answer`. */
+  async hear(name: string, command: string): Promise<string[]> {
     const console = this.startCli('console', name);
     try {
       await console.printed('guest boot=');
-      const before = console.output().length;
       console.child.stdin?.write(`${command}\r`);
+      await console.printed('\nanswer ');
       return await eventually(() => {
-        const answer = /^answer .*$/m.exec(console.output().slice(before))?.[0];
-        expect(answer).toBeDefined();
-        return answer ?? '';
-      }, PATIENCE_MS);
+        const lines = console.output().split(/\r?\n/).slice(0, -1);
+        const end = lines.findIndex((line) => line.startsWith('answer '));
+        expect(end, 'the answer is whole').toBeGreaterThanOrEqual(0);
+        return lines.slice(0, end + 1);
+      });
     } finally {
       console.child.kill('SIGKILL');
       await console.finished;
     }
+  }
+
+  /** Has the guest turn itself off. */
+  async shutDownFromInside(name: string): Promise<void> {
+    const console = this.startCli('console', name);
+    await console.printed('guest boot=');
+    console.child.stdin?.write('poweroff\r');
+    await console.printed('power=off');
+    console.child.kill('SIGKILL');
+    await console.finished;
   }
 
   /** Asks for a change by the aggregated API. */
@@ -216,31 +247,42 @@ export class VirtualMachines {
 
   /** Every process of a machine that runs on this host. */
   qemus(): number[] {
-    return this.#processes().filter(
-      (pid) => commandLineOf(pid).includes(`${this.godwit.directory}/nodes/`) && isQemu(pid),
-    );
+    return this.#processes().filter(isQemu);
   }
 
   agentOf(node: string): number | undefined {
     return holderOf(join(this.godwit.directory, 'nodes', node))?.pid;
   }
 
-  /** kill -9 to the agent; `godwit up` starts another. Answers once that one is there. */
-  async killAgent(node: string): Promise<void> {
-    const pid = await eventually(() => {
-      const found = this.agentOf(node);
-      if (found === undefined) throw new Error(`${node} has no agent`);
-      return found;
-    }, PATIENCE_MS);
+  /** kill -9 to the agent, and another in its place at once: `godwit up` would let more and more time pass. */
+  async replaceAgent(node: string): Promise<void> {
+    const pid = await this.#agentThatRuns(node);
+    const [command = '', ...args] = commandLineOf(pid).split('\0').slice(0, -1);
     process.kill(pid, 'SIGKILL');
-    await eventually(() => {
-      expect(this.agentOf(node)).toEqual(expect.any(Number));
-      expect(this.agentOf(node)).not.toBe(pid);
+    await eventually(() => expect(this.agentOf(node)).not.toBe(pid), PATIENCE_MS);
+    spawn(command, args, { detached: true, stdio: 'ignore' }).unref();
+  }
+
+  /** Stops the agent in its tracks. What it answers lets it go on, as if nothing had been. */
+  async holdAgent(node: string): Promise<() => void> {
+    const pid = await this.#agentThatRuns(node);
+    process.kill(pid, 'SIGSTOP');
+    return () => process.kill(pid, 'SIGCONT');
+  }
+
+  #agentThatRuns(node: string): Promise<number> {
+    return eventually(() => {
+      const pid = this.agentOf(node);
+      if (pid === undefined) throw new Error(`${node} has no agent`);
+      return pid;
     }, PATIENCE_MS);
   }
 
   /** Ends everything that was started, by force, and removes every file. */
   async stop(): Promise<void> {
+    // Whoever has just died has not been heard of yet.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    if (!this.godwit.isRunning) say(`godwit up has ended by itself:\n${this.godwit.output.slice(-4000)}`);
     this.#serials.stop();
     this.api.close();
     await this.godwit.kill();
@@ -259,12 +301,12 @@ export class VirtualMachines {
     return answer.status === 404 ? undefined : answer.expect(200).json;
   }
 
-  /** Ours are told by the directory, which nobody else has. */
+  /** Ours are told by the directory, which nobody else has: they have it among their arguments, or run in it. */
   #processes(): number[] {
     return readdirSync('/proc')
       .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
       .map(Number)
-      .filter((pid) => commandLineOf(pid).includes(`${this.#directory}/`));
+      .filter((pid) => `${commandLineOf(pid)} ${placeOf(pid)}`.includes(`${this.#directory}/`));
   }
 }
 
@@ -281,6 +323,15 @@ function commandLineOf(pid: number): string {
     return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
   } catch {
     // It has ended meanwhile.
+    return '';
+  }
+}
+
+function placeOf(pid: number): string {
+  try {
+    return readlinkSync(`/proc/${pid}/cwd`);
+  } catch {
+    // It has ended meanwhile, or is none of our business.
     return '';
   }
 }
