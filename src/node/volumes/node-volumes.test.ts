@@ -1,5 +1,7 @@
 import {
+  appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -16,7 +18,7 @@ import { parse } from 'yaml';
 import { InProcessApi } from '../../../test/support/in-process.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import type { UserIdentity } from '../../env/ports.ts';
+import type { DiskFiles, UserIdentity } from '../../env/ports.ts';
 import { realDiskFiles } from '../../env/real-disk-files.ts';
 import { ManualClock, seededRandom } from '../../env/test.ts';
 import { Client } from '../../kube/client.ts';
@@ -181,6 +183,50 @@ function tempFile(name: string, contents: string): string {
   writeFileSync(at(name), contents);
   return at(name);
 }
+
+describe('preparing', () => {
+  /** Files that work until the agent dies, at its `calls`-th use of them. */
+  function mortal(calls: number): DiskFiles {
+    let left = calls;
+    return new Proxy(realDiskFiles, {
+      get: (target, name: keyof DiskFiles) => {
+        if (left-- <= 0) throw new Error('the agent died');
+        return target[name];
+      },
+    });
+  }
+
+  it('goes on wherever an agent died, and resets nothing', async () => {
+    await images.importFile('web', tempFile('image', 'x'.repeat(5000)));
+    await images.importKernel('linux', tempFile('k', 'kernel'), undefined);
+    const text = `[{name: root, containerDisk: {image: web}}, {name: empty, emptyDisk: {capacity: 1Mi}},
+      {name: host, hostDisk: {path: ${at('host.img')}, type: DiskOrCreate, capacity: 1Mi}},
+      {name: seed, cloudInitNoCloud: {userData: a}}]`;
+    const guest = guestOf(text, { firmware: { kernelBoot: { container: { image: 'linux' } } } });
+    const expected = await prepare(guest);
+    const paths = [...expected.disks.values()].map(({ path }) => path);
+    const contents = paths.map((path) => readFileSync(path));
+    let deaths = 0;
+    for (let calls = 0; ; calls++, deaths++) {
+      rmSync(at('pod'), { recursive: true, force: true });
+      rmSync(at('host.img'), { force: true });
+      volumes = new NodeVolumes({ client, files: mortal(calls), images, reservedDirectories: [] });
+      const first = await prepare(guest).catch(() => undefined);
+      const written = paths.filter((path) => existsSync(path));
+      for (const path of written) appendFileSync(path, 'the guest was here');
+      volumes = new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [] });
+      expect(await prepare(guest)).toEqual(expected);
+      for (const [index, path] of paths.entries()) {
+        const more = written.includes(path) ? 'the guest was here' : '';
+        expect(readFileSync(path).equals(Buffer.concat([contents[index] ?? Buffer.of(), Buffer.from(more)]))).toBe(
+          true,
+        );
+      }
+      if (first) break;
+    }
+    expect(deaths).toBeGreaterThan(10);
+  });
+});
 
 describe('disks of their own', () => {
   it('are empty, and stay what they are', async () => {
