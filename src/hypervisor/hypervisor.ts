@@ -80,8 +80,11 @@ export interface Machine {
   quit(): Promise<MachineEnd>;
   /** Ends the machine at once, by force. */
   kill(): Promise<MachineEnd>;
-  /** Calls back for every event from now on, until the answer is called. */
-  onEvent(listener: (event: MachineEvent) => void): () => void;
+  /**
+   * Calls back for every event from now on, until the answer is called. A machine whose guest has shut down waits a
+   * little before it ends, where it is answered with a promise: nobody could tell afterwards that it was the guest.
+   */
+  onEvent(listener: (event: MachineEvent) => unknown): () => void;
   /**
    * Opens the serial console, for one at a time, who must keep reading: a guest waits for its serial port once a few
    * hundred bytes have not been taken. While nobody has it open, nothing waits.

@@ -153,9 +153,11 @@ export class Agent {
     return runFiles(this.#runOf(podUID).directory).serialLog;
   }
 
-  #noteEnd(podUID: string, end: MachineEnd): void {
-    this.#notes.noteEnd(podUID, end).catch((error: unknown) => {
+  async #noteEnd(podUID: string, end: MachineEnd): Promise<void> {
+    try {
+      await this.#notes.noteEnd(podUID, end);
+    } catch (error) {
       this.#options.env.log.warn('the end of a machine was not noted', { pod: podUID, error: errorMessage(error) });
-    });
+    }
   }
 }

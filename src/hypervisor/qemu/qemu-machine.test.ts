@@ -93,6 +93,26 @@ describe('a machine of QEMU', () => {
     expect(await machine.ended).toMatchObject({ reason: 'GuestShutDown' });
   });
 
+  it('ends when whoever listens has written down that its guest shut down', async () => {
+    const qemu = new FakeQemu();
+    qemu.status = 'shutdown';
+    const machine = await qemu.connect();
+    let written = (): void => undefined;
+    const heard = new Promise<string>((resolve) => {
+      machine.onEvent(({ kind }) => {
+        resolve(kind);
+        return new Promise<void>((done) => (written = done));
+      });
+    });
+    expect(await heard).toBe('guest-shut-down');
+    let hasEnded = false;
+    void machine.ended.finally(() => (hasEnded = true));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(hasEnded).toBe(false);
+    written();
+    expect(await machine.ended).toMatchObject({ reason: 'GuestShutDown' });
+  });
+
   it('is not taken for another one that listens in its place', async () => {
     const qemu = new FakeQemu();
     qemu.instance = 'two';

@@ -24,6 +24,8 @@ const GONE_POLL_MS = 20;
 const GONE_WAIT_MS = 1000;
 /** How long QEMU may take to end in order before it is ended by force. */
 const QUIT_WAIT_MS = 10_000;
+/** How long whoever listens may take to note that the guest has shut down. */
+const HEARD_WAIT_MS = 5000;
 /** How much of QEMU's log is read when it has ended. */
 const LOG_BYTES = 8 * 1024;
 
@@ -45,7 +47,7 @@ export class QemuMachine implements Machine {
   readonly run: MachineRun;
   readonly ended: Promise<MachineEnd>;
   readonly #options: QemuMachineOptions;
-  readonly #listeners = new Set<(event: MachineEvent) => void>();
+  readonly #listeners = new Set<(event: MachineEvent) => unknown>();
   readonly #qmpListeners = new Set<(event: QmpEvent) => void>();
   readonly #detached = new AbortController();
   #onEnded: (end: MachineEnd) => void = () => undefined;
@@ -125,7 +127,7 @@ export class QemuMachine implements Machine {
     return this.#endWhileHeld();
   }
 
-  onEvent(listener: (event: MachineEvent) => void): () => void {
+  onEvent(listener: (event: MachineEvent) => unknown): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
@@ -195,7 +197,11 @@ export class QemuMachine implements Machine {
       this.#monitors = await connectMonitors({ clock, connector, files, instance: run.instance, onEvent, signal });
       this.#version = this.#monitors.main.version;
       // Its guest may have shut down while nobody listened.
-      if ((await this.status()) === 'shut-down') this.#guestHasShutDown();
+      if ((await this.status()) === 'shut-down') {
+        this.#hasGuestShutDown = true;
+        // Whoever has just reached it is about to listen.
+        clock.setTimer(() => this.#tell({ kind: 'guest-shut-down', atMs: undefined }), 0);
+      }
     } catch (error) {
       this.#hangUp();
       throw error;
@@ -221,14 +227,24 @@ export class QemuMachine implements Machine {
   #hear(event: QmpEvent): void {
     const told = machineEvent(event);
     for (const listener of this.#qmpListeners) listener(event);
-    if (told) for (const listener of this.#listeners) listener(told);
-    if (told?.kind === 'guest-shut-down') this.#guestHasShutDown();
+    if (told) this.#tell(told);
   }
 
-  /** QEMU stays when its guest is gone, so that we learn of it; then it has done its work. */
-  #guestHasShutDown(): void {
+  #tell(event: MachineEvent): void {
+    const heard = [...this.#listeners].map((listener) => listener(event));
+    if (event.kind === 'guest-shut-down') void this.#guestHasShutDown(heard);
+  }
+
+  /**
+   * QEMU stays when its guest is gone, so that we learn of it; then it has done its work. Whoever listens may write it down
+   * first: afterwards nothing tells such an end from any other.
+   */
+  async #guestHasShutDown(heard: readonly unknown[]): Promise<void> {
     this.#hasGuestShutDown = true;
-    const { log } = this.#options;
+    const { clock, log } = this.#options;
+    const written = new AbortController();
+    await Promise.race([Promise.allSettled(heard), sleep(clock, HEARD_WAIT_MS, written.signal)]);
+    written.abort();
     this.quit().catch((error: unknown) => log.debug('QEMU is left as it is', { error: errorMessage(error) }));
   }
 

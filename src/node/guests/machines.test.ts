@@ -21,7 +21,7 @@ function agent(host: FakeHost): { machines: Machines; calls: string[]; ends: str
     hypervisor,
     runOf: (podUID) => ({ directory: `/runs/${podUID}`, instance: podUID }),
     onNews: (podUID) => news?.push(podUID),
-    onEnd: (podUID, { reason }) => ends?.push(`${podUID} ${reason}`),
+    onEnd: async (podUID, { reason }) => void ends?.push(`${podUID} ${reason}`),
     log: silentLogger,
   });
   return { machines, calls: calls ?? [], ends: ends ?? [], news: news ?? [] };

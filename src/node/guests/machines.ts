@@ -20,8 +20,8 @@ export interface MachinesOptions {
   readonly runOf: (podUID: string) => MachineRun;
   /** Called when there may be news of a machine. */
   readonly onNews: (podUID: string) => void;
-  /** Called when a machine is seen to end, or to be about to. */
-  readonly onEnd: (podUID: string, end: MachineEnd) => void;
+  /** Called when a machine is seen to end, or to be about to; notes it, and never rejects. */
+  readonly onEnd: (podUID: string, end: MachineEnd) => Promise<void>;
   readonly log: Logger;
 }
 
@@ -119,9 +119,8 @@ export class Machines {
     const held: Held = { machine, end: undefined };
     this.#held.set(podUID, held);
     machine.onEvent(({ kind }) => {
-      if (kind === 'guest-shut-down')
-        onEnd(podUID, { reason: 'GuestShutDown', message: 'the guest shut down', log: [] });
       onNews(podUID);
+      return kind === 'guest-shut-down' ? onEnd(podUID, GUEST_SHUT_DOWN) : undefined;
     });
     void this.#await(podUID, held);
     return held;
@@ -132,10 +131,12 @@ export class Machines {
     const end = await held.machine.ended;
     held.end = end;
     if (this.#isLetGo) return;
-    onEnd(podUID, end);
+    void onEnd(podUID, end);
     onNews(podUID);
   }
 }
+
+const GUEST_SHUT_DOWN: MachineEnd = { reason: 'GuestShutDown', message: 'the guest shut down', log: [] };
 
 interface Held {
   readonly machine: Machine;
