@@ -1,4 +1,4 @@
-import { request as httpsRequest, type RequestOptions } from 'node:https';
+import { Agent, request as httpsRequest, type RequestOptions } from 'node:https';
 import { PassThrough, type Duplex } from 'node:stream';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { conflict } from '../../api/status.ts';
@@ -75,6 +75,16 @@ function ask(port: number, options: RequestOptions = {}, body: string | Buffer =
 const shown = ({ certificatePem, keyPem }: Identity): RequestOptions => ({ cert: certificatePem, key: keyPem });
 
 describe('who connects', () => {
+  it('is nobody who comes again without a certificate', async () => {
+    const port = await start({});
+    const agent = new Agent();
+    let resumed = 0;
+    agent.on('keylog', (_line, socket) =>
+      socket.once('secureConnect', () => (resumed += Number(socket.isSessionReused()))),
+    );
+    for (let i = 0; i < 3; i++) expect((await ask(port, { agent })).text).toBe('{}\n');
+    expect(resumed).toBeGreaterThan(0);
+  });
   it('is known by a certificate of the front proxy, and by nothing else', async () => {
     const port = await start({});
     expect((await ask(port, shown(client))).text).toBe('{"clientName":"front-proxy-client"}\n');

@@ -186,10 +186,11 @@ function contextOf({ certificatePem, keyPem, clientAuthorityPem }: TlsIdentity):
   return { cert: certificatePem, key: keyPem, ca: clientAuthorityPem };
 }
 
+/** Whoever takes up an earlier session again counts as authorized, even without ever having shown a certificate. */
 function clientNameOf(socket: TLSSocket): string | undefined {
   if (!socket.authorized) return undefined;
-  const { CN } = socket.getPeerCertificate().subject;
-  return Array.isArray(CN) ? undefined : CN;
+  const subject = socket.getPeerCertificate().subject as { CN?: string | string[] } | undefined;
+  return typeof subject?.CN === 'string' ? subject.CN : undefined;
 }
 
 async function send(outgoing: ServerResponse, { status, headers, body }: ExtensionResponse): Promise<void> {
