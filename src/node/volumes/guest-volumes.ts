@@ -32,7 +32,7 @@ export interface GuestVolumes {
 /** A volume cannot be had now; whether it can later is up to whoever reads the reason. */
 export class VolumeError extends Error {
   readonly volume: string;
-  /** A word for conditions and events, such as `ImageNotFound`. */
+  /** A word for conditions and events, such as `ErrImagePull`. */
   readonly reason: string;
 
   constructor(volume: string, reason: string, message: string, cause?: unknown) {

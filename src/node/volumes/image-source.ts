@@ -47,12 +47,12 @@ async function imageNamed(volume: string, name: string, images: ImageStore, how:
     const record = await images.find(name);
     if (record) return record;
   } catch (error) {
-    if (error instanceof ImageReferenceError) throw new VolumeError(volume, 'ImageNotFound', error.message, error);
+    if (error instanceof ImageReferenceError) throw new VolumeError(volume, 'ErrImagePull', error.message, error);
     throw error;
   }
   throw new VolumeError(
     volume,
-    'ImageNotFound',
+    'ErrImagePull',
     `image ${name} is not in the store of this host; import it with: godwit image import ${name} ${how}`,
   );
 }

@@ -146,11 +146,11 @@ describe('disks of images', () => {
     const text = '[{name: root, containerDisk: {image: web}}]';
     await expect(diskOf(text)).rejects.toMatchObject({
       volume: 'root',
-      reason: 'ImageNotFound',
+      reason: 'ErrImagePull',
       message: 'volume root: image web is not in the store of this host; import it with: godwit image import web FILE',
     });
     await expect(diskOf('[{name: root, containerDisk: {image: WEB}}]')).rejects.toMatchObject({
-      reason: 'ImageNotFound',
+      reason: 'ErrImagePull',
     });
     await images.importFile('web', tempFile('image', 'x'));
     await expect(diskOf('[{name: root, containerDisk: {image: web, path: /disk/b}}]')).rejects.toMatchObject({
@@ -163,7 +163,7 @@ describe('disks of images', () => {
     const firmware = { kernelBoot: { kernelArgs: 'console=ttyS0', container: { image: 'linux', kernelPath: '/k' } } };
     await expect(prepare(guestOf('[]', { firmware }))).rejects.toMatchObject({
       volume: 'kernelBoot',
-      reason: 'ImageNotFound',
+      reason: 'ErrImagePull',
     });
     await images.importKernel('linux', tempFile('k', 'kernel'), tempFile('i', 'initrd'));
     const { kernel } = await prepare(guestOf('[]', { firmware }));
