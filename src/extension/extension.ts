@@ -82,13 +82,13 @@ class Extension implements Service {
   }
 
   async #serve(signal: AbortSignal): Promise<void> {
-    const { env, listen } = this.#options;
+    const { env } = this.#options;
     const standing = await this.#untilDone(() => this.#findStanding(signal), signal);
     if (!standing) return;
     this.#standing = standing;
     const agents = this.#agents();
     const server = this.#server(standing, agents);
-    const port = await server.listen(listen.host, listen.port);
+    const port = await this.#listen(server);
     try {
       // Nobody is to be judged by a configuration that has not been read.
       await Promise.race([this.#configuration.synced, aborted(signal)]);
@@ -100,6 +100,18 @@ class Extension implements Service {
     } finally {
       await server.stop();
       agents.close();
+    }
+  }
+
+  /** A port that somebody else has taken gives way to a free one where we are found by what we register. */
+  async #listen(server: HttpsServer): Promise<number> {
+    const { listen, reach } = this.#options;
+    try {
+      return await server.listen(listen.host, listen.port);
+    } catch (error) {
+      const isTaken = (error as NodeJS.ErrnoException).code === 'EADDRINUSE';
+      if (!isTaken || reach !== 'address') throw error;
+      return server.listen(listen.host, 0);
     }
   }
 

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -288,7 +290,10 @@ describe('the extension', () => {
     (await scene.request('DELETE', `${MACHINES}/power`)).expect(200);
     (await scene.request('PATCH', `${MACHINES}/power`, { metadata: { finalizers: null } })).expect(200);
     expect((await scene.request('PATCH', `${MACHINES}/old`, { spec: { running: true } })).status).toBe(500);
-    await scene.startExtension();
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await once(squatter, 'listening');
+    await scene.startExtension((squatter.address() as AddressInfo).port);
+    squatter.close();
     (await create(machine('asked'))).expect(201);
   });
 });

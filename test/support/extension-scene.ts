@@ -30,15 +30,15 @@ export class ExtensionScene {
     return scene;
   }
 
-  /** Starts the extension, and returns once the server knows of it. */
-  async startExtension(): Promise<void> {
+  /** Starts the extension, on a free port unless another is named, and returns once the server knows of it. */
+  async startExtension(port = 0): Promise<void> {
     const { env } = this.api;
     const stopping = new AbortController();
     const manager = new Manager({ env, name: 'extension' }).add(
       ...extensionServices({
         env,
         client: this.client(EXTENSION_IDENTITY),
-        listen: { host: '127.0.0.1', port: 0 },
+        listen: { host: '127.0.0.1', port },
         reach: 'address',
         version: '1.2.3',
       }),
