@@ -6,6 +6,7 @@ import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ControlContext } from './context.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
+import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
@@ -30,6 +31,7 @@ export function controlServices({ env, client, metrics, launcherImage }: Control
   const controllers = [
     new VirtualMachines(context),
     new VirtualMachineInstances({ ...context, launcherImage }),
+    new Seizures(context),
     new NodeCertificates(context),
     new DirectoryVolumes(context),
   ];

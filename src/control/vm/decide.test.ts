@@ -66,6 +66,15 @@ describe('what to do', () => {
   it('leaves a guest alone that is going already', () => {
     expect(decide(machineOf({ runStrategy: 'Halted' }), guestOf('Running', { isGoing: true }), NOW)).toEqual(NONE);
   });
+  it('ends the guest of a machine that is deleted, unless the guest is to outlive it', () => {
+    const going = (...finalizers: string[]): VirtualMachine => {
+      const machine = machineOf({ runStrategy: 'Always' });
+      return { ...machine, metadata: { ...machine.metadata, deletionTimestamp: '2026-01-01T00:00:00Z', finalizers } };
+    };
+    expect(decide(going('foregroundDeletion'), guestOf('Running'), NOW)).toEqual(STOP);
+    expect(decide(going('orphan'), guestOf('Running'), NOW)).toEqual(NONE);
+    expect(decide(going('orphan'), undefined, NOW)).toEqual(NONE);
+  });
   it('ignores requests for other guests, and those that are not the first', () => {
     const machine = machineOf(
       { runStrategy: 'Manual' },

@@ -27,11 +27,16 @@ export function isFinal(guest: VirtualMachineInstance): boolean {
 
 /** What to do for a machine whose guest is this one, or nobody. */
 export function decide(machine: VirtualMachine, guest: VirtualMachineInstance | undefined, nowMs: number): Decision {
-  if (machine.metadata.deletionTimestamp !== undefined) return guest ? stop(guest) : NONE;
+  if (machine.metadata.deletionTimestamp !== undefined) return guest && !isOrphaning(machine) ? stop(guest) : NONE;
   const strategy = effectiveRunStrategy(machine.spec);
   // The guest went elsewhere, and may only come back from there.
   if (machine.status?.rightToRun?.grantedAway === true && !guest && strategy !== 'WaitAsReceiver') return NONE;
   return guest ? withGuest(strategy, machine, guest) : withoutGuest(strategy, machine, nowMs);
+}
+
+/** Whether its guest is to outlive it: the garbage collector is about to part them. */
+function isOrphaning({ metadata }: VirtualMachine): boolean {
+  return metadata.finalizers?.includes('orphan') === true;
 }
 
 function withGuest(strategy: RunStrategy, machine: VirtualMachine, guest: VirtualMachineInstance): Decision {

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../api/meta.ts';
 import { ControlScene, NAMESPACE } from '../control.fixture.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
-import { GUEST_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { VirtualMachineInstances } from './virtual-machine-instances.ts';
 
 let scene: ControlScene;
@@ -264,6 +264,14 @@ describe('a guest that is deleted', () => {
     await scene.pass(5000);
     expect((await guest()).metadata.finalizers).toEqual([GUEST_FINALIZER]);
     await agentSays({ rightToRun: { epoch: 2, holder: null } });
+    await isGone();
+  });
+  it('is let go of in the name of its machine, too, where it has none any more', async () => {
+    const metadata = { name: 'web', finalizers: [MACHINE_FINALIZER] };
+    const domain = { devices: {}, memory: { guest: '64Mi' } };
+    await scene.create(virtualMachineInstances, { metadata, spec: { domain } });
+    await isIn('Scheduling');
+    await scene.delete(virtualMachineInstances, 'web');
     await isGone();
   });
 });

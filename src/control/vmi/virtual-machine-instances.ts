@@ -16,7 +16,7 @@ import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { GUEST_FINALIZER, NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import { GUEST_FINALIZER, MACHINE_FINALIZER, NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { isForgettable, isHandedOver, needsPod } from './phase.ts';
@@ -211,9 +211,12 @@ export class VirtualMachineInstances implements Service {
       this.#recorder.event(guest, 'Normal', 'SuccessfulDelete', `Deleted virtual machine pod ${name}`);
     }
     const { finalizers = [] } = guest.metadata;
-    if (!isForgettable(guest, all.length) || !finalizers.includes(GUEST_FINALIZER)) return;
+    // A guest that outlived its machine has nobody else who would let it go.
+    const isLone = controllerOf(guest)?.kind !== 'VirtualMachine';
+    const others = finalizers.filter((each) => each !== GUEST_FINALIZER && !(isLone && each === MACHINE_FINALIZER));
+    if (!isForgettable(guest, all.length) || others.length === finalizers.length) return;
     if (await this.#hasPods(guest, signal)) return;
-    await this.#patchMetadata(guest, { finalizers: finalizers.filter((each) => each !== GUEST_FINALIZER) }, signal);
+    await this.#patchMetadata(guest, { finalizers: others }, signal);
   }
 
   /** Whether the server knows pods of the guest that we have not heard of; they will be told of, and ended. */

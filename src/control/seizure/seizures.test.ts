@@ -1,0 +1,83 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import type { JsonObject } from '../../api/meta.ts';
+import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { ControlScene } from '../control.fixture.ts';
+import { nodes } from '../resources.ts';
+import { Seizures } from './seizures.ts';
+
+const OUT_OF_SERVICE = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' };
+
+let scene: ControlScene;
+const uids = new Map<string, string>();
+
+beforeEach(async () => {
+  scene = new ControlScene((context) => new Seizures(context));
+  await scene.start();
+  for (const name of ['node-a', 'node-b']) {
+    const { metadata } = await scene.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    uids.set(name, metadata.uid ?? '');
+  }
+  await scene.create(virtualMachineInstances, {
+    metadata: { name: 'web' },
+    spec: { domain: { devices: {}, memory: { guest: '64Mi' } } },
+  });
+});
+afterEach(() => scene.stop());
+
+const runner = (node: string): JsonObject => ({ node, nodeUID: uids.get(node) ?? '', podUID: `pod on ${node}` });
+
+async function says(status: JsonObject): Promise<void> {
+  await scene.patch(virtualMachineInstances, 'web', { status }, 'status');
+}
+
+async function taint(name: string): Promise<void> {
+  const body = { spec: { taints: [OUT_OF_SERVICE] } };
+  await scene.client.patch(nodes, '', name, { type: 'merge', body }, scene.signal);
+}
+
+const record = async (): Promise<RightToRun | undefined> =>
+  (await scene.get(virtualMachineInstances, 'web')).status?.rightToRun;
+
+describe('the right to run a guest', () => {
+  it('is taken from a node that is out of service, and the guest has failed', async () => {
+    await says({ phase: 'Running', rightToRun: { epoch: 3, holder: runner('node-a') } });
+    await scene.pass(5000);
+    expect(await record()).toMatchObject({ epoch: 3, holder: { node: 'node-a' } });
+    await taint('node-a');
+    await scene.until(async () => expect(await record()).toEqual({ epoch: 4 }));
+    const { status } = await scene.get(virtualMachineInstances, 'web');
+    expect(status?.phase).toBe('Failed');
+    expect(status?.phaseTransitionTimestamps?.at(-1)?.phase).toBe('Failed');
+    expect((await scene.events()).at(-1)).toMatch(/^web Warning RightToRunSeized: .* node-a, which is out of service$/);
+  });
+
+  it('is taken as well when the guest is heard of after the node', async () => {
+    await taint('node-a');
+    await says({ phase: 'Running', rightToRun: { epoch: 1, holder: runner('node-a') } });
+    await scene.until(async () => expect(await record()).toEqual({ epoch: 2 }));
+  });
+
+  it('leaves a guest that has ended as it ended', async () => {
+    await says({ phase: 'Succeeded', rightToRun: { epoch: 1, holder: runner('node-a') } });
+    await taint('node-a');
+    await scene.until(async () => expect(await record()).toEqual({ epoch: 2 }));
+    expect((await scene.get(virtualMachineInstances, 'web')).status?.phase).toBe('Succeeded');
+  });
+
+  it('waits for a successor that may have been granted it', async () => {
+    await says({ phase: 'Running', rightToRun: { epoch: 1, holder: runner('node-a'), successor: runner('node-b') } });
+    await taint('node-a');
+    await scene.pass(5000);
+    expect(await record()).toMatchObject({ epoch: 1 });
+    await taint('node-b');
+    await scene.until(async () => expect(await record()).toEqual({ epoch: 2 }));
+  });
+
+  it('stays with another registration of the same name: that is another word', async () => {
+    await says({ phase: 'Running', rightToRun: { epoch: 1, holder: { ...runner('node-a'), nodeUID: 'before' } } });
+    await taint('node-a');
+    await scene.pass(5000);
+    expect(await record()).toMatchObject({ epoch: 1 });
+  });
+});
