@@ -224,6 +224,8 @@ describe('what an agent does, in its order', () => {
       'close-exports, continue, record 2 b',
     ],
     ['end what was seized', view(STARTED, { record: { epoch: 2 } }), 'kill, write ended'],
+    ['end what was seized, and is gone since', view(STARTED, { record: undefined, machine: 'dead' }), 'write ended'],
+    ['not end what is gone, and yet runs', view(STARTED, { record: undefined }), 'Quarantined'],
     [
       'raise a record that was restored',
       view([...STARTED, { kind: 'regained', epoch: 5 }], { record: { epoch: 2, holder: B } }),

@@ -14,9 +14,12 @@ export function reconcileRecord(view: View, holding: Holding): Plan {
   const { record, self } = view;
   if (record === undefined) {
     // Restored from before the guest was started: others start nothing until this node was heard.
-    return view.unheard.includes(self.node)
-      ? plan(change(undefined, begin(undefined, holding.epoch, self, holding.volumes)))
-      : refuse('Quarantined', 'the guest that this pod executes has no record');
+    if (view.unheard.includes(self.node)) {
+      return plan(change(undefined, begin(undefined, holding.epoch, self, holding.volumes)));
+    }
+    // The right was seized, and the guest deleted, while this node was away.
+    if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch: holding.epoch }));
+    return refuse('Quarantined', 'the guest that this pod executes has no record');
   }
   if (record.epoch < holding.epoch) return catchUp(view, holding, record);
   if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch: holding.epoch }));
