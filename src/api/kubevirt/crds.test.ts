@@ -12,8 +12,10 @@ import {
   CONTAINER_DISK_MACHINE,
   GUESTS,
   INSTANCETYPE_MACHINE,
+  MIGRATIONS,
   objectsOf,
   PLACED_MACHINE,
+  POLICIES,
 } from './manifests.fixture.ts';
 
 /** The kinds on our own API server. */
@@ -61,7 +63,15 @@ function create(object: KubeObject): Promise<Answer> {
 const kubevirt = (plural: string): string => `/apis/kubevirt.io/v1/namespaces/${namespace}/${plural}`;
 
 describe('manifests written for KubeVirt', () => {
-  const all = [CONTAINER_DISK_MACHINE, PLACED_MACHINE, INSTANCETYPE_MACHINE, GUESTS, CONFIGURATION].flatMap(objectsOf);
+  const all = [
+    CONTAINER_DISK_MACHINE,
+    PLACED_MACHINE,
+    INSTANCETYPE_MACHINE,
+    GUESTS,
+    CONFIGURATION,
+    MIGRATIONS,
+    POLICIES,
+  ].flatMap(objectsOf);
   it.each(all.map((object) => [`${object.kind} ${object.metadata.name}`, object] as const))(
     '%s loses nothing',
     async (_, object) => {
@@ -217,6 +227,40 @@ describe('kubectl get', () => {
     expect(columnsOf(json, false)).toEqual(['Name', 'Age', 'Phase', 'IP', 'NodeName', 'Ready']);
     expect(columnsOf(json, true).slice(6)).toEqual(['Live-Migratable', 'Paused']);
     expect(json.rows[0].cells.slice(2)).toEqual(['Running', '10.0.0.7', 'n1', 'True', 'False', null]);
+  });
+  it('shows migrations: what moves, why, from where to where, and how far it is', async () => {
+    const plural = 'virtualmachineinstancemigrations';
+    const body = {
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachineInstanceMigration',
+      metadata: { name: 'shown' },
+      spec: { vmiName: 'web', cause: 'APIEviction', priority: 'system-critical' },
+    };
+    (await api.request('POST', kubevirt(plural), { body })).expect(201);
+    await patchStatus(plural, 'shown', {
+      phase: 'Running',
+      effectivePriority: 100,
+      progress: { percent: 42, summary: '42%, 12s left' },
+      migrationState: { sourceNode: 'n1', targetNode: 'n2', mode: 'PreCopy' },
+    });
+    const { json } = await api.request('GET', `${kubevirt(plural)}/shown`, { headers: table });
+    expect(columnsOf(json, false).slice(1)).toEqual([
+      'Phase',
+      'VMI',
+      'Priority',
+      'Cause',
+      'Source',
+      'Target',
+      'Progress',
+      'Age',
+    ]);
+    expect(json.rows[0].cells.slice(1, 8)).toEqual(['Running', 'web', 100, 'APIEviction', 'n1', 'n2', '42%, 12s left']);
+  });
+  it('serves migrations in the version before, and says that it is old', async () => {
+    const path = `/apis/kubevirt.io/v1alpha3/namespaces/${namespace}/virtualmachineinstancemigrations/shown`;
+    const { json, warnings } = (await api.request('GET', path)).expect(200);
+    expect(json).toMatchObject({ apiVersion: 'kubevirt.io/v1alpha3', spec: { vmiName: 'web' } });
+    expect(warnings).toEqual([expect.stringContaining('deprecated; use kubevirt.io/v1')]);
   });
   it('knows the kinds by their short names', async () => {
     const discovered = (await api.request('GET', '/apis/kubevirt.io/v1')).json.resources as Anything[];

@@ -17,6 +17,8 @@ export interface PrinterColumn {
 export interface CustomKind {
   readonly group: string;
   readonly version: string;
+  /** Versions of the same schema that are still served, and deprecated. */
+  readonly olderVersions?: readonly string[];
   readonly kind: string;
   readonly plural: string;
   readonly scope: 'Namespaced' | 'Cluster';
@@ -33,7 +35,12 @@ export interface CustomKind {
 
 /** The CustomResourceDefinition of a kind, ready to be applied. */
 export function customResourceDefinitionOf(kind: CustomKind): KubeObject {
-  const { group, version, plural, scope, shortNames, categories, columns } = kind;
+  const { group, version, olderVersions = [], plural, scope, shortNames, categories, columns } = kind;
+  const shared = {
+    schema: { openAPIV3Schema: schemaOf(kind) },
+    ...(kind.hasStatus ? { subresources: { status: {} } } : {}),
+    ...(columns.length > 0 ? { additionalPrinterColumns: columns } : {}),
+  };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -50,14 +57,15 @@ export function customResourceDefinitionOf(kind: CustomKind): KubeObject {
         ...(categories.length > 0 ? { categories } : {}),
       },
       versions: [
-        {
-          name: version,
+        { name: version, served: true, storage: true, ...shared },
+        ...olderVersions.map((each) => ({
+          name: each,
           served: true,
-          storage: true,
-          schema: { openAPIV3Schema: schemaOf(kind) },
-          ...(kind.hasStatus ? { subresources: { status: {} } } : {}),
-          ...(columns.length > 0 ? { additionalPrinterColumns: columns } : {}),
-        },
+          storage: false,
+          deprecated: true,
+          deprecationWarning: `${group}/${each} ${kind.kind} is deprecated; use ${group}/${version}`,
+          ...shared,
+        })),
       ],
     },
   };

@@ -256,3 +256,69 @@ spec:
     smbios: {manufacturer: Example, product: Guest}
     vmRolloutStrategy: LiveUpdate
 `;
+
+/** Migrations: of one node to another, and the halves of one between clusters. */
+export const MIGRATIONS = `
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata: {name: away, annotations: {kubevirt.io/evacuationMigration: node-1}}
+spec:
+  vmiName: web
+  priority: system-critical
+  addedNodeSelector: {zone: b}
+---
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata: {name: send}
+spec:
+  vmiName: web
+  sendTo: {migrationID: "77", connectURL: "10.0.0.7:9185"}
+---
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata: {name: receive}
+spec:
+  vmName: web
+  receive: {key: "77"}
+`;
+
+/** The full manifest of the proposal of policies, as it stands there but for its first line; and KubeVirt's form. */
+export const POLICIES = `
+apiVersion: migrations.kubevirt.io/v1alpha1
+kind: MigrationPolicy
+metadata:
+  name: my-awesome-policy
+spec:
+  # Migration Configuration
+  allowAutoConverge: true
+  bandwidthPerMigration: 217Ki
+  completionTimeoutPerGiB: 23
+  allowPostCopy: false
+  disableTLS: false
+
+  # Matching to VMs
+  selectors:
+    namespaceSelector:
+      matchLabels:
+        hpc-workloads: true
+        xyz-workloads-type: ""
+    virtualMachineInstanceSelector:
+      matchLabels:
+        workload-type: db
+        operating-system: ""
+---
+apiVersion: migrations.kubevirt.io/v1alpha1
+kind: MigrationPolicy
+metadata: {name: flat}
+spec:
+  allowPostCopy: true
+  allowWorkloadDisruption: true
+  maxDowntimeMs: 300
+  progressTimeout: 60
+  experimental:
+    stallDetector: {stallMargin: 4, ewmaAlpha: 400m, searchLocalMinima: true, precopyPossibleFactor: "1.5"}
+    compression: zstd
+  selectors:
+    namespaceSelector: {hpc-workloads: "True"}
+    virtualMachineInstanceSelector: {workload-type: ""}
+`;

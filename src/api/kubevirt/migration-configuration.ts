@@ -1,9 +1,22 @@
-import { count, flag, type Infer, long, object, quantity, text } from '../typed-schema.ts';
+import { count, flag, type Infer, integer, long, needed, object, quantity, text } from '../typed-schema.ts';
+import { migrationExperiments } from './migration-experiments.ts';
+
+const port = (description: string) => integer(description, { minimum: 1, maximum: 65_535 });
+
+const portRange = object('Ports that targets listen on for the copy; any free one by default.', {
+  first: needed(port('The first.')),
+  last: needed(port('The last.')),
+});
 
 /** How migrations are carried out, cluster-wide; frozen into the status of each guest that moves. */
 export const migrationConfiguration = object('How migrations are carried out.', {
   parallelMigrationsPerCluster: count('How many may run at once in the cluster; 5 by default.'),
   parallelOutboundMigrationsPerNode: count('How many may leave one node at once; 2 by default.'),
+  parallelInboundMigrationsPerNode: count('How many may come to one node at once; 2 by default.'),
+  priorityAgeingSeconds: count(
+    'Seconds of waiting that lift a migration to the next class, never to system-critical; 0, the default, for never.',
+  ),
+  finishedMigrationsKept: count('How many migrations of a guest are kept once they are over; 5 by default.'),
   bandwidthPerMigration: quantity('Bytes per second of one migration at most; 0, the default, for no limit.'),
   completionTimeoutPerGiB: long('Seconds that each GiB may take before something is done about it; 150 by default.'),
   progressTimeout: long('Seconds without progress after which a migration is given up; 150 by default.'),
@@ -19,7 +32,9 @@ export const migrationConfiguration = object('How migrations are carried out.', 
   disableTLS: flag('Whether the copy is sent unencrypted; both sides still prove who they are.'),
   matchSELinuxLevelOnMigration: flag("Whether the target gets the source's SELinux level."),
   network: text('The network that migrations use.'),
+  portRange,
   nodeDrainTaintKey: text('Key of the taint that empties a node; kubevirt.io/drain by default.'),
+  experimental: migrationExperiments,
 });
 
 export type MigrationConfiguration = Infer<typeof migrationConfiguration>;

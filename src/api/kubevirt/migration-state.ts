@@ -4,14 +4,17 @@ import {
   type Infer,
   integer,
   listOf,
+  long,
   mapOf,
   moment,
+  needed,
   object,
   openObject,
   quantity,
   text,
 } from '../typed-schema.ts';
 import { migrationConfiguration } from './migration-configuration.ts';
+import { migrationProgress } from './migration-progress.ts';
 
 /**
  * The migration that a guest is in, or was in last. The flat fields are the older ones and always set; the nested
@@ -49,6 +52,60 @@ const targetState = object('The side that the guest moves to.', {
   nodeTopology: text("The node's topology, as JSON."),
 });
 
+const mode = choice('How the guest moves.', ['PreCopy', 'PostCopy', 'Paused', '']);
+const migrationNetworkType = text('Pod or Migration.');
+
+/** What both halves of a migration have under the names of the proposal; `migration-twins` says which they have here. */
+const proposedSide = {
+  migrationConfiguration,
+  migrationNetworkType,
+  mode,
+  migrationUid: side.migrationUID,
+  node: side.node,
+  pod: side.pod,
+  vmiUID: side.virtualMachineInstanceUID,
+  namespace: side.domainNamespace,
+  domainName: side.domainName,
+  syncAddress: side.syncAddress,
+  persistentStatePVCName: side.persistentStatePVCName,
+  selinuxContext: side.selinuxContext,
+};
+
+/** The same as `migrationState.sourceState`, as the proposal names it. */
+export const sourceMigrationState = object('The side that the guest leaves.', {
+  ...proposedSide,
+  nodeLabelSelectors: mapOf('Labels that the target node must have.', text('A value.')),
+});
+
+/** The same as `migrationState.targetState`, as the proposal names it. */
+export const targetMigrationState = object('The side that the guest moves to.', {
+  ...proposedSide,
+  nodeAddress: text('Where the target agent listens.'),
+  directMigrationNodePorts: ports,
+  nodeDomainDetected: flag('Whether the target knows the guest.'),
+  nodeDomainReadyTimestamp: moment('When the guest ran at the target.'),
+  attachmentPodUID: text('UID of the pod that holds plugged-in volumes.'),
+  cpuSet,
+  nodeTopology: text("The node's topology, as JSON."),
+});
+
+const channel = object('What the copy was sent with.', {
+  encrypted: flag('Whether it was encrypted; both sides prove who they are in any case.'),
+  multifdChannels: integer('How many connections it was spread over; 0 for one in all.', { minimum: 0 }),
+  compression: text('How it was packed: none or zstd.'),
+});
+
+const decision = object('What was decided while the guest moved.', {
+  time: moment('When.'),
+  decision: needed(text('What was decided, in one word.')),
+  reason: needed(text('One word for why.')),
+  message: text('Why, in words.'),
+  iteration: integer('The pass of the copy at which it was.'),
+});
+
+/** How many decisions a status has room for: the first and the last ones tell the story. */
+const DECISIONS_MAX = 64;
+
 /** Progress of a migration, in a guest's status. */
 export const migrationState = openObject('The migration that the guest is in, or was in last.', {
   migrationUid: text('UID of the migration object.'),
@@ -71,10 +128,14 @@ export const migrationState = openObject('The migration that the guest is in, or
   failureReason: text('Why it failed.'),
   abortRequested: flag('Whether somebody wants it to stop.'),
   abortStatus: choice('What became of that.', ['Succeeded', 'Failed', 'Aborting', '']),
-  mode: choice('How the guest moves.', ['PreCopy', 'PostCopy', 'Paused', '']),
+  mode,
+  progress: migrationProgress,
+  channel,
+  decisions: listOf('What was decided about the copy, in order.', decision, { maxItems: DECISIONS_MAX }),
+  downtimeMs: long('Milliseconds for which the guest stood still.', { minimum: 0 }),
   migrationPolicyName: text('The policy that holds.'),
   migrationConfiguration,
-  migrationNetworkType: text('Pod or Migration.'),
+  migrationNetworkType,
   sourcePersistentStatePVCName: text('Claim with the state of firmware and TPM at the source.'),
   targetPersistentStatePVCName: text('The same at the target.'),
   sourceState,
@@ -82,3 +143,4 @@ export const migrationState = openObject('The migration that the guest is in, or
 });
 
 export type MigrationState = Infer<typeof migrationState>;
+export type MigrationDecision = Infer<typeof decision>;

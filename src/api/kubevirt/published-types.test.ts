@@ -5,15 +5,19 @@ import type {
   V1KubeVirtStatus,
   V1VirtualMachine,
   V1VirtualMachineInstance,
+  V1VirtualMachineInstanceMigration,
+  V1alpha1MigrationPolicy,
 } from '@kubevirt-ui-ext/kubevirt-api/kubevirt';
 import { describe, expectTypeOf, it } from 'vitest';
 import type { JsonObject } from '../meta.ts';
 import type { QuantityValue } from '../typed-schema.ts';
 import type { InstancetypeSpec } from './instancetype.ts';
 import type { KubeVirtConfiguration, KubeVirtStatus } from './kube-virt.ts';
+import type { MigrationPolicy } from './migration-policy.ts';
 import type { PreferenceSpec } from './preference.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 import type { VirtualMachineInstance } from './virtual-machine-instance.ts';
+import type { VirtualMachineInstanceMigration } from './virtual-machine-instance-migration.ts';
 
 /**
  * Our objects, held against the types that KubeVirt's own user interface is written with: whatever we write, its users
@@ -66,6 +70,17 @@ type MissingInMarker<Own, Other, Path extends string> = keyof Own extends never 
 type Spec<T extends { spec: unknown }> = Published<T['spec']>;
 type Status<T extends { status?: unknown }> = Published<NonNullable<T['status']>>;
 
+/** What a migration's state has that the published types have not. */
+type OwnState =
+  | `.migrationState.${'progress' | 'channel' | 'decisions' | 'downtimeMs'}`
+  | `.migrationState.migrationConfiguration.${
+      | 'parallelInboundMigrationsPerNode'
+      | 'priorityAgeingSeconds'
+      | 'finishedMigrationsKept'
+      | 'maxDowntimeMs'
+      | 'portRange'
+      | 'experimental'}`;
+
 describe('types', () => {
   it('machines are those of KubeVirt', () => {
     expectTypeOf<Spec<VirtualMachine>>().toExtend<V1VirtualMachine['spec']>();
@@ -75,6 +90,16 @@ describe('types', () => {
     expectTypeOf<Spec<VirtualMachineInstance>>().toExtend<V1VirtualMachineInstance['spec']>();
     type PublishedStatus = NonNullable<V1VirtualMachineInstance['status']>;
     expectTypeOf<Status<VirtualMachineInstance>>().toExtend<PublishedStatus>();
+  });
+  it('migrations are those of KubeVirt, once a webhook has filled in both names of fields that have two', () => {
+    type Halves = Pick<V1VirtualMachineInstanceMigration['spec'], 'sendTo' | 'receive'>;
+    type Filled = Omit<Spec<VirtualMachineInstanceMigration>, keyof Halves> & Halves;
+    expectTypeOf<Filled>().toExtend<V1VirtualMachineInstanceMigration['spec']>();
+    type PublishedStatus = NonNullable<V1VirtualMachineInstanceMigration['status']>;
+    expectTypeOf<Status<VirtualMachineInstanceMigration>>().toExtend<PublishedStatus>();
+  });
+  it('policies are those of KubeVirt, whose selectors have one form only', () => {
+    expectTypeOf<Spec<MigrationPolicy>>().toExtend<V1alpha1MigrationPolicy['spec']>();
   });
   it('instance types and preferences are those of KubeVirt', () => {
     expectTypeOf<Published<InstancetypeSpec>>().toExtend<V1beta1VirtualMachineInstancetypeSpec>();
@@ -99,6 +124,14 @@ describe('types', () => {
     expectTypeOf<OfGuestStatus>().toEqualTypeOf<'.vSOCKCID'>();
     type OfMachineStatus = Missing<Present<VirtualMachine['status']>, Present<V1VirtualMachine['status']>>;
     expectTypeOf<OfMachineStatus>().toEqualTypeOf<never>();
+    type OfMigration = Missing<VirtualMachineInstanceMigration['spec'], V1VirtualMachineInstanceMigration['spec']>;
+    expectTypeOf<OfMigration>().toEqualTypeOf<never>();
+    type OfMigrationStatus = Missing<
+      Present<VirtualMachineInstanceMigration['status']>,
+      Present<V1VirtualMachineInstanceMigration['status']>
+    >;
+    expectTypeOf<OfMigrationStatus>().toEqualTypeOf<never>();
+    expectTypeOf<Missing<MigrationPolicy['spec'], V1alpha1MigrationPolicy['spec']>>().toEqualTypeOf<never>();
   });
   it('no field is ours alone, but for the right to run and what is newer than the published types', () => {
     type OfGuest = Missing<V1VirtualMachineInstance['spec'], VirtualMachineInstance['spec']>;
@@ -116,8 +149,27 @@ describe('types', () => {
       | '.conditions[].lastProbeTime'
       | '.conditions[].lastTransitionTime'
       | '.interfaces[].forwardedPorts'
-      | '.migrationState.migrationConfiguration.maxDowntimeMs'
+      | '.sourceMigrationState'
+      | '.targetMigrationState'
+      | OwnState
     >();
+    type OfMigration = Missing<V1VirtualMachineInstanceMigration['spec'], VirtualMachineInstanceMigration['spec']>;
+    expectTypeOf<OfMigration>().toEqualTypeOf<'.vmName' | '.cause' | '.sendTo.key' | '.receive.key'>();
+    type OfMigrationStatus = Missing<
+      Present<V1VirtualMachineInstanceMigration['status']>,
+      Present<VirtualMachineInstanceMigration['status']>
+    >;
+    expectTypeOf<OfMigrationStatus>().toEqualTypeOf<
+      | '.effectivePriority'
+      | '.causes'
+      | '.progress'
+      | '.syncEndpoint'
+      | '.conditions[].lastProbeTime'
+      | '.conditions[].lastTransitionTime'
+      | OwnState
+    >();
+    type OfPolicy = Missing<V1alpha1MigrationPolicy['spec'], MigrationPolicy['spec']>;
+    expectTypeOf<OfPolicy>().toEqualTypeOf<'.progressTimeout' | '.maxDowntimeMs' | '.disableTLS' | '.experimental'>();
     type OfMachineStatus = Missing<Present<V1VirtualMachine['status']>, Present<VirtualMachine['status']>>;
     expectTypeOf<OfMachineStatus>().toEqualTypeOf<
       '.rightToRun' | '.conditions[].lastProbeTime' | '.conditions[].lastTransitionTime'

@@ -3,7 +3,7 @@ import { choice, count, type Infer, kept, listOf, long, mapOf, moment, needed, o
 import { conditions } from './condition.ts';
 import type { CustomKind } from './custom-kind.ts';
 import { machine } from './domain.ts';
-import { migrationState } from './migration-state.ts';
+import { migrationState, sourceMigrationState, targetMigrationState } from './migration-state.ts';
 import { interfaceStatus } from './networks.ts';
 import { cpuTopology, memoryStatus } from './processor-and-memory.ts';
 import { RIGHT_TO_RUN_STAYS, rightToRun } from './right-to-run.ts';
@@ -60,6 +60,8 @@ const status = object('How the guest is.', {
   migrationMethod: choice('How the guest would move.', ['BlockMigration', 'LiveMigration', '']),
   migrationTransport: text('How agents carry the copy.'),
   migrationState,
+  sourceMigrationState,
+  targetMigrationState,
   migratedVolumes: listOf('Volumes that change their claims.', migratedVolume),
   rightToRun,
   machine,
