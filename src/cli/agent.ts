@@ -42,19 +42,21 @@ export interface AgentOptions {
 /** As KubeVirt's node agent signs what it writes. */
 const FIELD_MANAGER = 'virt-handler';
 
-/** Joins the cluster, runs what is bound to the node, and ends at SIGTERM or SIGINT. */
+/** Joins the cluster, runs what is bound to the node, and ends at SIGTERM or SIGINT; at SIGUSR2 once its guests have. */
 export async function agent(options: AgentOptions, env: Env, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
   const lock = takeDirectory(directory, env.clock.now());
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+  const isLeaving = new Promise<void>((resolve) => process.once('SIGUSR2', () => resolve()));
   // Waiting for a machine, which outlives this process, does not keep it from ending.
   const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
   try {
     const metrics = new KubeMetrics(env.clock);
     const identity = await joined({ options, directory, env, metrics }, stopping.signal);
     const address = options.address ?? (await ownAddress(identity.access.server));
-    const services = await nodeServices({ options, directory, env, metrics, identity, address });
+    const { services, leave } = await nodeServices({ options, directory, env, metrics, identity, address });
+    void isLeaving.then(leave).then(() => stopping.abort());
     print(`Node ${options.name} works for ${identity.access.server}.`);
     await new Manager({ env, name: `agent of ${options.name}` }).add(...services).run(stopping.signal);
   } catch (error) {

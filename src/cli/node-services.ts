@@ -52,8 +52,15 @@ interface Engine {
   readonly user: UserIdentity | undefined;
 }
 
-/** All that the agent of a node on this machine does, to be added to one manager. */
-export async function nodeServices(of: NodeServicesOptions): Promise<readonly Service[]> {
+export interface NodeServices {
+  /** To be added to one manager. */
+  readonly services: readonly Service[];
+  /** Ends every guest of the node within its grace period. Resolves when none is left. */
+  readonly leave: () => Promise<void>;
+}
+
+/** All that the agent of a node on this machine does. */
+export async function nodeServices(of: NodeServicesOptions): Promise<NodeServices> {
   const { options, directory, env, identity, metrics, address } = of;
   const { name } = options;
   const { client } = identity;
@@ -65,7 +72,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<readonly Se
   ];
   const profile = await profileOf(options, directory, engine, addresses, env);
   let server: AgentServer | undefined;
-  const { registration, services } = registrationServices({
+  const { registration, services: registering } = registrationServices({
     env,
     client,
     host: realHost,
@@ -101,14 +108,9 @@ export async function nodeServices(of: NodeServicesOptions): Promise<readonly Se
     sharedPath: options.shared,
     files: realDiskFiles,
   });
-  return [
-    ...(identity.clientCertificate ? [identity.clientCertificate] : []),
-    certificate,
-    server,
-    ...services,
-    ...agent.services,
-    removal,
-  ];
+  const renewing = identity.clientCertificate ? [identity.clientCertificate] : [];
+  const services = [...renewing, certificate, server, ...registering, ...agent.services, removal];
+  return { services, leave: () => agent.leave() };
 }
 
 async function startEngine(directory: string, env: Env): Promise<Engine> {

@@ -60,12 +60,16 @@ export class Agent {
   readonly #surroundings: Surroundings;
   readonly #machines: Machines;
   readonly #notes: GuestNotes;
+  /** Resolves when guests can be looked after. */
+  readonly #running: Promise<Guests>;
+  #resolveRunning: (guests: Guests) => void = () => undefined;
   #guests: Guests | undefined;
 
   constructor(options: AgentOptions) {
     const { env, client, nodeName, hypervisor, files, directory } = options;
     const informers = options.informers ?? new SharedInformers({ client, env });
     this.#options = options;
+    this.#running = new Promise((resolve) => (this.#resolveRunning = resolve));
     this.#recorder = new EventRecorder({ client, env, component: 'virt-handler', host: nodeName });
     this.#surroundings = new Surroundings({ node: nodeName, client, informers });
     this.#notes = new GuestNotes(files, `${directory}/notes`);
@@ -87,6 +91,11 @@ export class Agent {
       this.#recorder,
       { name: 'guests', run: (signal) => this.#run(signal) },
     ];
+  }
+
+  /** Ends every guest of the node within its grace period, and starts no other. Resolves when none is left. */
+  async leave(): Promise<void> {
+    await (await this.#running).leave();
   }
 
   async #run(signal: AbortSignal): Promise<void> {
@@ -114,6 +123,7 @@ export class Agent {
         interfacesOf,
         ...(metrics ? { metrics } : {}),
       });
+      this.#resolveRunning(this.#guests);
       const upkeep = new RunUpkeep({
         env,
         surroundings: this.#surroundings,

@@ -223,6 +223,39 @@ describe('a guest that is to go', () => {
   });
 });
 
+describe('a node that is left', () => {
+  it('has ended its guests within their time, and starts no other', async () => {
+    await run();
+    let hasLeft = false;
+    void scene.agent?.leave().then(() => (hasLeft = true));
+    await scene.until(() => expect(hasLeft).toBe(true));
+    expect(scene.host.machines[0]?.end?.reason).toBe('GuestShutDown');
+    await scene.phaseBecomes('Succeeded');
+    expect((await scene.guest()).status?.rightToRun?.holder).toBeUndefined();
+    await scene.delete(virtualMachineInstances, 'web');
+    await scene.until(async () => expect(await scene.list(virtualMachineInstances)).toEqual([]));
+    await scene.makeGuest();
+    await scene.bind();
+    await scene.pass(60_000);
+    expect(scene.host.machines).toHaveLength(1);
+  });
+  it('ends a guest that does not go by itself', async () => {
+    scene.host.obeysPowerButton = false;
+    await run();
+    let hasLeft = false;
+    void scene.agent?.leave().then(() => (hasLeft = true));
+    await scene.pass(25_000);
+    expect([hasLeft, scene.host.executing().length]).toEqual([false, 1]);
+    await scene.pass(10_000);
+    expect([hasLeft, scene.host.machines[0]?.end?.reason]).toEqual([true, 'Quit']);
+  });
+  it('has nothing to wait for without guests', async () => {
+    let hasLeft = false;
+    void scene.agent?.leave().then(() => (hasLeft = true));
+    await scene.until(() => expect(hasLeft).toBe(true));
+  });
+});
+
 describe('what a machine needs', () => {
   it('is waited for, by name, until it is there', async () => {
     scene.volumeErrors.set('root', new VolumeError('root', 'ImageNotFound', 'there is no image "x"'));

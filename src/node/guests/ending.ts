@@ -19,9 +19,15 @@ export class Ending {
   readonly #options: EndingOptions;
   /** When power buttons were last pressed. */
   readonly #pressedMs = new Map<string, number>();
+  #leavingMs: number | undefined;
 
   constructor(options: EndingOptions) {
     this.#options = options;
+  }
+
+  /** From now on every guest is to end, within its grace period. */
+  leave(): void {
+    this.#leavingMs ??= this.#options.clock.now();
   }
 
   /** Does what is due, and answers when to come again. */
@@ -40,7 +46,7 @@ export class Ending {
     const nowMs = clock.now();
     // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
     const isMissing = !pod && guest.status?.rightToRun?.holder?.podUID !== podUID;
-    const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs);
+    const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs, this.#leavingMs);
     if (byMs === undefined) {
       if (status === 'failed') await machine.quit();
       return {};

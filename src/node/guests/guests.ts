@@ -5,6 +5,7 @@ import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
+import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Refusal } from '../../migration/right-to-run/plan.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import { Ending } from './ending.ts';
@@ -59,6 +60,7 @@ export class Guests {
   readonly #protocol: Protocol;
   readonly #reports: Reports;
   readonly #controller: Controller;
+  #departure: Departure | undefined;
 
   constructor(options: GuestsOptions) {
     const { env, client, recorder, surroundings, journal, machines, notes, metrics } = options;
@@ -105,10 +107,23 @@ export class Guests {
     if (podUID !== '') this.#controller.enqueue(podUID);
   }
 
+  /** Ends every guest within its grace period, and starts no other. Resolves when none is left. */
+  leave(): Promise<void> {
+    if (this.#departure) return this.#departure.done;
+    const left = [...this.#journal.pods()].filter(({ standing }) => !isOver(standing)).map(({ podUID }) => podUID);
+    let resolve = (): void => undefined;
+    const done = new Promise<void>((it) => (resolve = it));
+    this.#departure = { left: new Set(left), done, resolve };
+    if (left.length === 0) resolve();
+    this.#ending.leave();
+    for (const podUID of left) this.enqueue(podUID);
+    return done;
+  }
+
   async run(signal: AbortSignal): Promise<void> {
     // What the journal knows goes first: its machines may run, and nobody else would ask for them.
     for (const { podUID, standing } of this.#journal.pods()) {
-      if (standing.kind !== 'ended' && standing.kind !== 'refused') this.enqueue(podUID);
+      if (!isOver(standing)) this.enqueue(podUID);
     }
     this.#surroundings.onChange((podUID) => this.enqueue(podUID));
     await this.#controller.run(signal);
@@ -130,7 +145,18 @@ export class Guests {
       if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
       // Somebody else wrote at the same time, or it is gone: all is looked at anew.
       return { requeueAfterMs: CONFLICT_MS };
+    } finally {
+      this.#noteDeparture(podUID);
     }
+  }
+
+  /** What the journal says is enough: a record that could not be written is written by the next agent. */
+  #noteDeparture(podUID: string): void {
+    if (!this.#departure?.left.has(podUID)) return;
+    const vm = this.#journal.vmOf(podUID);
+    if (vm !== undefined && !isOver(this.#journal.standing(vm, podUID))) return;
+    this.#departure.left.delete(podUID);
+    if (this.#departure.left.size === 0) this.#departure.resolve();
   }
 
   async #bring(scene: Scene, signal: AbortSignal): Promise<Result> {
@@ -153,7 +179,7 @@ export class Guests {
 
   /** Prepares what the machine needs; undefined where it will never be needed. */
   async #prepare({ podUID, pod, guest }: Scene, signal: AbortSignal): Promise<Prepared | undefined> {
-    if (!pod || !guest || isPodOver(pod)) return undefined;
+    if (!pod || !guest || isPodOver(pod) || this.#departure) return undefined;
     const { phase } = guest.status ?? {};
     const isWanted = phase !== 'Succeeded' && phase !== 'Failed';
     if (!isWanted || deadlineMs(guest, pod, this.#env.clock.now()) !== undefined) return undefined;
@@ -183,6 +209,18 @@ export class Guests {
     this.#ending.forget(podUID);
     await this.#preparation.forget(podUID);
   }
+}
+
+/** All guests leave the node. */
+interface Departure {
+  /** UIDs of the pods whose guests have not ended yet. */
+  readonly left: Set<string>;
+  readonly done: Promise<void>;
+  readonly resolve: () => void;
+}
+
+function isOver({ kind }: JournaledStanding): boolean {
+  return kind === 'ended' || kind === 'refused';
 }
 
 const LATER_JOURNAL = {

@@ -22,10 +22,13 @@ export function deadlineMs(
   guest: VirtualMachineInstance | undefined,
   pod: LauncherPod | undefined,
   nowMs: number,
+  /** Since when the node is being left by all its guests. */
+  leavingMs?: number,
 ): number | undefined {
   const graceMs = (guest?.spec.terminationGracePeriodSeconds ?? GRACE_PERIOD_SECONDS) * 1000;
   const deadlines: number[] = [];
   if (!pod) deadlines.push(nowMs);
+  if (leavingMs !== undefined) deadlines.push(leavingMs + graceMs);
   const { deletionTimestamp: ofPod, deletionGracePeriodSeconds: podSeconds = 0 } = pod?.metadata ?? {};
   if (ofPod !== undefined) {
     // A pod says when its time is over, not when it was deleted. Part of that time is for cleaning up.
