@@ -1,4 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
+import type { SaidLines } from '../hypervisor/model/model-guest.ts';
 import type { Observation, State } from './observer.ts';
 
 /**
@@ -9,6 +10,8 @@ export interface Invariant {
   readonly name: string;
   /** Judges a durable change; says what is wrong with it. The state already has it. */
   observe?(observation: Observation, state: State): string | undefined;
+  /** Judges what machines execute, whenever that has changed on some host. */
+  executed?(machines: readonly ObservedMachine[], state: State): string | undefined;
   /** Judges what a server has loaded from its disk. */
   reloaded?(load: Load): string | undefined;
   /** What is not yet where it has to be when nothing fails any more. */
@@ -45,11 +48,26 @@ export interface ObservedCache {
   list(): Iterable<KubeObject>;
 }
 
+/** A model of a machine, as nobody but an onlooker sees it. */
+export interface ObservedMachine {
+  readonly node: string;
+  /** `namespace/name` of its guest. */
+  readonly guest: string;
+  /** UID of the launcher pod that it was started for. */
+  readonly podUID: string;
+  readonly isAlive: boolean;
+  readonly isExecuting: boolean;
+  /** All that its guest has said. */
+  readonly said: readonly SaidLines[];
+}
+
 /** All that an invariant may look at when everything should have settled. */
 export interface Scene {
   readonly state: State;
   readonly buckets: readonly string[];
   readonly caches: readonly ObservedCache[];
+  /** All that there ever were. */
+  readonly machines: readonly ObservedMachine[];
   /** Milliseconds since the start of the run. */
   readonly elapsedMs: number;
 }

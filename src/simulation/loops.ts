@@ -5,6 +5,7 @@ import { Informer } from '../kube/informer.ts';
 import { LeaderElector } from '../kube/leader-election.ts';
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
 import type { Program } from './component.ts';
 import type { ObservedCache } from './invariant.ts';
 import { ADMIN, unending } from './world.ts';
@@ -28,10 +29,15 @@ export function loopProgram({ loops, lease, onCaches }: LoopProgramOptions): Pro
         ? undefined
         : new LeaderElector({ client: clientOf(ADMIN), env, namespace: 'kube-system', name: lease, identity, metrics });
     const services = clusterServices({ env, clientOf, metrics, loops });
-    onCaches(services.filter((service) => service instanceof Informer).map((informer) => cacheOf(name, informer)));
+    onCaches(cachesOf(name, services));
     const manager = new Manager({ env, name, ...(elector ? { elector } : {}) });
     await manager.add(...services).run(unending());
   };
+}
+
+/** The caches among the services of a process. */
+export function cachesOf(owner: string, services: readonly Service[]): readonly ObservedCache[] {
+  return services.filter((service) => service instanceof Informer).map((informer) => cacheOf(owner, informer));
 }
 
 const PREFIX = 'informer of ';

@@ -18,12 +18,17 @@ export interface Plan {
   readonly actions: readonly PlannedAction[];
 }
 
-export const STRIKES = ['crash-server', 'kill', 'partition', 'pause', 'step-clock', 'node-down'] as const;
+const STRIKES = ['crash-server', 'kill', 'partition', 'pause', 'step-clock', 'node-down'] as const;
+/** Where there are machines: what becomes of them by themselves, and nodes that are given up. */
+const MACHINE_STRIKES = ['kill-machine', 'silence-machine', 'panic', 'power-off'] as const;
+
+export type MachineStrike = (typeof MACHINE_STRIKES)[number];
+type StrikeName = (typeof STRIKES)[number] | MachineStrike | 'node-lost';
 
 /** A fault that happens at a certain time, to a certain victim. */
 export interface Strike {
   readonly atMs: number;
-  readonly what: (typeof STRIKES)[number];
+  readonly what: StrikeName;
   /** Which of those that it can happen to, as a share of their number. */
   readonly victim: number;
   readonly durationMs: number;
@@ -55,9 +60,15 @@ export function planOf(seed: number, scenario: Scenario): Plan {
     scenario: scenario.name,
     horizonMs,
     faults: FAULT_CLASSES.filter(() => isOn.number() < 0.5),
-    strikes: STRIKES.flatMap((what) => strikesOf(what, horizonMs, streams.of(`strikes/${what}`))).sort(byTime),
+    strikes: strikesIn(scenario)
+      .flatMap((what) => strikesOf(what, horizonMs, streams.of(`strikes/${what}`)))
+      .sort(byTime),
     actions: actionsOf(scenario, horizonMs, streams.of('actions')),
   };
+}
+
+function strikesIn({ hasMachines }: Scenario): readonly StrikeName[] {
+  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost'] : STRIKES;
 }
 
 function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Strike[] {
@@ -68,7 +79,7 @@ function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Str
     atMs: random.number() * horizonMs,
     what,
     victim: random.number(),
-    durationMs: random.number() ** 2 * (what === 'node-down' ? NODE_DOWN_MS_MAX : STRIKE_MS_MAX),
+    durationMs: random.number() ** 2 * (what.startsWith('node-') ? NODE_DOWN_MS_MAX : STRIKE_MS_MAX),
   }));
 }
 

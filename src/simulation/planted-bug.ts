@@ -1,5 +1,6 @@
 import type { MemoryEngine } from '../apiserver/storage/memory-engine.ts';
 import type { Random } from '../env/ports.ts';
+import type { Hypervisor } from '../hypervisor/hypervisor.ts';
 import type { Transport } from '../kube/transport.ts';
 import type { Plan } from './plan.ts';
 import type { CrashableEngine } from './server.ts';
@@ -22,6 +23,8 @@ export interface PlantedBug {
   readonly seedsMax: number;
   readonly spoilTransport?: (component: string, transport: Transport, random: Random) => Transport;
   readonly spoilDisk?: (engine: MemoryEngine) => CrashableEngine;
+  readonly spoilHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
+  readonly spoilHostChance?: (random: Random) => Random;
   /** Faults without which it cannot show. */
   readonly provoke?: (plan: Plan) => Plan;
   /** Replicas that know nothing of each other. */

@@ -2,6 +2,7 @@ import { LyingDisk } from './lying-disk.ts';
 import { MuteDisk } from './mute-disk.ts';
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
+import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
 import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
 
 const CRASH_EVERY_MS = 2 * 60_000;
@@ -234,5 +235,57 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seedsMax: 5,
     spoilDisk: (engine) => new MuteDisk(engine),
     provoke: withServerCrashes,
+  },
+  {
+    name: 'denied-machines',
+    description: 'agents that start again do not find the machines that run',
+    scenario: 'machines',
+    invariant: 'runs-once',
+    firstSeed: 5,
+    seedsMax: 10,
+    spoilHypervisor: denyingMachines,
+  },
+  {
+    name: 'empty-promises',
+    description: 'machines that are ended go on',
+    scenario: 'machines',
+    invariant: 'gone-guests-end',
+    firstSeed: 1,
+    seedsMax: 10,
+    spoilHypervisor: endingNothing,
+  },
+  {
+    name: 'repeated-boots',
+    description: 'guests boot with an id that was there before, and say again what was said',
+    scenario: 'machines',
+    invariant: 'lines-said-once',
+    firstSeed: 1,
+    seedsMax: 5,
+    spoilHostChance: (random) => ({ ...random, bytes: (count) => new Uint8Array(count) }),
+  },
+  {
+    name: 'forgotten-epochs',
+    description: 'the disk loses records of the right to run that were acknowledged',
+    scenario: 'machines',
+    invariant: 'epochs-grow',
+    firstSeed: 1,
+    seedsMax: 20,
+    spoilDisk: (engine) => new LyingDisk(engine),
+    provoke: withServerCrashes,
+  },
+  {
+    name: 'unheard-launchers',
+    description: 'the controllers are not told that launcher pods run',
+    scenario: 'machines',
+    invariant: 'machines-settle',
+    firstSeed: 3,
+    seedsMax: 10,
+    spoilTransport: (component, transport, random) =>
+      component.startsWith('controllers')
+        ? forgetful(transport, random, {
+            chance: 1,
+            isForgotten: ({ path }, line) => path.includes('/pods?') && line.startsWith('{"type":"MODIFIED"'),
+          })
+        : transport,
   },
 ];

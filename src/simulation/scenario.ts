@@ -7,6 +7,8 @@ export interface Scenario {
   /** One sentence for whoever chooses. */
   readonly description: string;
   readonly nodes: number;
+  /** Whether nodes have real agents, on models of hosts, and Godwit's own controllers run. */
+  readonly hasMachines?: boolean;
   /** How long anything may fail, at most. */
   readonly horizonMs: number;
   /** How much the user does, at most. */

@@ -1,8 +1,15 @@
 import type { Scenario } from './scenario.ts';
 import { budgetsScenario } from './scenarios/budgets.ts';
 import { garbageScenario } from './scenarios/garbage.ts';
+import { machinesScenario } from './scenarios/machines.ts';
 import { podsScenario } from './scenarios/pods.ts';
 import { quotasScenario } from './scenarios/quotas.ts';
 
 /** All scenarios; a swarm takes them in turn. */
-export const SCENARIOS: readonly Scenario[] = [podsScenario, budgetsScenario, garbageScenario, quotasScenario];
+export const SCENARIOS: readonly Scenario[] = [
+  podsScenario,
+  budgetsScenario,
+  garbageScenario,
+  quotasScenario,
+  machinesScenario,
+];

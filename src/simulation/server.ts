@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { builtinDefinitions } from '../api/kinds/builtins.ts';
+import { KUBEVIRT_CRDS } from '../api/kubevirt/crds.ts';
 import { bucketOf } from '../api/resource.ts';
 import { BackendError, type BackendTransport } from '../apiserver/aggregation/backend.ts';
 import { TransportError as WebhookError, type WebhookTransport } from '../apiserver/admission/webhooks/transport.ts';
@@ -48,7 +49,9 @@ export interface Incarnation {
   readonly gone: AbortSignal;
 }
 
-const BUCKETS = [...new Set(builtinDefinitions.map(bucketOf))];
+/** Kinds of ours are custom ones: some scenarios install them. */
+const CUSTOM_BUCKETS = KUBEVIRT_CRDS.map(({ metadata }) => metadata.name ?? '');
+const BUCKETS = [...new Set([...builtinDefinitions.map(bucketOf), ...CUSTOM_BUCKETS])];
 
 const noWebhooks: WebhookTransport = {
   call: () => Promise.reject(new WebhookError('a simulation has no webhooks')),

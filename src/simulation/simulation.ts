@@ -1,4 +1,5 @@
 import { clusterLoops } from '../cluster/cluster.ts';
+import { install, installation } from '../control/installation/install.ts';
 import { schedulerLoop } from '../cluster/scheduler/loop.ts';
 import type { Logger } from '../env/ports.ts';
 import { turn } from '../env/turn.ts';
@@ -6,13 +7,17 @@ import { onUnhandled } from '../env/unhandled.ts';
 import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
 import { LeadershipLostError } from '../kube/leader-election.ts';
-import { Component } from './component.ts';
+import { Component, type Program } from './component.ts';
+import { controlProgram } from './control-program.ts';
 import { calmed, drawCommitFault, drawSyncMs, type FaultMix, mixOf } from './fault-mix.ts';
 import type { Invariant, ObservedCache, Unsettled } from './invariant.ts';
 import { kubelet, type Machine } from './kubelet.ts';
 import { machinesOf } from './machines.ts';
 import { loopProgram } from './loops.ts';
+import { agentProgram, type ModelNode } from './model-node.ts';
+import { ModelNodes } from './model-nodes.ts';
 import { isObserved, type Observation, Observer, type State } from './observer.ts';
+import { Operator } from './operator.ts';
 import type { Plan, PlannedAction, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -80,9 +85,14 @@ class Simulation {
   readonly #server: SimulatedServer;
   readonly #world: World;
   readonly #invariants: readonly Invariant[];
-  readonly #machines: readonly Machine[];
   readonly #components: Component[] = [];
-  readonly #kubelets: readonly Component[];
+  readonly #nodes: readonly Component[];
+  readonly #hasMachines: boolean;
+  readonly #modelNodes: ModelNodes;
+  /** What nodes with agents have besides them, by name. */
+  readonly #hosts = new Map<string, ModelNode>();
+  /** Nodes that stay off until somebody has seen to them. */
+  readonly #givenUp = new Set<string>();
   readonly #caches = new Map<string, readonly ObservedCache[]>();
   readonly #forever = unending();
   readonly #lastActions: readonly ActionName[];
@@ -122,9 +132,17 @@ class Simulation {
       spoilTransport: bug?.spoilTransport,
     });
     this.#lastActions = scenario.lastActions ?? [];
-    this.#machines = machinesOf(scenario);
-    this.#kubelets = this.#machines.map((machine) => this.#newKubelet(machine));
-    this.#components.push(...this.#newLoops(), ...this.#kubelets);
+    this.#hasMachines = scenario.hasMachines === true;
+    this.#modelNodes = new ModelNodes({
+      clock: this.#clock,
+      streams: this.#streams,
+      trace: this.#trace,
+      mix: () => this.#mix,
+      onChange: () => this.#judgeMachines(),
+      bug,
+    });
+    this.#nodes = machinesOf(scenario).map((machine) => this.#newNode(machine));
+    this.#components.push(...this.#newLoops(), ...this.#nodes);
   }
 
   async run(): Promise<Outcome> {
@@ -178,6 +196,7 @@ class Simulation {
     const client = this.#world.clientOf(process, ADMIN);
     process.calm();
     await prepare(client, unending());
+    if (this.#hasMachines) await install(client, this.#clock, installation({ ours: [], initial: [] }), unending());
     process.kill();
   }
 
@@ -220,13 +239,56 @@ class Simulation {
         return;
       }
       case 'node-down': {
-        const node = pick(this.#kubelets);
+        const node = pick(this.#nodes);
         if (!node) return;
-        node.stop();
+        this.#turnOff(node);
         this.#trace.add(node.name, `is down for ${Math.round(durationMs / 1000)} s`);
-        return back(() => node.process ?? node.start());
+        return back(() => this.#turnOn(node));
       }
+      case 'node-lost': {
+        const node = pick(this.#nodes.filter(({ name }) => !this.#givenUp.has(name)));
+        return node && this.#loseNode(node, victim, durationMs);
+      }
+      case 'kill-machine':
+      case 'silence-machine':
+      case 'panic':
+      case 'power-off':
+        return this.#modelNodes.strike(what, victim, back);
     }
+  }
+
+  /** The power fails, and everything on the node with it. */
+  #turnOff(node: Component): void {
+    node.stop();
+    this.#hosts.get(node.name)?.host.crash();
+    this.#hosts.get(node.name)?.disk.crash();
+  }
+
+  #turnOn(node: Component): void {
+    if (!node.process && !this.#givenUp.has(node.name)) node.start();
+  }
+
+  /** A node that somebody gives up: it may come back with another disk. */
+  #loseNode(node: Component, victim: number, offMs: number): void {
+    const { name } = node;
+    const client = this.#client;
+    if (!client) return;
+    this.#turnOff(node);
+    const hasNewDisk = (victim * 1000) % 1 < 0.5;
+    this.#trace.add(name, `is lost, and comes back with ${hasNewDisk ? 'an empty' : 'its old'} disk`);
+    if (hasNewDisk) this.#hosts.get(name)?.disk.replace();
+    this.#givenUp.add(name);
+    const operator = new Operator({
+      clock: this.#clock,
+      client,
+      state: this.#observer,
+      trace: this.#trace,
+      signal: this.#forever,
+    });
+    void operator.giveUp(name, offMs, () => {
+      this.#givenUp.delete(name);
+      this.#turnOn(node);
+    });
   }
 
   /**
@@ -242,7 +304,8 @@ class Simulation {
     this.#trace.add('simulation', 'nothing fails any more');
     this.#mix = calmed(this.#mix);
     this.#world.calm();
-    for (const component of this.#components) if (!component.process) component.start();
+    for (const component of this.#components) this.#turnOn(component);
+    this.#modelNodes.calm();
     for (const what of this.#lastActions)
       this.#clock.setTimer(() => void this.#act({ what, stream: `last/${what}` }), LAST_ACTIONS_MS);
     const endMs = this.#clock.elapsedMs + SETTLE_MS_MAX;
@@ -268,6 +331,7 @@ class Simulation {
       state: this.#observer,
       buckets: [...this.#observer.buckets()],
       elapsedMs: this.#clock.elapsedMs,
+      machines: this.#modelNodes.machines(),
       caches: [...this.#caches.values()].flat().filter(({ bucket }) => isObserved(bucket)),
     };
     for (const invariant of this.#invariants) {
@@ -279,6 +343,11 @@ class Simulation {
 
   #judge(observation: Observation, state: State): void {
     for (const invariant of this.#invariants) this.#failIf(invariant, invariant.observe?.(observation, state));
+  }
+
+  #judgeMachines(): void {
+    const machines = this.#modelNodes.machines();
+    for (const invariant of this.#invariants) this.#failIf(invariant, invariant.executed?.(machines, this.#observer));
   }
 
   #failIf({ name }: Invariant, wrong: string | undefined): void {
@@ -319,15 +388,12 @@ class Simulation {
     });
   }
 
-  #newKubelet(machine: Machine): Component {
-    const onFailure = (error: unknown): void => this.#fail('no-bugs', `${machine.name}: ${errorText(error)}`);
-    return new Component({
-      world: this.#world,
-      name: machine.name,
-      program: kubelet(machine),
-      canCrash: true,
-      onFailure,
-    });
+  #newNode(machine: Machine): Component {
+    const { name } = machine;
+    if (!this.#hasMachines) return this.#newComponent(name, kubelet(machine));
+    const node = this.#modelNodes.newNode(name);
+    this.#hosts.set(name, node);
+    return this.#newComponent(name, agentProgram(node));
   }
 
   /** Each loop is a process of its own, or all of the controller manager are one. Replicas stand for a lease. */
@@ -338,19 +404,30 @@ class Simulation {
     const groups = isTogether
       ? [{ name: 'manager', loops: managed }]
       : managed.map((loop) => ({ name: loop.name, loops: [loop] }));
-    return [{ name: 'scheduler', loops: [schedulerLoop] }, ...groups].flatMap(({ name, loops }) => {
+    const replicated = (
+      name: string,
+      program: (replica: string, lease: string | undefined) => Program,
+    ): Component[] => {
       const names = hasReplicas ? [`${name}-a`, `${name}-b`] : [name];
       const lease = hasReplicas && !this.#bug?.hasNoElection ? name : undefined;
-      return names.map((replica) => this.#newLoop(replica, loops, lease));
-    });
+      return names.map((replica) => this.#newComponent(replica, program(replica, lease)));
+    };
+    const onCaches = (name: string) => (caches: readonly ObservedCache[]) => void this.#caches.set(name, caches);
+    return [
+      ...[{ name: 'scheduler', loops: [schedulerLoop] }, ...groups].flatMap(({ name, loops }) =>
+        replicated(name, (replica, lease) => loopProgram({ loops, lease, onCaches: onCaches(replica) })),
+      ),
+      ...(this.#hasMachines
+        ? replicated('controllers', (replica, lease) => controlProgram({ lease, onCaches: onCaches(replica) }))
+        : []),
+    ];
   }
 
-  #newLoop(name: string, loops: Parameters<typeof loopProgram>[0]['loops'], lease: string | undefined): Component {
-    const onCaches = (caches: readonly ObservedCache[]): void => void this.#caches.set(name, caches);
+  #newComponent(name: string, program: Program): Component {
     return new Component({
       world: this.#world,
       name,
-      program: loopProgram({ loops, lease, onCaches }),
+      program,
       canCrash: true,
       onFailure: (error) => {
         if (!(error instanceof LeadershipLostError)) this.#fail('no-bugs', `${name}: ${errorText(error)}`);

@@ -8,6 +8,14 @@ import type { Action, UserContext } from './actions/context.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
 import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
+import {
+  createGuest,
+  createMachine,
+  deleteGuest,
+  deleteLauncher,
+  deleteMachine,
+  setRunStrategy,
+} from './actions/virtual-machines.ts';
 import { oneOf } from './streams.ts';
 
 /**
@@ -197,6 +205,12 @@ export const ACTIONS = {
   deleteQuota,
   createThings,
   deleteThings,
+  createMachine,
+  createGuest,
+  setRunStrategy,
+  deleteMachine,
+  deleteGuest,
+  deleteLauncher,
 } as const satisfies { readonly [name: string]: Action };
 
 export type ActionName = keyof typeof ACTIONS;

@@ -16,7 +16,7 @@ export interface ModelHostOptions {
   readonly startMs?: () => number;
   /** Why the next machine does not start; undefined where it does. */
   readonly startFault?: () => string | undefined;
-  /** Called whenever a guest begins, or ceases, to be executed. */
+  /** Called whenever a machine comes or goes, or its guest begins, or ceases, to be executed. */
   readonly onChange?: (model: HostedModel) => void;
 }
 
@@ -97,6 +97,7 @@ export class ModelHost {
       },
     });
     this.#alive.add(model);
+    onChange?.(model);
     return model;
   }
 

@@ -1,0 +1,4 @@
+/** Where what scenarios of machines are about is kept. */
+
+export const VMS = 'virtualmachines.kubevirt.io';
+export const VMIS = 'virtualmachineinstances.kubevirt.io';

@@ -1,0 +1,104 @@
+import type { HostFacts } from '../env/ports.ts';
+import type { Hypervisor } from '../hypervisor/hypervisor.ts';
+import type { ModelHost } from '../hypervisor/model/model-host.ts';
+import { Manager } from '../kube/manager.ts';
+import { NODES_GROUP } from '../machinery/node-user.ts';
+import { Agent } from '../node/agent.ts';
+import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
+import { machineSpec } from '../node/machine/machine-spec.ts';
+import { registrationServices } from '../node/registration/node-registration.ts';
+import type { GuestVolumes } from '../node/volumes/guest-volumes.ts';
+import type { Program } from './component.ts';
+import { type ModelDisk, ModelDiskError } from './model-disk.ts';
+import { unending } from './world.ts';
+
+/** What there is of a node even while no agent runs on it. */
+export interface ModelNode {
+  readonly name: string;
+  readonly host: ModelHost;
+  readonly disk: ModelDisk;
+  /** A hypervisor that is worse than its host, for planted bugs. */
+  readonly spoilHypervisor?: ((hypervisor: Hypervisor) => Hypervisor) | undefined;
+}
+
+const GIBIBYTE = 2 ** 30;
+/** What a model answers to whoever asks for the version of QEMU. */
+const MODEL_ENGINE = { version: { major: 7, minor: 2, micro: 0 }, accelerator: 'tcg' } as const;
+
+const NETWORK = { kind: 'user', forwards: [] } as const;
+
+/** Guests of simulations have no volumes. */
+const NO_VOLUMES: GuestVolumes = { prepare: () => Promise.resolve({ disks: new Map(), kernel: undefined }) };
+
+const MODEL_FACTS: HostFacts = {
+  identity: () =>
+    Promise.resolve({
+      operatingSystem: 'linux',
+      architecture: 'amd64',
+      hostname: 'model',
+      osImage: 'model of a host',
+      kernelVersion: 'model',
+      machineID: '',
+      systemUUID: '',
+      bootID: '',
+      cpus: 16,
+      memoryBytes: 64 * GIBIBYTE,
+      addresses: [],
+    }),
+  usage: () =>
+    Promise.resolve({
+      memoryAvailableBytes: 64 * GIBIBYTE,
+      disk: { bytes: 512 * GIBIBYTE, availableBytes: 512 * GIBIBYTE, inodes: 0, freeInodes: 0 },
+      processes: { running: 1, max: 1000 },
+    }),
+  canOpen: () => Promise.resolve(false),
+};
+
+/** The real agent, with a node's own rights, on models of a host and of its disk. */
+export function agentProgram({ name, host, disk, spoilHypervisor }: ModelNode): Program {
+  return async (process, clientOf) => {
+    const { env } = process;
+    const client = clientOf({ user: `system:node:${name}`, groups: [NODES_GROUP] });
+    const hypervisor = host.hypervisor(env.clock);
+    const { services } = registrationServices({
+      env,
+      client,
+      host: MODEL_FACTS,
+      profile: {
+        name,
+        version: 'v0.0.0-model',
+        accelerator: MODEL_ENGINE.accelerator,
+        capabilities: undefined,
+        localStoragePath: `/${name}/volumes`,
+        addresses: [{ type: 'Hostname', address: name }],
+      },
+      dataDirectory: `/${name}`,
+      port: () => undefined,
+    });
+    const agent = new Agent({
+      env,
+      client,
+      nodeName: name,
+      hypervisor: spoilHypervisor?.(hypervisor) ?? hypervisor,
+      volumes: NO_VOLUMES,
+      specOf: (guest, volumes) => {
+        const connected = wantedInterfaces(guest).map((wanted) => [wanted.name, NETWORK] as const);
+        return machineSpec(guest, volumes, new Map(connected), MODEL_ENGINE);
+      },
+      journal: disk.journal(env.clock),
+      files: disk.files(env.clock),
+      directory: `/${name}`,
+    });
+    try {
+      await new Manager({ env, name }).add(...services, ...agent.services).run(unending());
+    } catch (error) {
+      // An agent whose disk fails ends; whoever looks after it starts it again.
+      if (!isDiskError(error)) throw error;
+    }
+  };
+}
+
+function isDiskError(error: unknown): boolean {
+  for (let each = error; each instanceof Error; each = each.cause) if (each instanceof ModelDiskError) return true;
+  return false;
+}

@@ -1,0 +1,75 @@
+import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
+import { nodes } from '../cluster/resources.ts';
+import { type Clock, sleep } from '../env/ports.ts';
+import type { Client } from '../kube/client.ts';
+import { errorText } from '../kube/error-text.ts';
+import type { Node, Taint } from '../migration/fit/objects.ts';
+import { VMIS } from './buckets.ts';
+import type { State } from './observer.ts';
+import type { Trace } from './trace.ts';
+
+export interface OperatorOptions {
+  readonly clock: Clock;
+  readonly client: Client;
+  readonly state: State;
+  readonly trace: Trace;
+  readonly signal: AbortSignal;
+}
+
+const OUT_OF_SERVICE: Taint = { key: 'node.kubernetes.io/out-of-service', value: 'nodeshutdown', effect: 'NoExecute' };
+const RETRY_MS = 2000;
+/** How long it takes somebody to notice that a machine is back. */
+const NOTICE_MS = 30_000;
+
+/**
+ * A person who looks after the machines, and never lies: says that a node is out of service only when it is off, turns
+ * it on again only when nobody counts on it any more, and takes the word back when it is on.
+ */
+export class Operator {
+  readonly #options: OperatorOptions;
+
+  constructor(options: OperatorOptions) {
+    this.#options = options;
+  }
+
+  /** Gives up a node that is off; `turnOn` is called when it may come back. */
+  async giveUp(name: string, offMs: number, turnOn: () => void): Promise<void> {
+    const { clock, trace, signal } = this.#options;
+    await sleep(clock, offMs, signal);
+    await this.#until(() => this.#setTaint(name, true));
+    trace.add('operator', `has said that ${name} is out of service`);
+    await this.#until(() => Promise.resolve(!this.#isCountedOn(name)));
+    turnOn();
+    await sleep(clock, NOTICE_MS, signal);
+    await this.#until(() => this.#setTaint(name, false));
+    trace.add('operator', `has taken it back that ${name} is out of service`);
+  }
+
+  #isCountedOn(name: string): boolean {
+    return [...this.#options.state.list(VMIS)].some(
+      (guest) => (guest as VirtualMachineInstance).status?.rightToRun?.holder?.node === name,
+    );
+  }
+
+  async #setTaint(name: string, isOut: boolean): Promise<boolean> {
+    const { client, signal } = this.#options;
+    const node: Node = await client.get(nodes, '', name, signal);
+    const others = (node.spec?.taints ?? []).filter(({ key }) => key !== OUT_OF_SERVICE.key);
+    node.spec = { ...node.spec, taints: isOut ? [...others, OUT_OF_SERVICE] : others };
+    await client.update(nodes, node, signal);
+    return true;
+  }
+
+  /** Tries until it is so; people, too, meet servers that are down. */
+  async #until(isDone: () => Promise<boolean>): Promise<void> {
+    const { clock, trace, signal } = this.#options;
+    for (;;) {
+      try {
+        if (await isDone()) return;
+      } catch (error) {
+        trace.add('operator', `tries again: ${errorText(error)}`);
+      }
+      await sleep(clock, RETRY_MS, signal);
+    }
+  }
+}
