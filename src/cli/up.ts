@@ -68,8 +68,9 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get nodes`);
     const reason = await Promise.race([stopped, server.failed, loops.failed]);
-    await loops.stop();
+    // Agents have something to say of the guests that they end.
     await nodes.stop(reason === 'SIGUSR2' ? 'SIGUSR2' : 'SIGTERM');
+    await loops.stop();
     await server.stop();
     if (reason instanceof Error) throw failureOf(reason);
     print('Stopped.');
