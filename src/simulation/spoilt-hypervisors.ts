@@ -26,18 +26,17 @@ function immortal(machine: Machine): Machine {
     pretend(end);
     return Promise.resolve(end);
   };
-  return {
-    run: machine.run,
-    ended: Promise.race([machine.ended, pretended]),
-    status: () => machine.status(),
-    continue: () => machine.continue(),
-    stop: () => machine.stop(),
-    powerDown: () => Promise.resolve(),
-    reset: () => machine.reset(),
-    quit: over,
-    kill: over,
-    onEvent: (listener) => machine.onEvent(listener),
-    openConsole: (handlers) => machine.openConsole(handlers),
-    detach: () => machine.detach(),
-  };
+  const changed = new Map<string | symbol, unknown>([
+    ['ended', Promise.race([machine.ended, pretended])],
+    ['powerDown', () => Promise.resolve()],
+    ['quit', over],
+    ['kill', over],
+  ]);
+  return new Proxy(machine, {
+    get(target, name) {
+      if (changed.has(name)) return changed.get(name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
 }

@@ -15,6 +15,8 @@ export interface ModelListener {
   ended(end: MachineEnd): void;
 }
 
+type EventKind = 'stopped' | 'resumed' | 'reset' | 'guest-shut-down' | 'guest-panicked';
+
 export interface HostedModelOptions {
   readonly spec: MachineSpec;
   readonly run: MachineRun;
@@ -114,13 +116,13 @@ export class HostedModel {
     this.listeners.clear();
   }
 
-  #become(status: MachineStatus, event: MachineEvent['kind']): void {
+  #become(status: MachineStatus, event: EventKind): void {
     this.#status = status;
     this.#onChange(this);
     this.#tell(event);
   }
 
-  #tell(kind: MachineEvent['kind']): void {
+  #tell(kind: EventKind): void {
     for (const listener of this.listeners) listener.event({ kind, atMs: this.#clock.now() });
   }
 }
