@@ -238,6 +238,16 @@ export class VirtualMachines {
     await eventually(async () => expect((await this.events(name)).join('\n')).toMatch(pattern), PATIENCE_MS);
   }
 
+  /** Where a port of a guest is reached. */
+  async forwardOf(name: string, port: number): Promise<string> {
+    return eventually(async () => {
+      const [network] = (await this.guest(name))?.status?.interfaces ?? [];
+      const forward = network?.forwardedPorts?.find((each: Anything) => each.port === port);
+      expect(forward, JSON.stringify(network)).toBeDefined();
+      return `${forward.hostAddress}:${forward.hostPort}`;
+    });
+  }
+
   /** The process of a guest's machine. */
   qemuOf(guest: Anything): number {
     const [podUID, node] = Object.entries(guest.status.activePods).at(-1) as [string, string];

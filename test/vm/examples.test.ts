@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { signsOfLife } from '../support/guests.ts';
 import { conditionOf, VirtualMachines } from '../support/virtual-machines.ts';
 
 /** The manifests of `examples/`, as somebody would try them. */
@@ -23,6 +24,9 @@ describe('the examples', () => {
     expect(conditionOf(guest, 'LiveMigratable').status).toBe('True');
     await host.says(guest, /^cloud-init .*hostname=guest /m);
     await host.says(guest, /^network .*address=10\.0\.2\.15\/24/m);
+    const address = await host.forwardOf('guest', 80);
+    const text = await eventually(async () => (await fetch(`http://${address}/`)).text());
+    expect(signsOfLife(text)[0]?.boot).toBe(host.signs(guest)[0]?.boot);
   });
 
   it('vmi.yaml is a guest on its own, from an image', async () => {
