@@ -1,7 +1,6 @@
-import { existsSync, readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { Clock } from '../env/ports.ts';
-import { nodesBelow, STOP_GUESTS_TIMEOUT_MS } from './local-nodes.ts';
+import { nodeDirectories, STOP_GUESTS_TIMEOUT_MS } from './local-nodes.ts';
 import { stopHolder } from './stop-holder.ts';
 
 export interface DownOptions {
@@ -17,15 +16,10 @@ export async function down(options: DownOptions, clock: Clock, print: (line: str
   const holder = await stopHolder(directory, clock, signal, timeoutMs);
   // Agents outlive a control plane that was killed.
   const left = await Promise.all(
-    agentDirectories(directory).map((agent) => stopHolder(agent, clock, signal, timeoutMs)),
+    nodeDirectories(directory).map((agent) => stopHolder(agent, clock, signal, timeoutMs)),
   );
   const agents = left.flatMap((it) => (it ? [it.pid] : []));
   if (holder) print(`Stopped the control plane in ${directory} (process ${holder.pid}).`);
   if (agents.length > 0) print(`Stopped the agents of its nodes (processes ${agents.join(', ')}).`);
   if (!holder && agents.length === 0) print(`Nothing runs in ${directory}.`);
-}
-
-function agentDirectories(directory: string): string[] {
-  const nodes = nodesBelow(directory);
-  return existsSync(nodes) ? readdirSync(nodes).map((name) => join(nodes, name)) : [];
 }

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Env, type ProcessIdentity, type Processes, sleep } from '../env/ports.ts';
 import { stopHolder, type StopSignal } from './stop-holder.ts';
@@ -26,8 +26,17 @@ const HELD_OUT_MS = 60_000;
 /** The longest that guests may take to shut down, if their own grace periods allow it. */
 export const STOP_GUESTS_TIMEOUT_MS = 600_000;
 
-/** The directories of the nodes of this machine, whether or not their agents run. */
+/** Where the nodes of this machine have their directories. */
 export const nodesBelow = (dataDirectory: string): string => join(dataDirectory, 'nodes');
+
+/** The directories of the nodes that this machine has had, whether or not their agents run. */
+export function nodeDirectories(dataDirectory: string): string[] {
+  const below = nodesBelow(dataDirectory);
+  if (!existsSync(below)) return [];
+  return readdirSync(below, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(below, name));
+}
 
 /**
  * The nodes that `godwit up` has on this machine: one agent each, in a process that outlives this one. An agent that is

@@ -63,7 +63,11 @@ const program = new Command('godwit')
 program
   .command('up')
   .description('Start the control plane on this machine, and serve until stopped.')
-  .option('--nodes <count>', 'how many nodes to start on this machine', parseNodes, 3)
+  .option(
+    '--nodes <count>',
+    'how many nodes to start on this machine (default: 3, or as many as there are)',
+    parseNodes,
+  )
   .option('--data-dir <directory>', 'where everything is kept', defaultDataDirectory())
   .option(
     '--listen <host:port>',

@@ -6,12 +6,11 @@ import type { Env } from '../env/ports.ts';
 import { realProcesses } from '../env/real-processes.ts';
 import type { Client } from '../kube/client.ts';
 import { localBootstrap } from './local-bootstrap.ts';
-import { LocalNodes, nodesBelow } from './local-nodes.ts';
+import { LocalNodes, nodeDirectories, nodesBelow } from './local-nodes.ts';
 import { writePrivately } from './write-privately.ts';
 
 export interface StartNodesOptions {
-  /** How many. */
-  readonly nodes: number;
+  readonly count: number;
   /** The data directory of the cluster. */
   readonly directory: string;
   readonly logLevel: string;
@@ -23,12 +22,19 @@ export interface StartNodesOptions {
   readonly kubeconfig: string;
 }
 
+const NODE_COUNT = 3;
+
+/** As many nodes as this machine has had: a guest whose node is left out waits for it. */
+export function usualNodeCount(directory: string): number {
+  return Math.max(NODE_COUNT, nodeDirectories(directory).length);
+}
+
 /** Where volumes are that all nodes of this machine share. */
 export const sharedPathOf = (directory: string): string => join(directory, 'shared');
 
 /** Starts the nodes of this machine, each with its part of the memory. */
 export async function startNodes(options: StartNodesOptions): Promise<LocalNodes> {
-  const { nodes: count, directory, logLevel, env, print, admin, kubeconfig } = options;
+  const { count, directory, logLevel, env, print, admin, kubeconfig } = options;
   const below = nodesBelow(directory);
   const bootstrap = join(below, 'bootstrap-kubeconfig');
   if (count > 0) {

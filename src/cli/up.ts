@@ -5,7 +5,7 @@ import { StorageError } from '../apiserver/storage/port.ts';
 import type { Env } from '../env/ports.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { startControlPlane } from './control-plane.ts';
-import { sharedPathOf, startNodes } from './start-nodes.ts';
+import { sharedPathOf, startNodes, usualNodeCount } from './start-nodes.ts';
 import { takeDirectory } from './take-directory.ts';
 import { writePrivately } from './write-privately.ts';
 import { importDefaultGuest } from './default-guest.ts';
@@ -22,7 +22,8 @@ export interface ListenAddress {
 
 export interface UpOptions {
   readonly dataDir: string;
-  readonly nodes: number;
+  /** How many nodes of this machine to start; as many as there were before, and three at first, where absent. */
+  readonly nodes?: number;
   readonly listen?: ListenAddress;
   readonly auditLog?: string;
   readonly logLevel: string;
@@ -55,9 +56,11 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     rememberPort(directory, server.port);
     const kubeconfig = writePrivately(join(directory, 'kubeconfig'), server.kubeconfig);
     lock.announce(server.url);
-    if (options.nodes > 0) await importDefaultGuest(directory, env, print);
+    const count = options.nodes ?? usualNodeCount(directory);
+    if (count > 0) await importDefaultGuest(directory, env, print);
     const nodes = await startNodes({
-      ...options,
+      count,
+      logLevel: options.logLevel,
       directory,
       env,
       print,
