@@ -7,7 +7,8 @@ import { migrationExperiments } from './migration-experiments.ts';
 
 const FORMS = 'labels and their values, or the same below matchLabels; an empty value is any';
 
-const spec = openObject('Which guests it is for, and how they are moved.', {
+/** Open, so that a webhook can name what is no option, instead of the API server dropping it in silence. */
+export const migrationPolicySpec = openObject('Which guests it is for, and how they are moved.', {
   selectors: needed(
     openObject('Which guests it is for: all labels must be there.', {
       namespaceSelector: kept(`Labels of the namespace: ${FORMS}.`),
@@ -37,12 +38,12 @@ export const migrationPolicy: CustomKind = {
   shortNames: [],
   categories: ['all'],
   description: 'How the guests that it selects are moved.',
-  fields: { spec: needed(spec), status },
+  fields: { spec: needed(migrationPolicySpec), status },
   hasStatus: true,
   columns: [],
 };
 
-export type MigrationPolicySpec = Infer<typeof spec>;
+export type MigrationPolicySpec = Infer<typeof migrationPolicySpec>;
 
 export interface MigrationPolicy extends KubeObject {
   spec: MigrationPolicySpec;

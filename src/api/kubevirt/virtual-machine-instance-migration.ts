@@ -47,7 +47,8 @@ const key = {
   migrationID: text('The same as key.'),
 };
 
-const spec = openObject('Which guest moves, and how.', {
+/** Open, so that a webhook can name what nobody knows, instead of the API server dropping it in silence. */
+export const migrationSpec = openObject('Which guest moves, and how.', {
   vmName: text('Name of the guest.'),
   vmiName: text('The same as vmName.'),
   addedNodeSelector: mapOf(
@@ -91,7 +92,7 @@ export const virtualMachineInstanceMigration: CustomKind = {
   shortNames: ['vmim', 'vmims'],
   categories: ['all'],
   description: 'The move of a guest to another node, namespace or cluster.',
-  fields: { spec: needed(spec), status },
+  fields: { spec: needed(migrationSpec), status },
   hasStatus: true,
   columns: [
     { name: 'Phase', type: 'string', jsonPath: '.status.phase' },
@@ -108,7 +109,7 @@ export const virtualMachineInstanceMigration: CustomKind = {
   ],
 };
 
-export type VirtualMachineInstanceMigrationSpec = Infer<typeof spec>;
+export type VirtualMachineInstanceMigrationSpec = Infer<typeof migrationSpec>;
 export type VirtualMachineInstanceMigrationStatus = Infer<typeof status>;
 
 export interface VirtualMachineInstanceMigration extends KubeObject {

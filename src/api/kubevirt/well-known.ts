@@ -7,6 +7,8 @@ export const SYSTEM_NAMESPACE = 'kubevirt';
 export const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 /** Keeps a guest until nobody executes it. */
 export const GUEST_FINALIZER = 'foregroundDeleteVirtualMachine';
+/** Keeps a migration until it is over, one way or the other. */
+export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
 
 /** What a pod is. */
 export const APP_LABEL = 'kubevirt.io';
@@ -14,6 +16,8 @@ export const APP_LABEL = 'kubevirt.io';
 export const CREATED_BY_LABEL = 'kubevirt.io/created-by';
 /** Name of the guest that a launcher pod is for, and of the machine that a guest is of. */
 export const MACHINE_NAME_LABEL = 'vm.kubevirt.io/name';
+/** Name of the guest that a migration is of, as far as a label has room for it. For selectors alone. */
+export const MIGRATION_GUEST_LABEL = 'kubevirt.io/vmi-name';
 /** The node that a guest was given to. */
 export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
 /** Nodes that can run guests. */

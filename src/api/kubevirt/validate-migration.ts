@@ -1,0 +1,133 @@
+import { child, type FieldError, notSupported, required } from '../field-error.ts';
+import { labelsErrors } from '../validate-meta.ts';
+import { type FeatureGate, isFeatureGateEnabled } from './feature-gates.ts';
+import type { KubeVirtConfiguration } from './kube-virt.ts';
+import { isMigrationPriority, MIGRATION_PRIORITIES } from './migration-priority.ts';
+import { MIGRATION_SPEC_TWINS, twinErrors } from './migration-twins.ts';
+import { unknownFieldErrors } from './unknown-fields.ts';
+import type { VirtualMachineInstance } from './virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  migrationSpec,
+  type VirtualMachineInstanceMigration,
+  type VirtualMachineInstanceMigrationSpec,
+} from './virtual-machine-instance-migration.ts';
+
+/** What the schema cannot say of migrations. Wants them with both names of fields that have two, as they are stored. */
+
+type Migration = Pick<VirtualMachineInstanceMigration, 'metadata' | 'spec' | 'status'>;
+type Spec = VirtualMachineInstanceMigrationSpec;
+
+/** What is wrong with a migration in itself. */
+export function migrationErrors(spec: Spec, configuration: KubeVirtConfiguration): FieldError[] {
+  return [
+    ...unknownFieldErrors(spec, migrationSpec, 'spec'),
+    ...(spec.vmName
+      ? []
+      : [{ type: 'FieldValueRequired', field: 'spec.vmiName', message: 'vmiName is missing' } as const]),
+    ...twinErrors(spec, MIGRATION_SPEC_TWINS, 'spec'),
+    ...labelsErrors(spec.addedNodeSelector, 'spec.addedNodeSelector'),
+    ...priorityErrors(spec, configuration),
+    ...halfErrors(spec, configuration),
+  ];
+}
+
+function priorityErrors({ priority }: Spec, configuration: KubeVirtConfiguration): FieldError[] {
+  if (priority === undefined) return [];
+  const path = 'spec.priority';
+  if (!isFeatureGateEnabled('MigrationPriorityQueue', configuration))
+    return [gateIsOff(path, 'MigrationPriorityQueue')];
+  return isMigrationPriority(priority) ? [] : [notSupported(path, priority, MIGRATION_PRIORITIES)];
+}
+
+function halfErrors({ sendTo, receive }: Spec, configuration: KubeVirtConfiguration): FieldError[] {
+  if (!sendTo && !receive) return [];
+  if (!isFeatureGateEnabled('DecentralizedLiveMigration', configuration))
+    return [gateIsOff(sendTo ? 'spec.sendTo' : 'spec.receive', 'DecentralizedLiveMigration')];
+  const errors: FieldError[] = [];
+  if (sendTo && !sendTo.key) errors.push(required('spec.sendTo.key', 'or migrationID'));
+  if (sendTo && !sendTo.connectURL) errors.push(required('spec.sendTo.connectURL'));
+  if (receive && !receive.key) errors.push(required('spec.receive.key', 'or migrationID'));
+  if (sendTo?.key && receive?.key && sendTo.key !== receive.key) {
+    const message = `sendTo migrationID ${sendTo.key} does not match receive migrationID ${receive.key}`;
+    errors.push({ type: 'FieldValueInvalid', field: 'spec.receive.key', message });
+  }
+  return errors;
+}
+
+function gateIsOff(field: string, gate: FeatureGate): FieldError {
+  const message = `${gate} feature gate is not enabled in kubevirt resource`;
+  return { type: 'FieldValueNotSupported', field, message };
+}
+
+/** A right that RBAC has to give. */
+export interface PriorityRight {
+  readonly verb: 'use';
+  readonly group: 'kubevirt.io';
+  readonly resource: 'migrationpriorities';
+  /** The class. */
+  readonly name: string;
+}
+
+/** The right that is needed to ask for a migration of this class; undefined where anybody may. */
+export function priorityRight({ priority }: Pick<Spec, 'priority'>): PriorityRight | undefined {
+  if (priority === undefined) return undefined;
+  return { verb: 'use', group: 'kubevirt.io', resource: 'migrationpriorities', name: priority };
+}
+
+/** Which half of a migration between two control planes this is. One that has both halves is a local one. */
+export function migrationRole({ sendTo, receive }: Spec): 'source' | 'target' | 'local' {
+  if (sendTo && !receive) return 'source';
+  return receive && !sendTo ? 'target' : 'local';
+}
+
+/** Why a guest cannot be moved. */
+export function migratedGuestErrors(
+  { metadata, spec }: Migration,
+  guest: Pick<VirtualMachineInstance, 'status'> | undefined,
+): FieldError[] {
+  const field = 'spec.vmiName';
+  if (!guest) {
+    const message = `the VMI "${metadata.namespace}/${spec.vmName}" does not exist`;
+    return [{ type: 'FieldValueNotFound', field, message }];
+  }
+  const { phase, conditions = [] } = guest.status ?? {};
+  if (phase === 'Succeeded' || phase === 'Failed')
+    return [{ type: 'FieldValueInvalid', field, message: 'Cannot migrate VMI in finalized state.' }];
+  const obstacle = conditions.find(({ type, status }) => type === 'LiveMigratable' && status === 'False');
+  if (!obstacle) return [];
+  const { reason = '', message = '' } = obstacle;
+  // Claims of one side are copied to those of the other.
+  if (reason === 'DisksNotLiveMigratable' && migrationRole(spec) !== 'local') return [];
+  return [{ type: 'FieldValueInvalid', field, message: `Cannot migrate VMI, Reason: ${reason}, Message: ${message}` }];
+}
+
+/**
+ * What other migrations have against this one: those of the same guest, and those with the same key; others are
+ * harmless. What is over counts no more.
+ */
+export function migrationConflicts(migration: Migration, others: readonly Migration[]): FieldError[] {
+  return others.flatMap((other) => {
+    const isItself = other.metadata.uid !== undefined && other.metadata.uid === migration.metadata.uid;
+    return isItself || isFinalMigration(other) ? [] : conflictWith(migration, other);
+  });
+}
+
+function conflictWith({ metadata, spec }: Migration, other: Migration): FieldError[] {
+  const [role, otherRole] = [migrationRole(spec), migrationRole(other.spec)];
+  const isSameKey = role !== 'local' && otherRole !== 'local' && keyOf(spec) === keyOf(other.spec);
+  const isPair = isSameKey && role !== otherRole;
+  if (metadata.namespace === other.metadata.namespace && spec.vmName === other.spec.vmName && !isPair) {
+    const message = `in-flight migration detected. Active migration job (${other.metadata.uid}) is currently already in progress for VMI ${spec.vmName}.`;
+    return [{ type: 'FieldValueDuplicate', field: 'spec.vmiName', message }];
+  }
+  if (!isSameKey || isPair) return [];
+  const message = `the migration ${other.metadata.namespace}/${other.metadata.name} has the same key, and is not over`;
+  return [
+    { type: 'FieldValueDuplicate', field: child(role === 'source' ? 'spec.sendTo' : 'spec.receive', 'key'), message },
+  ];
+}
+
+function keyOf({ sendTo, receive }: Spec): string | undefined {
+  return sendTo?.key ?? receive?.key;
+}
