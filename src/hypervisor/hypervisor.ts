@@ -1,4 +1,5 @@
 import type { Connection, ConnectionHandlers } from '../env/ports.ts';
+import type { GuestAgentChannel } from './guest-agent-channel.ts';
 import type { MachineSpec } from './machine.ts';
 
 /**
@@ -90,6 +91,8 @@ export interface Machine {
    * hundred bytes have not been taken. While nobody has it open, nothing waits.
    */
   openConsole(handlers: ConnectionHandlers): Promise<Connection>;
+  /** The line to the agent inside the guest, where there can be one. */
+  readonly guestAgent?: GuestAgentChannel;
   /** Lets go of the machine, which goes on; `ended` is heard no more. */
   detach(): void;
 }

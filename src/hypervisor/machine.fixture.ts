@@ -32,6 +32,7 @@ export const FULL_MACHINE: MachineSpec = {
   ],
   cdroms: [{ port: 1, path: '/images/install.iso', bootOrder: 2 }],
   kernel: { path: '/images/vmlinuz', initrdPath: '/images/initrd', commandLine: 'console=ttyS0 a=b,c' },
+  agentPlace: { bus: 'virtio', at: 6 },
   networks: [
     {
       place: { bus: 'virtio', at: 8 },

@@ -86,6 +86,8 @@ export interface MachineSpec {
   readonly cdroms?: readonly CdromSpec[];
   readonly networks?: readonly NetworkSpec[];
   readonly kernel?: KernelSpec;
+  /** Where the guest finds the port on which its agent speaks with the host; without it there is none. */
+  readonly agentPlace?: DevicePlace & { readonly bus: 'virtio' | 'virtio-mmio' };
   /** Present on a machine that waits for the state of another one. */
   readonly incoming?: {
     /** The exact size that the other one has. */

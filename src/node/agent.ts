@@ -8,6 +8,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
+import { GuestAgents } from './guest-agent/guest-agents.ts';
 import type { GuestAccess } from './guests/guest-access.ts';
 import { GuestNotes, type NoteFiles } from './guests/guest-notes.ts';
 import { Guests } from './guests/guests.ts';
@@ -78,6 +79,7 @@ export class Agent {
       runOf: (podUID) => this.#runOf(podUID),
       onNews: (podUID) => this.#guests?.enqueue(podUID),
       onEnd: (podUID, end) => this.#noteEnd(podUID, end),
+      agents: new GuestAgents({ env, onNews: (podUID) => this.#guests?.enqueue(podUID) }),
       log: env.log,
     });
     this.access = new NodeGuestAccess({

@@ -7,6 +7,7 @@ import {
   MachineSpecError,
   type NetworkSpec,
 } from '../machine.ts';
+import { FILE_NAMES } from './run-files.ts';
 
 /** What the guest sees on its buses. Every device has an address: QEMU would otherwise count, and count differently tomorrow. */
 
@@ -16,6 +17,9 @@ const PCI_SLOTS = { q35: [1, 0x1e], i440fx: [4, 0x1f] } as const;
 const SATA_SLOT = 3;
 const SATA_PORTS = 6;
 const MMIO_TRANSPORTS = 8;
+
+/** What QEMU calls the port of the agent inside the guest. */
+export const AGENT_PORT = 'agent';
 
 type Family = 'microvm' | 'q35' | 'i440fx';
 
@@ -35,9 +39,14 @@ export function escapeOption(value: string): string {
 /** The options that put disks, drives and network cards into the machine, in the order of the description. */
 export function deviceArguments(spec: MachineSpec): string[] {
   const family = machineFamily(spec.machineType);
-  const { disks = [], cdroms = [], networks = [] } = spec;
+  const { disks = [], cdroms = [], networks = [], agentPlace } = spec;
   const cdromPlaces = cdroms.map(({ port }): DevicePlace => ({ bus: 'sata', at: port }));
-  const places = [...disks.map(({ place }) => place), ...cdromPlaces, ...networks.map(({ place }) => place)];
+  const places = [
+    ...disks.map(({ place }) => place),
+    ...cdromPlaces,
+    ...networks.map(({ place }) => place),
+    ...(agentPlace ? [agentPlace] : []),
+  ];
   checkPlaces(family, places);
   const needsController = family === 'i440fx' && places.some(({ bus }) => bus === 'sata');
   return [
@@ -45,6 +54,7 @@ export function deviceArguments(spec: MachineSpec): string[] {
     ...disks.flatMap((disk) => diskArguments(family, disk)),
     ...cdroms.flatMap((cdrom) => cdromArguments(family, cdrom)),
     ...networks.flatMap((network) => networkArguments(family, network)),
+    ...(agentPlace ? agentArguments(family, agentPlace) : []),
   ];
 }
 
@@ -80,6 +90,11 @@ function nameOf(kind: string, { bus, at }: DevicePlace): string {
   return `${kind}-${bus}-${at}`;
 }
 
+/** By what QEMU knows the disk in a place. */
+export function diskName(place: DevicePlace): string {
+  return nameOf('disk', place);
+}
+
 function address(family: Family, { bus, at }: DevicePlace): { readonly bus: string; readonly addr?: string } {
   switch (bus) {
     case 'virtio':
@@ -105,7 +120,7 @@ function blockArguments(
 
 function diskArguments(family: Family, disk: DiskSpec): string[] {
   const { place, cache, serial, bootOrder } = disk;
-  const name = nameOf('disk', place);
+  const name = diskName(place);
   const driver = { virtio: 'virtio-blk-pci', 'virtio-mmio': 'virtio-blk-device', sata: 'ide-hd' }[place.bus];
   if (place.bus === 'sata' && disk.isReadOnly)
     throw new MachineSpecError(`the disk at sata ${place.at} cannot be read-only`);
@@ -154,6 +169,28 @@ function networkArguments(family: Family, { place, mac, backend }: NetworkSpec):
       ...address(family, place),
       // Boot code of the card is of another size in another QEMU, and then the machine could not move.
       ...(isPci ? { romfile: '' } : {}),
+    }),
+  ];
+}
+
+/** By the name of its port an agent finds it, as every distribution has it. */
+function agentArguments(family: Family, place: DevicePlace): string[] {
+  const name = nameOf('channels', place);
+  return [
+    '-chardev',
+    `socket,id=${AGENT_PORT},path=${FILE_NAMES.agent},server=on,wait=off`,
+    ...device({
+      driver: place.bus === 'virtio' ? 'virtio-serial-pci' : 'virtio-serial-device',
+      id: name,
+      ...address(family, place),
+    }),
+    ...device({
+      driver: 'virtserialport',
+      id: AGENT_PORT,
+      bus: `${name}.0`,
+      nr: 1,
+      chardev: AGENT_PORT,
+      name: 'org.qemu.guest_agent.0',
     }),
   ];
 }

@@ -12,6 +12,7 @@ import {
 import { machineEnd } from './machine-end.ts';
 import { machineEvent, machineStatus } from './machine-events.ts';
 import { connectMonitors, type Monitors } from './monitors.ts';
+import { QemuAgentChannel } from './qemu-agent-channel.ts';
 import type { ExecuteOptions } from './qmp.ts';
 import { QmpError } from './qmp-error.ts';
 import { isRecord, type QemuVersion, type QmpEvent } from './qmp-message.ts';
@@ -46,6 +47,7 @@ export interface QemuMachineOptions {
 export class QemuMachine implements Machine {
   readonly run: MachineRun;
   readonly ended: Promise<MachineEnd>;
+  readonly guestAgent: QemuAgentChannel;
   readonly #options: QemuMachineOptions;
   readonly #listeners = new Set<(event: MachineEvent) => unknown>();
   readonly #qmpListeners = new Set<(event: QmpEvent) => void>();
@@ -61,6 +63,12 @@ export class QemuMachine implements Machine {
     this.#options = options;
     this.run = options.run;
     this.ended = new Promise((resolve) => (this.#onEnded = resolve));
+    this.guestAgent = new QemuAgentChannel({
+      connector: options.connector,
+      files: options.files,
+      execute: (command) => this.execute(command),
+      onQmpEvent: (listener) => this.onQmpEvent(listener),
+    });
   }
 
   /** Connects to a QEMU that is starting or has started; rejects when it ends before it answers. */

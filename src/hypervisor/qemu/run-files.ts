@@ -5,6 +5,8 @@ export interface RunFiles {
   /** A second monitor, kept free for what cannot wait behind a command that hangs. */
   readonly urgentMonitor: string;
   readonly serial: string;
+  /** The port of the agent inside the guest. */
+  readonly agent: string;
   /** Everything that came out of the serial port, whoever listened. */
   readonly serialLog: string;
   /** What QEMU itself has to say. */
@@ -17,6 +19,7 @@ export const FILE_NAMES: Omit<RunFiles, 'directory'> = {
   monitor: 'qmp.sock',
   urgentMonitor: 'qmp-urgent.sock',
   serial: 'serial.sock',
+  agent: 'agent.sock',
   serialLog: 'serial.log',
   log: 'qemu.log',
   pid: 'qemu.pid',

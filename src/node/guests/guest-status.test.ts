@@ -72,6 +72,25 @@ describe('what is said of a guest', () => {
     ['never had a record', guest('Scheduled'), ENDED, undefined],
     ['was done before', guest('Succeeded', HELD), ENDED, undefined],
   ] as const)('that %s: nothing', (_, of, standing, status) => expect(told(of, standing, status)).toEqual({}));
+  it('whose agent answers, and no more once it does not', () => {
+    const agent = { version: '7', hostname: 'h', os: { name: 'Debian' } };
+    const of = guest('Running', HELD);
+    const facts = { self, standing: HOLDING, status: 'running', end: undefined } as const;
+    const there = guestStatus({ ...facts, guest: of, agent }, NOW);
+    expect(there.guestOSInfo).toEqual({ name: 'Debian' });
+    expect(there.conditions).toContainEqual({
+      type: 'AgentConnected',
+      status: 'True',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    });
+    const known = { ...of, status: { ...of.status, ...there } };
+    expect(guestStatus({ ...facts, guest: known, agent: 'unknown' }, NOW).conditions).toEqual(there.conditions);
+    const gone = guestStatus({ ...facts, guest: known, agent: 'absent' }, NOW);
+    expect(gone).toMatchObject({ conditions: [{ type: 'Ready', status: 'True' }] });
+    expect(gone).not.toHaveProperty('guestOSInfo');
+    const ended = guestStatus({ ...facts, standing: ENDED, guest: known, status: undefined, agent }, NOW);
+    expect(ended.conditions).toEqual([{ type: 'Ready', status: 'True' }]);
+  });
   it.each([
     ['GuestShutDown', 'Succeeded'],
     ['Quit', 'Failed'],

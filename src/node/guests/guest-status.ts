@@ -7,6 +7,7 @@ import type {
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { MachineEnd, MachineStatus } from '../../hypervisor/hypervisor.ts';
+import type { AgentSight } from '../guest-agent/guest-agents.ts';
 import { removeCondition, setCondition } from '../../kube/conditions.ts';
 import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
@@ -19,27 +20,30 @@ export interface GuestFacts {
   readonly standing: Standing;
   /** What its machine is doing, where it has one that answers. */
   readonly status: MachineStatus | undefined;
+  /** What is known of the agent in it. */
+  readonly agent?: AgentSight | undefined;
   /** How its machine ended, where that is known. */
   readonly end: MachineEnd | undefined;
 }
 
-type Told = Pick<VirtualMachineInstanceStatus, 'phase' | 'phaseTransitionTimestamps' | 'conditions'>;
+type Told = Pick<VirtualMachineInstanceStatus, 'phase' | 'phaseTransitionTimestamps' | 'conditions' | 'guestOSInfo'>;
 
 /** The fields as they should be; none where there is nothing to say. */
 export function guestStatus(facts: GuestFacts, nowMs: number): Told {
   const { guest, standing, status } = facts;
   if (isFinal(guest)) return {};
   if (standing.kind === 'holding' && !standing.mustContinue && isRecorded(facts)) {
-    if (status === 'running') return told(guest, 'Running', undefined, nowMs);
-    if (status === 'paused') return told(guest, 'Running', PAUSED_BY_USER, nowMs);
-    if (status === 'disk-error') return told(guest, 'Running', PAUSED_BY_ERROR, nowMs);
+    if (status === 'running') return told(facts, 'Running', undefined, nowMs);
+    if (status === 'paused') return told(facts, 'Running', PAUSED_BY_USER, nowMs);
+    if (status === 'disk-error') return told(facts, 'Running', PAUSED_BY_ERROR, nowMs);
     return {};
   }
   if (standing.kind !== 'ended' || standing.givenTo !== undefined) return {};
   const holder = guest.status?.rightToRun?.holder;
   // Whoever has the right now knows better; and where there never was a record, the controller does.
   if (guest.status?.rightToRun === undefined || (holder && !isSameRunner(holder, facts.self))) return {};
-  return told(guest, hasSucceeded(facts.end) ? 'Succeeded' : 'Failed', undefined, nowMs);
+  const agent = 'absent' as const;
+  return told({ ...facts, agent }, hasSucceeded(facts.end) ? 'Succeeded' : 'Failed', undefined, nowMs);
 }
 
 /** A guest that turned itself off has done what it was there for. All else was done to it. */
@@ -70,13 +74,15 @@ const PAUSED_BY_ERROR: KubeVirtCondition = {
   message: 'VMI was paused, low-level IO error detected',
 };
 
+const AGENT_CONNECTED: KubeVirtCondition = { type: 'AgentConnected', status: 'True' };
+
 function told(
-  { status = {} }: VirtualMachineInstance,
+  { guest: { status = {} }, agent = 'unknown' }: GuestFacts,
   phase: VirtualMachineInstancePhase,
   paused: KubeVirtCondition | undefined,
   nowMs: number,
 ): Told {
-  const known = status.conditions ?? [];
+  const known = withAgent(status.conditions ?? [], agent, nowMs);
   const conditions = paused ? setCondition(known, paused, nowMs) : removeCondition(known, 'Paused');
   const transitions = status.phaseTransitionTimestamps;
   const isNew = status.phase !== phase;
@@ -86,5 +92,17 @@ function told(
       ? [...(transitions ?? []), { phase, phaseTransitionTimestamp: formatTime(nowMs) }]
       : transitions,
     conditions: status.conditions === undefined && conditions.length === 0 ? undefined : [...conditions],
+    // What an agent said of its guest stays true when the agent has gone.
+    ...(typeof agent === 'object' ? { guestOSInfo: agent.os } : {}),
   };
+}
+
+function withAgent(
+  conditions: readonly KubeVirtCondition[],
+  agent: AgentSight,
+  nowMs: number,
+): readonly KubeVirtCondition[] {
+  if (agent === 'unknown') return conditions;
+  if (agent === 'absent') return removeCondition(conditions, AGENT_CONNECTED.type);
+  return setCondition(conditions, AGENT_CONNECTED, nowMs);
 }

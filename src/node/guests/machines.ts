@@ -3,6 +3,7 @@ import type { Logger } from '../../env/ports.ts';
 import type { Hypervisor, Machine, MachineEnd, MachineRun, MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { MachineSpec } from '../../hypervisor/machine.ts';
 import type { MachineFact } from '../../migration/right-to-run/view.ts';
+import type { AgentSight, GuestAgents } from '../guest-agent/guest-agents.ts';
 import { machineFact } from './machine-fact.ts';
 
 /** A machine as it was just seen. */
@@ -10,6 +11,8 @@ export interface SeenMachine {
   readonly fact: MachineFact;
   /** Where it answers. */
   readonly status?: MachineStatus;
+  /** What is known of the agent in its guest. */
+  readonly agent?: AgentSight;
   /** Where it has ended before the eyes of this agent. */
   readonly end?: MachineEnd;
 }
@@ -22,6 +25,8 @@ export interface MachinesOptions {
   readonly onNews: (podUID: string) => void;
   /** Called when a machine is seen to end, or to be about to; notes it, and never rejects. */
   readonly onEnd: (podUID: string, end: MachineEnd) => Promise<void>;
+  /** Looks after the agents in guests. */
+  readonly agents?: GuestAgents;
   readonly log: Logger;
 }
 
@@ -47,7 +52,7 @@ export class Machines {
       const held = this.#held.get(podUID) ?? (await this.#alone(podUID, () => this.#adopt(podUID)));
       if (!held) return { fact: 'dead' };
       if (held.end) return { fact: 'dead', end: held.end };
-      return await this.#ask(held);
+      return await this.#ask(podUID, held);
     } catch (error) {
       this.#options.log.warn('a machine does not answer', { pod: podUID, error: errorMessage(error) });
       return { fact: 'unknown' };
@@ -82,6 +87,7 @@ export class Machines {
   /** Lets go of all machines, which go on. */
   letGo(): void {
     this.#isLetGo = true;
+    this.#options.agents?.letGo();
     for (const { machine, end } of this.#held.values()) if (!end) machine.detach();
   }
 
@@ -103,10 +109,10 @@ export class Machines {
     return undefined;
   }
 
-  async #ask(held: Held): Promise<SeenMachine> {
+  async #ask(podUID: string, held: Held): Promise<SeenMachine> {
     try {
       const status = await held.machine.status();
-      return { fact: machineFact(status), status };
+      return { fact: machineFact(status), status, agent: this.#options.agents?.of(podUID) ?? 'unknown' };
     } catch (error) {
       // It may have ended while it was asked.
       if (held.end) return { fact: 'dead', end: held.end };
@@ -122,6 +128,7 @@ export class Machines {
       onNews(podUID);
       return kind === 'guest-shut-down' ? onEnd(podUID, GUEST_SHUT_DOWN) : undefined;
     });
+    this.#options.agents?.attend(podUID, machine);
     void this.#await(podUID, held);
     return held;
   }

@@ -121,7 +121,8 @@ export class Protocol {
     const { podUID, pod } = scene;
     if (spec) await this.#note(scene);
     const statusBeside = (guest: VirtualMachineInstance): Partial<VirtualMachineInstanceStatus> => {
-      const facts = { guest, self: view.self, standing: this.#standing(scene, standing), status: seen.status };
+      const { status, agent } = seen;
+      const facts = { guest, self: view.self, standing: this.#standing(scene, standing), status, agent };
       return {
         ...guestStatus({ ...facts, end: notes.endOf(podUID, seen) }, clock.now()),
         ...(spec ? this.#ofMachine(guest, spec) : {}),

@@ -38,7 +38,8 @@ export class Reports {
     if (!guest) return;
     const { clock, notes, steps } = this.#options;
     const { self, standing } = view;
-    const facts = { guest, self, standing, status: seen.status, end: notes.endOf(podUID, seen) };
+    const { status, agent } = seen;
+    const facts = { guest, self, standing, status, agent, end: notes.endOf(podUID, seen) };
     await steps.patch(podUID, guest, guestStatus(facts, clock.now()), signal);
   }
 

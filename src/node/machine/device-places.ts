@@ -14,6 +14,8 @@ const RANGES = {
   mmio: { network: [5, 3], virtio: [0, 5] },
 } as const;
 const SATA_PORTS = 6;
+/** Free on every kind of PCI machine. Without PCI all places are for disks and networks. */
+const AGENT_SLOT = 4;
 
 /** Hands out places in the order in which it is asked. Throws a MachineSpecError once there are no more. */
 export class DevicePlaces {
@@ -38,6 +40,10 @@ export class DevicePlaces {
     if (this.#family === 'mmio')
       throw new MachineSpecError(`${field}: a machine of type microvm has no sata; use the bus virtio`);
     return this.#take([0, SATA_PORTS], this.#sataPorts++, field);
+  }
+
+  agent(): { readonly bus: 'virtio'; readonly at: number } | undefined {
+    return this.#family === 'pci' ? { bus: 'virtio', at: AGENT_SLOT } : undefined;
   }
 
   #virtioBus(): 'virtio' | 'virtio-mmio' {

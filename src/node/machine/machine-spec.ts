@@ -44,6 +44,7 @@ export function machineSpec(
   const places = new DevicePlaces(family);
   const { disks, cdroms } = guestDisks(guest, volumes, family, places);
   const serial = domain.firmware?.serial;
+  const agentPlace = places.agent();
   return {
     name: `${guest.metadata.namespace ?? ''}/${guest.metadata.name ?? ''}`,
     uuid: uuidOf(guest),
@@ -55,6 +56,7 @@ export function machineSpec(
     disks,
     cdroms,
     networks: networksOf(guest, networks, places),
+    ...(agentPlace ? { agentPlace } : {}),
     ...(volumes.kernel ? { kernel: volumes.kernel } : {}),
   };
 }
