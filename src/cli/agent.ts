@@ -45,10 +45,11 @@ const FIELD_MANAGER = 'virt-handler';
 /** Joins the cluster, runs what is bound to the node, and ends at SIGTERM or SIGINT; at SIGUSR2 once its guests have. */
 export async function agent(options: AgentOptions, env: Env, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
-  const lock = takeDirectory(directory, env.clock.now());
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
   const isLeaving = new Promise<void>((resolve) => process.once('SIGUSR2', () => resolve()));
+  // Only now: whoever sees that the directory is held may send signals.
+  const lock = takeDirectory(directory, env.clock.now());
   // Waiting for a machine, which outlives this process, does not keep it from ending.
   const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
   try {

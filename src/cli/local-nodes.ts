@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Env, type ProcessIdentity, type Processes, sleep } from '../env/ports.ts';
+import { type ChildProcess, type Env, type ProcessIdentity, type Processes, sleep } from '../env/ports.ts';
+import { holderOf } from './data-directory.ts';
 import { stopHolder, type StopSignal } from './stop-holder.ts';
 
 export interface LocalNodesOptions {
@@ -23,6 +24,9 @@ export interface LocalNode {
 const RESTART_MS_MIN = 500;
 const RESTART_MS_MAX = 30_000;
 const HELD_OUT_MS = 60_000;
+/** How long an agent may take until it can be told anything. */
+const START_TIMEOUT_MS = 10_000;
+const POLL_MS = 50;
 /** The longest that guests may take to shut down, if their own grace periods allow it. */
 export const STOP_GUESTS_TIMEOUT_MS = 600_000;
 
@@ -64,13 +68,21 @@ export class LocalNodes {
 
   /** Ends the agents; with `SIGUSR2`, once they have shut their guests down. */
   async stop(signal: StopSignal): Promise<void> {
-    const { env } = this.#options;
     this.#stopping.abort();
     await Promise.all(this.#agents);
-    const timeoutMs = signal === 'SIGUSR2' ? STOP_GUESTS_TIMEOUT_MS : undefined;
-    await Promise.all(this.#nodes.map(({ directory }) => stopHolder(directory, env.clock, signal, timeoutMs)));
+    await Promise.all(this.#nodes.map((node) => this.#stop(node, signal)));
     // One that was only just started may not have had its directory yet.
     for (const identity of this.#running.values()) await this.#options.processes.kill(identity, 'SIGTERM');
+  }
+
+  async #stop(node: LocalNode, signal: StopSignal): Promise<void> {
+    const { clock } = this.#options.env;
+    if (signal === 'SIGTERM') return void (await stopHolder(node.directory, clock));
+    // Nobody but an agent shuts guests down: one that is about to start, or was to be started again, is waited for.
+    if (!holderOf(node.directory) && !this.#running.has(node.name)) await this.#spawn(node);
+    for (const startedMs = clock.now(); clock.now() - startedMs < START_TIMEOUT_MS; await sleep(clock, POLL_MS))
+      if (holderOf(node.directory)) break;
+    await stopHolder(node.directory, clock, signal, STOP_GUESTS_TIMEOUT_MS);
   }
 
   async #keep(node: LocalNode): Promise<void> {
@@ -90,9 +102,19 @@ export class LocalNodes {
 
   /** Resolves when the agent has ended, or when it is to be left alone. */
   async #runOnce(node: LocalNode): Promise<void> {
-    const { env, processes, argumentsOf, print } = this.#options;
+    const { env, print } = this.#options;
     const { signal } = this.#stopping;
     await stopHolder(node.directory, env.clock);
+    const { child, outputPath } = await this.#spawn(node);
+    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+    const exit = await Promise.race([child.exited, stopped]);
+    if (!exit) return;
+    this.#running.delete(node.name);
+    print(`The agent of ${node.name} has ended (${exit.signal ?? exit.code}); see ${outputPath}. It is started again.`);
+  }
+
+  async #spawn(node: LocalNode): Promise<{ readonly child: ChildProcess; readonly outputPath: string }> {
+    const { processes, argumentsOf } = this.#options;
     mkdirSync(node.directory, { recursive: true, mode: 0o711 });
     const outputPath = join(node.directory, 'agent.log');
     const child = await processes.spawnDetached({
@@ -103,10 +125,6 @@ export class LocalNodes {
       user: undefined,
     });
     this.#running.set(node.name, child.identity);
-    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
-    const exit = await Promise.race([child.exited, stopped]);
-    if (!exit) return;
-    this.#running.delete(node.name);
-    print(`The agent of ${node.name} has ended (${exit.signal ?? exit.code}); see ${outputPath}. It is started again.`);
+    return { child, outputPath };
   }
 }
