@@ -1,15 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Credentials, LoadConnection } from './load-connection.ts';
+import { credentialsIn } from './credentials.ts';
+import { LoadConnection } from './load-connection.ts';
+import { cpuSeconds, memoryOf, type ProcessMemory } from './processes.ts';
 
 /** A real server in a process of its own, and what /proc says about it. */
 
 const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
-const CLOCK_TICKS_PER_SECOND = 100;
 
 export class ServerProcess {
   readonly directory = mkdtempSync(join(tmpdir(), 'godwit-bench-'));
@@ -50,36 +51,17 @@ export class ServerProcess {
 
   /** A connection of its own, with the admin's certificate. */
   async connect(): Promise<LoadConnection> {
-    const connection = await LoadConnection.open(this.#credentials());
+    const connection = await LoadConnection.open(credentialsIn(join(this.directory, 'kubeconfig')));
     this.#connections.push(connection);
     return connection;
   }
 
   /** Seconds of processor time, of all threads. */
   cpuSeconds(): number {
-    const stat = readFileSync(`/proc/${this.#child?.pid}/stat`, 'utf8');
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+    return cpuSeconds(this.#child?.pid ?? 0);
   }
 
-  /** Resident memory in MB, and how much of it is not just pages of files, which the kernel may take back at will. */
-  memory(): { readonly residentMegabytes: number; readonly privateMegabytes: number } {
-    const status = readFileSync(`/proc/${this.#child?.pid}/status`, 'utf8');
-    const megabytes = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024;
-    return { residentMegabytes: megabytes('VmRSS'), privateMegabytes: megabytes('RssAnon') };
-  }
-
-  #credentials(): Credentials {
-    const text = readFileSync(join(this.directory, 'kubeconfig'), 'utf8');
-    const value = (field: string): string => new RegExp(`${field}: (\\S+)`).exec(text)?.[1] ?? '';
-    const pem = (field: string): string => Buffer.from(value(field), 'base64').toString('utf8');
-    const { hostname, port } = new URL(value('server'));
-    return {
-      host: hostname,
-      port: Number(port),
-      ca: pem('certificate-authority-data'),
-      certificate: pem('client-certificate-data'),
-      key: pem('client-key-data'),
-    };
+  memory(): ProcessMemory {
+    return memoryOf(this.#child?.pid ?? 0);
   }
 }
