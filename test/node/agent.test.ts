@@ -367,6 +367,20 @@ describe('an agent that comes back', () => {
       expect.objectContaining({ type: 'Paused', status: 'True', reason: 'PausedByUser' }),
     );
   });
+  it('lets a guest stand that is to start paused, until its owner lets it run', async () => {
+    await scene.makeGuest({ startStrategy: 'Paused' });
+    await scene.bind();
+    await scene.phaseBecomes('Running');
+    const isPaused = expect.objectContaining({ type: 'Paused', status: 'True', reason: 'PausedByUser' }) as unknown;
+    expect((await scene.guest()).status?.conditions).toContainEqual(isPaused);
+    scene.killAgent();
+    await scene.startAgent();
+    await scene.pass(10_000, 1000);
+    expect([scene.host.machines.length, scene.host.executing().length]).toEqual([1, 0]);
+    await scene.agent?.access.unpause(NAMESPACE, 'web');
+    await scene.until(async () => expect((await scene.guest()).status?.conditions).not.toContainEqual(isPaused));
+    expect(scene.host.executing()).toHaveLength(1);
+  });
   it('without its journal touches nothing', async () => {
     await run();
     scene.killAgent();

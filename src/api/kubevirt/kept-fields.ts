@@ -40,7 +40,6 @@ const NOT_ACTED_ON: readonly string[] = [
   'livenessProbe',
   'readinessProbe',
   'resourceClaims',
-  'startStrategy',
   'utilityVolumes',
   'volumes[].containerPath',
   'volumes[].downwardAPI',

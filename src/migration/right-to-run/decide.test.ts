@@ -116,6 +116,16 @@ describe('what an agent does, in its order', () => {
       view([...STARTED, { kind: 'machine', event: 'resumed' }], { machine: 'paused' }),
       '',
     ],
+    [
+      'start what is to wait for its owner, and let it stand',
+      view([], { record: undefined, machine: 'dead', wish: { start: { isPaused: true } } }),
+      'write starting, record 1 a, write started, start',
+    ],
+    [
+      'leave what waits for its owner, whoever died since',
+      view([...STARTED.slice(0, 1), { kind: 'started', epoch: 1, isPaused: true }], { machine: 'paused' }),
+      '',
+    ],
     ['say that the machine is dead', view(STARTED, { machine: 'dead' }), 'write ended'],
     [
       'give the right back then',

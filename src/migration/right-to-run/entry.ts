@@ -4,7 +4,8 @@ import type { Attempt } from './attempt.ts';
 /**
  * What an agent writes down about one launcher pod before it acts on it:
  * - `starting`: it is about to claim the epoch in the record; no machine has been started;
- * - `started`: the record names it, and the machine may be started, once;
+ * - `started`: the record names it, and the machine may be started, once; `isPaused` where the guest waits for its
+ *   owner to let it run;
  * - `reserved`: it is about to name its successor in the record;
  * - `granted`: the right has left; only a refusal brings it back, and in post-copy nothing does;
  * - `receiving`: a machine may be started that waits for the guest, and must not execute it;
@@ -17,7 +18,7 @@ import type { Attempt } from './attempt.ts';
  */
 export type Entry =
   | { readonly kind: 'starting'; readonly epoch: number }
-  | { readonly kind: 'started'; readonly epoch: number }
+  | { readonly kind: 'started'; readonly epoch: number; readonly isPaused?: true }
   | { readonly kind: 'reserved'; readonly attempt: Attempt }
   | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean }
   | { readonly kind: 'receiving'; readonly attempt: Attempt }

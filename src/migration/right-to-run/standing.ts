@@ -49,7 +49,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
         standing.kind === 'starting' && standing.epoch === entry.epoch,
         standing,
         entry,
-        holding(entry.epoch, true),
+        holding(entry.epoch, entry.isPaused !== true),
       );
     case 'reserved':
       if (standing.kind !== 'holding' || standing.reserved !== undefined) return impossible(standing, entry);

@@ -57,8 +57,8 @@ function claim(view: View, wish: StartWish, epoch: number): Step[] {
   return [
     ...(isWritten ? [] : [journal({ kind: 'starting', epoch })]),
     change(record, begin(record, epoch, view.self, wish.volumes)),
-    journal({ kind: 'started', epoch }),
+    journal({ kind: 'started', epoch, ...(wish.isPaused ? { isPaused: true } : {}) }),
     machine('start'),
-    machine('continue'),
+    ...(wish.isPaused ? [] : [machine('continue')]),
   ];
 }

@@ -52,4 +52,6 @@ export interface StartWish {
   /** What the VirtualMachine remembers of earlier guests. */
   readonly remembered?: { readonly epoch: number; readonly grantedAway?: boolean };
   readonly volumes?: RightToRun['volumes'];
+  /** Whether the guest is to wait for its owner to let it run. */
+  readonly isPaused?: boolean;
 }

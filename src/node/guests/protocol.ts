@@ -77,7 +77,14 @@ export class Protocol {
     const { podUID, guest } = scene;
     const intent = this.#intent(scene, prepared);
     const isStart = intent === 'start' && guest !== undefined && isFresh(standing) && seen.fact === 'dead';
-    const wish: Wish = isStart ? { start: { remembered: await surroundings.remembered(guest, signal) } } : {};
+    const wish: Wish = isStart
+      ? {
+          start: {
+            remembered: await surroundings.remembered(guest, signal),
+            isPaused: guest.spec.startStrategy === 'Paused',
+          },
+        }
+      : {};
     const self = surroundings.runner(podUID, guest, standing.kind !== 'none');
     const view: View = {
       self,
