@@ -48,6 +48,10 @@ class PlayedGuests implements GuestAccess {
     if (this.greeting !== '') handlers.data(Buffer.from(this.greeting));
     return { write: (bytes) => (this.heard += Buffer.from(bytes).toString()), close: () => void this.closed++ };
   }
+  async guestInfo(namespace: string, name: string): ReturnType<GuestAccess['guestInfo']> {
+    this.#call('info', namespace, name);
+    return { version: '7.2.0', hostname: 'tern', os: { name: 'Debian' } };
+  }
   async serialLogs(namespace: string, name: string): Promise<readonly SerialLog[]> {
     this.#call('logs', namespace, name);
     return this.logs;
@@ -173,6 +177,14 @@ describe('the server of an agent', () => {
     for (const action of ['pause', 'unpause', 'softreboot', 'reset'])
       expect(await ask('PUT', `${GUEST}/${action}`, undefined, Buffer.from('{}'))).toMatchObject({ status: 202 });
     expect(guests.calls).toEqual(['pause shop/web', 'unpause shop/web', 'softReboot shop/web', 'reset shop/web']);
+  });
+
+  it('says what the agents inside guests say', async () => {
+    const { status, text } = await ask('GET', `${GUEST}/guestosinfo`);
+    expect([status, JSON.parse(text)]).toEqual([
+      200,
+      { guestAgentVersion: '7.2.0', hostname: 'tern', os: { name: 'Debian' } },
+    ]);
   });
 
   it('says what is wrong, as an API server does', async () => {

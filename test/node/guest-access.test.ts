@@ -40,6 +40,9 @@ describe('a guest that runs', () => {
     await access().unpause(NAMESPACE, 'web');
     await scene.until(async () => expect(await paused()).toBeUndefined());
   });
+  it('says nothing of itself without an agent inside', async () => {
+    await expect(access().guestInfo(NAMESPACE, 'web')).rejects.toMatchObject({ code: 409 });
+  });
   it('can be reset', async () => {
     await access().reset(NAMESPACE, 'web');
     expect(scene.host.machines[0]?.commands).toContain('reset');

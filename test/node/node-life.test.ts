@@ -120,6 +120,7 @@ async function startNode(): Promise<void> {
       unpause: unwanted,
       softReboot: unwanted,
       reset: unwanted,
+      guestInfo: unwanted,
       openConsole: unwanted,
       serialLogs: async () => logs,
     },

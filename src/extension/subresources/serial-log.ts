@@ -179,7 +179,7 @@ async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]>
   return pieces;
 }
 
-const ERROR_BYTES_MAX = 4096;
+const ERROR_BYTES_MAX = 16 * 1024;
 
 /** What an agent has to say for itself. */
 export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {

@@ -139,15 +139,20 @@ export class SubresourceServer {
     return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
   }
 
+  /** What the agent inside the guest says of it, by way of the node's. */
   async #guestOsInfo(attempt: Attempt, { signal }: ExtensionRequest): Promise<ExtensionResponse> {
     const guest = await this.#guest(attempt, signal);
     const refusal = guestRefusal('guestosinfo', guest);
     if (refusal) throw refusal;
+    const path = guestPath(attempt.namespace, attempt.name, 'guestosinfo');
+    const answer = await this.#options.agents.send(nodeOf(guest), { method: 'GET', path, signal });
+    const text = await textOf(answer.body);
+    if (answer.status !== 200) throw agentError(answer.status, text);
     return jsonResponse(200, {
+      ...(JSON.parse(text) as object),
       apiVersion: 'kubevirt.io/v1',
       kind: 'VirtualMachineInstanceGuestAgentInfo',
       metadata: {},
-      os: guest.status?.guestOSInfo ?? {},
     });
   }
 

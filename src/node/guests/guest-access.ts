@@ -1,4 +1,5 @@
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
+import type { GuestAgentInfo } from '../guest-agent/guest-agent-info.ts';
 
 /** What others may ask of the guests on this node, through the agent's own server. Rejects with an ApiError. */
 export interface GuestAccess {
@@ -9,6 +10,8 @@ export interface GuestAccess {
   softReboot(namespace: string, name: string): Promise<void>;
   /** As the reset button: the guest begins anew in the same machine. */
   reset(namespace: string, name: string): Promise<void>;
+  /** What the agent inside the guest says of it. */
+  guestInfo(namespace: string, name: string): Promise<GuestAgentInfo>;
   /** The serial console, for one at a time: who comes later takes it over, and who had it hears `closed`. */
   openConsole(namespace: string, name: string, handlers: ConnectionHandlers): Promise<Connection>;
   /** Every file on this node with what the guest's serial port has said, oldest first, past runs included. */

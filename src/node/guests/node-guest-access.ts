@@ -3,6 +3,7 @@ import { ApiError, conflict, notFound } from '../../api/status.ts';
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
 import { HypervisorError, type Machine, type MachineStatus } from '../../hypervisor/hypervisor.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import type { GuestAgentInfo } from '../guest-agent/guest-agent-info.ts';
 import { Consoles } from './consoles.ts';
 import type { GuestAccess, SerialLog } from './guest-access.ts';
 import type { GuestNotes } from './guest-notes.ts';
@@ -49,6 +50,13 @@ export class NodeGuestAccess implements GuestAccess {
 
   reset(namespace: string, name: string): Promise<void> {
     return this.#command(namespace, name, (machine) => machine.reset());
+  }
+
+  async guestInfo(namespace: string, name: string): Promise<GuestAgentInfo> {
+    const { podUID } = await this.#running(namespace, name);
+    const { agent } = await this.#options.machines.look(podUID);
+    if (typeof agent === 'object') return agent;
+    throw conflict(virtualMachineInstances, name, 'the agent inside the guest is not connected');
   }
 
   async openConsole(namespace: string, name: string, handlers: ConnectionHandlers): Promise<Connection> {

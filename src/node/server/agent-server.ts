@@ -199,6 +199,10 @@ export class AgentServer implements Service {
       case 'action':
         await act(guests, route.action, route.namespace, route.name);
         return send(response, 202, '');
+      case 'guestInfo': {
+        const { version: guestAgentVersion, ...info } = await guests.guestInfo(route.namespace, route.name);
+        return send(response, 200, JSON.stringify({ guestAgentVersion, ...info }), 'application/json');
+      }
       case 'log':
         return this.#sendLogs(() => guests.serialLogs(route.namespace, route.name), route.options, response);
       case 'containerLog': {

@@ -12,6 +12,7 @@ describe('the paths of the agent', () => {
     ['PUT', `${GUEST}/pause`, { kind: 'action', action: 'pause', namespace: 'shop', name: 'web' }],
     ['PUT', `${GUEST}/softreboot`, { kind: 'action', action: 'softreboot', namespace: 'shop', name: 'web' }],
     ['GET', `${GUEST}/console`, { kind: 'console', namespace: 'shop', name: 'web' }],
+    ['GET', `${GUEST}/guestosinfo`, { kind: 'guestInfo', namespace: 'shop', name: 'web' }],
     ['GET', `${GUEST}/log`, { kind: 'log', namespace: 'shop', name: 'web', options: ALL }],
     [
       'GET',
@@ -37,6 +38,7 @@ describe('the paths of the agent', () => {
     ['GET', '/v1/namespaces/shop/virtualmachineinstances/%zz/log', 400],
     ['GET', `${GUEST}/pause`, 405],
     ['PUT', `${GUEST}/console`, 405],
+    ['PUT', `${GUEST}/guestosinfo`, 405],
     ['POST', '/healthz', 405],
     ['GET', `${GUEST}/log?follow=perhaps`, 400],
     ['GET', `${GUEST}/log?tailLines=-1`, 400],

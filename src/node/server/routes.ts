@@ -11,6 +11,7 @@ export type Route =
   | { readonly kind: 'metrics' }
   | { readonly kind: 'action'; readonly action: GuestAction; readonly namespace: string; readonly name: string }
   | { readonly kind: 'console'; readonly namespace: string; readonly name: string }
+  | { readonly kind: 'guestInfo'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'log'; readonly namespace: string; readonly name: string; readonly options: LogOptions }
   | {
       readonly kind: 'containerLog';
@@ -49,8 +50,9 @@ function guestRoute(method: string, segments: readonly string[], parameters: URL
     only(method, 'PUT');
     return { kind: 'action', action: verb, namespace, name };
   }
-  if (verb !== 'console' && verb !== 'log') throw pathNotFound();
+  if (verb !== 'console' && verb !== 'log' && verb !== 'guestosinfo') throw pathNotFound();
   only(method, 'GET');
+  if (verb === 'guestosinfo') return { kind: 'guestInfo', namespace, name };
   return verb === 'console'
     ? { kind: 'console', namespace, name }
     : { kind: 'log', namespace, name, options: logOptions(parameters) };
