@@ -18,6 +18,7 @@ import { servingCertificate, type ServingCertificate } from './server/serving-ce
 import { HttpsAgents } from './subresources/https-agents.ts';
 import { OwnToken } from './subresources/own-token.ts';
 import { SubresourceServer } from './subresources/subresource-server.ts';
+import { IndexedRivals } from './webhooks/rivals.ts';
 import { WebhookServer } from './webhooks/webhook-server.ts';
 
 export interface ExtensionOptions {
@@ -35,7 +36,8 @@ export interface ExtensionOptions {
 /** The extension and what it needs, to be added to one manager. */
 export function extensionServices(options: ExtensionOptions): readonly Service[] {
   const informers = new SharedInformers(options);
-  const extension = new Extension(options, informers.of(kubeVirts));
+  const rivals = new IndexedRivals(options.client, informers);
+  const extension = new Extension(options, informers.of(kubeVirts), rivals);
   return [...informers.all(), extension];
 }
 
@@ -62,12 +64,14 @@ class Extension implements Service {
   readonly synced: Promise<void>;
   readonly #options: ExtensionOptions;
   readonly #configuration: Informer<KubeVirt>;
+  readonly #rivals: IndexedRivals;
   #resolveSynced: () => void = () => undefined;
   #standing: Standing | undefined;
 
-  constructor(options: ExtensionOptions, configuration: Informer<KubeVirt>) {
+  constructor(options: ExtensionOptions, configuration: Informer<KubeVirt>, rivals: IndexedRivals) {
     this.#options = options;
     this.#configuration = configuration;
+    this.#rivals = rivals;
     this.synced = new Promise((resolve) => (this.#resolveSynced = resolve));
   }
 
@@ -90,8 +94,8 @@ class Extension implements Service {
     const server = this.#server(standing, agents);
     const port = await this.#listen(server);
     try {
-      // Nobody is to be judged by a configuration that has not been read.
-      await Promise.race([this.#configuration.synced, aborted(signal)]);
+      // Nobody is to be judged by what has not been read.
+      await Promise.race([Promise.all([this.#configuration.synced, this.#rivals.synced]), aborted(signal)]);
       await this.#untilDone(() => this.#register(port, signal), signal);
       if (signal.aborted) return;
       env.log.info('the extension serves', { port });
@@ -171,11 +175,12 @@ class Extension implements Service {
       for (const { spec } of this.#configuration.list()) return spec.configuration ?? {};
       return {};
     };
-    const webhooks = new WebhookServer({ client, configuration, random: env.random });
+    const webhooks = new WebhookServer({ client, configuration, random: env.random, rivals: this.#rivals });
     const subresources = new SubresourceServer({
       client,
       agents,
       log,
+      configuration,
       version,
       userOf: (request) => this.#standing && userOf(this.#standing.trust, request),
     });

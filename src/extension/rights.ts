@@ -17,6 +17,8 @@ const RBAC = 'rbac.authorization.k8s.io';
 const READ = ['get', 'list', 'watch'];
 const EDIT = ['get', 'delete', 'create', 'update', 'patch', 'list', 'watch'];
 const MACHINES = ['virtualmachines', 'virtualmachineinstances'];
+const MIGRATIONS = ['virtualmachineinstancemigrations'];
+const POLICIES = 'migrations.kubevirt.io';
 const INSTANCETYPES = [
   'virtualmachineinstancetypes',
   'virtualmachineclusterinstancetypes',
@@ -32,13 +34,15 @@ function rule(verbs: readonly string[], apiGroup: string, resources: readonly st
 export function userRights(): KubeObject[] {
   return [
     userRole('admin', [
-      ...subresourceRules(() => true),
+      ...subresourceRules(isForEditors),
       rule([...EDIT, 'deletecollection'], 'kubevirt.io', MACHINES),
+      ...readMigrations(),
       rule([...EDIT, 'deletecollection'], 'instancetype.kubevirt.io', INSTANCETYPES),
     ]),
     userRole('edit', [
-      ...subresourceRules(() => true),
+      ...subresourceRules(isForEditors),
       rule(EDIT, 'kubevirt.io', MACHINES),
+      ...readMigrations(),
       rule(EDIT, 'instancetype.kubevirt.io', INSTANCETYPES),
       rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
     ]),
@@ -46,8 +50,14 @@ export function userRights(): KubeObject[] {
       // What was said on the console is as good as the console to whoever looks for passwords.
       ...subresourceRules(({ subresource }) => subresource === 'guestosinfo'),
       rule(READ, 'kubevirt.io', MACHINES),
+      ...readMigrations(),
       rule(READ, 'instancetype.kubevirt.io', INSTANCETYPES),
       rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
+    ]),
+    // Part of no other role: migrations take from what all have in common, so an admin says who may ask for them.
+    clusterRole('kubevirt.io:migrate', [
+      ...subresourceRules(({ subresource }) => subresource === 'migrate'),
+      rule([...EDIT, 'deletecollection'], 'kubevirt.io', MIGRATIONS),
     ]),
     clusterRole('kubevirt.io:default', [
       rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
@@ -62,6 +72,14 @@ export function userRights(): KubeObject[] {
     ]),
     binding('instancetype.kubevirt.io:view', { kind: 'Group', apiGroup: RBAC, name: 'system:authenticated' }),
   ];
+}
+
+function isForEditors({ subresource }: Subresource): boolean {
+  return subresource !== 'migrate';
+}
+
+function readMigrations(): Rule[] {
+  return [rule(READ, 'kubevirt.io', MIGRATIONS), rule(READ, POLICIES, ['migrationpolicies'])];
 }
 
 /** The rights to all subresources that are wanted, one rule for each verb. */
@@ -86,6 +104,8 @@ export function extensionRights(): KubeObject[] {
       rule(['get', 'list', 'watch', 'patch'], 'kubevirt.io', MACHINES),
       rule(['patch'], 'kubevirt.io', ['virtualmachines/status']),
       rule(READ, 'kubevirt.io', ['kubevirts']),
+      rule([...READ, 'create'], 'kubevirt.io', MIGRATIONS),
+      rule(READ, POLICIES, ['migrationpolicies']),
       rule(['get'], 'instancetype.kubevirt.io', INSTANCETYPES),
       rule(['get', 'list'], '', ['nodes']),
       // Agents are asked as kubelets are.

@@ -1,21 +1,8 @@
-import type { KubeObject } from '../../api/meta.ts';
 import { forbiddenRequest } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resource.ts';
+import { isAllowed } from '../access-review.ts';
 import type { UserInfo } from '../server/front-proxy.ts';
 import { SUBRESOURCE_GROUP, type Subresource, verbOf } from './group.ts';
-
-interface SubjectAccessReview extends KubeObject {
-  status?: { allowed?: boolean; reason?: string };
-}
-
-const subjectAccessReviews: Resource<SubjectAccessReview> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  plural: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-};
 
 /** What somebody wants to do. */
 export interface Attempt {
@@ -29,31 +16,16 @@ export interface Attempt {
 export async function authorize(client: Client, user: UserInfo, attempt: Attempt, signal: AbortSignal): Promise<void> {
   const { subresource, version, namespace, name } = attempt;
   const verb = verbOf(subresource);
-  const { status } = await client.create(
-    subjectAccessReviews,
-    {
-      apiVersion: 'authorization.k8s.io/v1',
-      kind: 'SubjectAccessReview',
-      metadata: {},
-      spec: {
-        user: user.username,
-        groups: user.groups,
-        ...(user.uid === undefined ? {} : { uid: user.uid }),
-        ...(user.extra === undefined ? {} : { extra: user.extra }),
-        resourceAttributes: {
-          group: SUBRESOURCE_GROUP,
-          version,
-          resource: subresource.resource,
-          subresource: subresource.subresource,
-          namespace,
-          name,
-          verb,
-        },
-      },
-    },
-    signal,
-  );
-  if (status?.allowed === true) return;
+  const attributes = {
+    group: SUBRESOURCE_GROUP,
+    version,
+    resource: subresource.resource,
+    subresource: subresource.subresource,
+    namespace,
+    name,
+    verb,
+  };
+  if (await isAllowed(client, user, attributes, signal)) return;
   const what = JSON.stringify(`${subresource.resource}/${subresource.subresource}`);
   const where = `in API group ${JSON.stringify(SUBRESOURCE_GROUP)} in the namespace ${JSON.stringify(namespace)}`;
   throw forbiddenRequest(

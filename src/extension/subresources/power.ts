@@ -1,11 +1,12 @@
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { JsonObject, KubeObject } from '../../api/meta.ts';
-import { ApiError, notFound } from '../../api/status.ts';
+import { ApiError } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { controllerOf } from '../../kube/owner.ts';
+import { find, found } from '../find-object.ts';
 import { planPower, type PowerAction, type PowerOptions } from './power-requests.ts';
 
 /** How often it is decided anew when somebody else writes at the same time. */
@@ -32,8 +33,7 @@ export async function changePower(client: Client, request: PowerRequest, signal:
 
 async function attemptPower(client: Client, request: PowerRequest, signal: AbortSignal): Promise<void> {
   const { action, namespace, name, options, dryRun } = request;
-  const machine = await find(client, virtualMachines, namespace, name, signal);
-  if (!machine) throw notFound({ group: 'kubevirt.io', plural: 'virtualmachine' }, name);
+  const machine = await found(client, virtualMachines, namespace, name, signal);
   const named = await find(client, virtualMachineInstances, namespace, name, signal);
   const guest = named && isOf(named, machine) ? named : undefined;
   const plan = planPower(action, machine, guest, options);
@@ -74,19 +74,4 @@ function isConflict(error: unknown): error is ApiError {
 
 function isOf(guest: VirtualMachineInstance, machine: VirtualMachine): boolean {
   return controllerOf(guest)?.uid === machine.metadata.uid;
-}
-
-async function find<T extends KubeObject>(
-  client: Client,
-  resource: Resource<T>,
-  namespace: string,
-  name: string,
-  signal: AbortSignal,
-): Promise<T | undefined> {
-  try {
-    return await client.get(resource, namespace, name, signal);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
 }

@@ -1,10 +1,10 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
   ApiError,
   badRequest,
   internalError,
   methodNotAllowed,
-  notFound,
   pathNotFound,
   type Status,
   unauthorized,
@@ -13,6 +13,7 @@ import type { Logger } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { decodeYaml } from '../../machinery/decode.ts';
+import { find, found } from '../find-object.ts';
 import type { UserInfo } from '../server/front-proxy.ts';
 import {
   type ExtensionRequest,
@@ -27,6 +28,7 @@ import { documents } from './documents.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES } from './group.ts';
 import { GUEST_ACTIONS, type GuestAction, guestRefusal } from './guest-checks.ts';
 import { nodes } from './https-agents.ts';
+import { migrate } from './migrate.ts';
 import { changePower } from './power.ts';
 import type { PowerAction, PowerOptions } from './power-requests.ts';
 import { logOptions, nodesWithAgents, SerialLogs, textOf } from './serial-log.ts';
@@ -35,6 +37,8 @@ export interface SubresourceServerOptions {
   readonly client: Client;
   readonly agents: Agents;
   readonly log: Logger;
+  /** The cluster's configuration as it is now. */
+  readonly configuration: () => KubeVirtConfiguration;
   /** Of Godwit itself, as in `0.1.0`. */
   readonly version: string;
   /** Who asks, if somebody who may say so says it. */
@@ -63,8 +67,9 @@ export class SubresourceServer {
       if (request.method !== 'GET') throw methodNotAllowed();
       return jsonResponse(200, document);
     }
-    const attempt = await this.#admit(request);
+    const { attempt, user } = await this.#admit(request);
     const { subresource } = attempt.subresource;
+    if (subresource === 'migrate') return this.#migrate(attempt, user, request);
     if (POWER_ACTIONS.includes(subresource)) return this.#power(subresource as PowerAction, attempt, request);
     if (subresource === 'log') return this.#log(attempt, request);
     if (subresource === 'guestosinfo') return this.#guestOsInfo(attempt, request);
@@ -74,7 +79,7 @@ export class SubresourceServer {
 
   /** The one that is a connection: the console. */
   async upgrade(request: ExtensionRequest): Promise<UpgradeAnswer> {
-    const attempt = await this.#admit(request);
+    const { attempt } = await this.#admit(request);
     if (attempt.subresource.subresource !== 'console') throw badRequest('only the console is a connection');
     if (headerOf(request, 'upgrade')?.toLowerCase() !== 'websocket') throw badRequest('the console is a WebSocket');
     const guest = await this.#guest(attempt, request.signal);
@@ -90,13 +95,23 @@ export class SubresourceServer {
     return this.#options.agents.upgrade(nodeOf(guest), { method: 'GET', path, signal: request.signal }, headers);
   }
 
-  /** What a request is for, if whoever asks may do that. */
-  async #admit(request: ExtensionRequest): Promise<Attempt> {
+  /** What a request is for and who asks, if they may do that. */
+  async #admit(request: ExtensionRequest): Promise<{ readonly attempt: Attempt; readonly user: UserInfo }> {
     const user = this.#options.userOf(request);
     if (!user) throw unauthorized();
     const attempt = attemptOf(request);
     await authorize(this.#options.client, user, attempt, request.signal);
-    return attempt;
+    return { attempt, user };
+  }
+
+  async #migrate(attempt: Attempt, user: UserInfo, request: ExtensionRequest): Promise<ExtensionResponse> {
+    const { namespace, name } = attempt;
+    const body = await bodyOf(request);
+    const { client, configuration } = this.#options;
+    const { addedNodeSelector } = body;
+    const wish = { namespace, name, user, addedNodeSelector, dryRun: isDryRun(body) };
+    await migrate(client, configuration(), wish, request.signal);
+    return ACCEPTED;
   }
 
   async #power(action: PowerAction, attempt: Attempt, request: ExtensionRequest): Promise<ExtensionResponse> {
@@ -131,7 +146,7 @@ export class SubresourceServer {
   async #log({ namespace, name }: Attempt, { query, signal }: ExtensionRequest): Promise<ExtensionResponse> {
     const { client } = this.#options;
     const options = logOptions(query);
-    const guest = await this.#findGuest(namespace, name, signal);
+    const guest = await find(client, virtualMachineInstances, namespace, name, signal);
     const { items } = await client.list(nodes, {}, signal);
     const current = guest?.status?.nodeName || undefined;
     const others = nodesWithAgents(items).filter((node) => node !== current);
@@ -156,19 +171,8 @@ export class SubresourceServer {
     });
   }
 
-  async #guest({ namespace, name }: Attempt, signal: AbortSignal): Promise<VirtualMachineInstance> {
-    const guest = await this.#findGuest(namespace, name, signal);
-    if (!guest) throw notFound({ group: 'kubevirt.io', plural: 'virtualmachineinstance' }, name);
-    return guest;
-  }
-
-  async #findGuest(namespace: string, name: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
-    try {
-      return await this.#options.client.get(virtualMachineInstances, namespace, name, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+  #guest({ namespace, name }: Attempt, signal: AbortSignal): Promise<VirtualMachineInstance> {
+    return found(this.#options.client, virtualMachineInstances, namespace, name, signal);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { Random } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import type { Rivals } from './rivals.ts';
 
 /** What webhooks look things up with. */
 export interface WebhookContext {
@@ -9,4 +10,6 @@ export interface WebhookContext {
   /** Speaks as the extension. */
   readonly client: Client;
   readonly random: Random;
+  /** Objects that stand in the way of others. */
+  readonly rivals: Rivals;
 }

@@ -2,6 +2,8 @@ import { NODES_GROUP } from '../../machinery/node-user.ts';
 import type { WebhookContext } from './context.ts';
 import { validateInstancetype, validatePreference } from './instancetypes.ts';
 import { validateKubeVirt } from './kubevirts.ts';
+import { mutateMigrationPolicy, validateMigrationPolicy } from './migration-policies.ts';
+import { mutateMigration, validateChangedMigration, validateNewMigration } from './migrations.ts';
 import { restrictNodes } from './node-restriction.ts';
 import type { Webhook } from './review.ts';
 import {
@@ -37,6 +39,14 @@ const INSTANCETYPE = {
   type: 'validating',
   apiGroup: 'instancetype.kubevirt.io',
   apiVersion: 'v1beta1',
+  failurePolicy: 'Fail',
+  operations: ['CREATE', 'UPDATE'],
+} as const;
+
+const POLICY = {
+  apiGroup: 'migrations.kubevirt.io',
+  apiVersion: 'v1alpha1',
+  resources: ['migrationpolicies'],
   failurePolicy: 'Fail',
   operations: ['CREATE', 'UPDATE'],
 } as const;
@@ -83,6 +93,23 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
   },
   {
     ...KUBEVIRT,
+    type: 'mutating',
+    name: 'migrations-mutator.kubevirt.io',
+    path: '/migration-mutate-create',
+    operations: ['CREATE'],
+    resources: ['virtualmachineinstancemigrations'],
+    answer: mutateMigration,
+  },
+  {
+    ...POLICY,
+    type: 'mutating',
+    name: 'migration-policies-mutator.godwit.dev',
+    path: '/migration-policy-mutate',
+    matchConditions: [SPEC_IS_NEW],
+    answer: mutateMigrationPolicy,
+  },
+  {
+    ...KUBEVIRT,
     type: 'validating',
     name: 'virtualmachine-validator.kubevirt.io',
     path: '/virtualmachines-validate',
@@ -113,12 +140,41 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
   {
     ...KUBEVIRT,
     type: 'validating',
+    name: 'migration-create-validator.kubevirt.io',
+    path: '/migration-validate-create',
+    operations: ['CREATE'],
+    resources: ['virtualmachineinstancemigrations'],
+    answer: validateNewMigration,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
+    name: 'migration-update-validator.kubevirt.io',
+    path: '/migration-validate-update',
+    operations: ['UPDATE'],
+    resources: ['virtualmachineinstancemigrations'],
+    matchConditions: [SPEC_OR_LABELS_CHANGED],
+    answer: validateChangedMigration,
+  },
+  {
+    ...POLICY,
+    type: 'validating',
+    name: 'migration-policy-validator.kubevirt.io',
+    path: '/migration-policy-validate-create',
+    matchConditions: [SPEC_IS_NEW],
+    answer: validateMigrationPolicy,
+  },
+  {
+    ...KUBEVIRT,
+    type: 'validating',
     name: 'node-restriction.godwit.dev',
     path: '/node-restriction',
     operations: ['CREATE', 'UPDATE', 'DELETE'],
     resources: [
       'virtualmachineinstances',
       'virtualmachineinstances/status',
+      'virtualmachineinstancemigrations',
+      'virtualmachineinstancemigrations/status',
       'virtualmachines',
       'virtualmachines/status',
       'kubevirts',

@@ -17,7 +17,12 @@ function kubeVirt(name: string, configuration: KubeVirtConfiguration = {}): Kube
 
 async function judge(request: Partial<AdmissionRequest>, known: KubeVirt[] = []): Promise<Verdict> {
   const client = { list: async () => ({ items: known }) } as unknown as Client;
-  const webhook = validateKubeVirt({ client, configuration: () => ({}), random: undefined as never });
+  const webhook = validateKubeVirt({
+    client,
+    configuration: () => ({}),
+    random: undefined as never,
+    rivals: undefined as never,
+  });
   const resource = { group: 'kubevirt.io', version: 'v1', resource: 'kubevirts' };
   return webhook({ uid: 'u', resource, operation: 'UPDATE', userInfo: {}, ...request }, signal);
 }
