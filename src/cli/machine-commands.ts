@@ -2,6 +2,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
 import type { LogsOptions } from './machine-logs.ts';
+import type { MigrateOptions } from './machine-migration.ts';
 import type { PowerCommandOptions } from './machine-power.ts';
 
 /** Commands for whoever uses machines, with virtctl's arguments. What they need is loaded when they run. */
@@ -16,6 +17,8 @@ export function machineCommands(print: Print): Command[] {
     forcible(powerCommand('restart', 'Stop a virtual machine, and start it again.', print)),
     pauseCommand('pause', 'Hold a running virtual machine where it is.', print),
     pauseCommand('unpause', 'Let a paused virtual machine go on.', print),
+    migrateCommand(print),
+    migrateCancelCommand(print),
     consoleCommand(),
     logsCommand(),
   ];
@@ -72,6 +75,39 @@ function pauseCommand(action: 'pause' | 'unpause', description: string, print: P
       const { changePause } = await import('./machine-power.ts');
       const words = second === undefined ? [first] : [first, second];
       await changePause(action, words, options, realEnv('warn'), print);
+    });
+}
+
+/** Labels as virtctl takes them: `key=value,key=value`, in one or several options. */
+function parseLabels(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const pairs = text.split(',').map((pair): [string, string] => {
+    const at = pair.indexOf('=');
+    if (at < 1) throw new InvalidArgumentError('give labels as key=value, with commas between them.');
+    return [pair.slice(0, at), pair.slice(at + 1)];
+  });
+  return { ...before, ...Object.fromEntries(pairs) };
+}
+
+function migrateCommand(print: Print): Command {
+  return clusterCommand('migrate', 'Move a running virtual machine to another node.')
+    .argument('<vm>', 'its name')
+    .option('--addedNodeSelector <key=value,...>', 'labels that the node must have, besides its own', parseLabels)
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', '\nExample:\n  godwit migrate myvm --addedNodeSelector zone=b')
+    .action(async (name: string, options: MigrateOptions) => {
+      const { migrate } = await import('./machine-migration.ts');
+      await migrate(name, options, realEnv('warn'), print);
+    });
+}
+
+function migrateCancelCommand(print: Print): Command {
+  return clusterCommand('migrate-cancel', 'Stop the migration of a virtual machine; it goes on where it is.')
+    .argument('<vm>', 'its name')
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', '\nExample:\n  godwit migrate-cancel myvm')
+    .action(async (name: string, options: MigrateOptions) => {
+      const { cancelMigration } = await import('./machine-migration.ts');
+      await cancelMigration(name, options, realEnv('warn'), print);
     });
 }
 

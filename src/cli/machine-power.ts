@@ -107,12 +107,14 @@ export async function missingGuest(
   }
 }
 
-async function put(connection: ClusterConnection, path: string, body: object): Promise<void> {
+/** Asks for something to be done. Rejects with ApiError. */
+export async function put(connection: ClusterConnection, path: string, body: object): Promise<void> {
   const response = await ask(connection, 'PUT', path, { body, signal: new AbortController().signal });
   await wholeText(response.body);
 }
 
-function dryRunOf({ dryRun }: PowerCommandOptions, print: Print): object {
+/** What the body says of a dry run, which is said to the user, too. */
+export function dryRunOf({ dryRun }: Pick<PowerCommandOptions, 'dryRun'>, print: Print): object {
   if (!dryRun) return {};
   print('Dry Run execution');
   return { dryRun: ['All'] };

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ApiServer, startApiServer } from '../../src/apiserver/api-server.ts';
+import { cancelMigration, migrate } from '../../src/cli/machine-migration.ts';
 import { changePause, changePower } from '../../src/cli/machine-power.ts';
 import { machineConsole } from '../../src/cli/machine-console.ts';
 import { machineLogs } from '../../src/cli/machine-logs.ts';
@@ -16,7 +17,11 @@ import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
 import { extensionRights, userRights } from '../../src/extension/rights.ts';
 import { Client } from '../../src/kube/client.ts';
 import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
-import { virtualMachineInstances, virtualMachines } from '../../src/kube/kubevirt-resources.ts';
+import {
+  virtualMachineInstanceMigrations,
+  virtualMachineInstances,
+  virtualMachines,
+} from '../../src/kube/kubevirt-resources.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import { eventually } from '../support/eventually.ts';
@@ -145,6 +150,39 @@ describe('power', () => {
     const [token = ''] = agentOf('n2').tokens;
     const { sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     expect(sub).toBe('system:serviceaccount:kubevirt:godwit-extension');
+  });
+});
+
+describe('migrations', () => {
+  const migrations = async () =>
+    (await client.list(virtualMachineInstanceMigrations, { namespace: 'default' }, signal)).items;
+
+  it('are asked for and called off', async () => {
+    await migrate('box', { ...options, dryRun: true }, env, print);
+    expect(await migrations()).toEqual([]);
+    await migrate('box', { ...options, addedNodeSelector: { zone: 'b' } }, env, print);
+    expect((await migrations()).map(({ spec }) => spec)).toMatchObject([
+      { vmName: 'box', addedNodeSelector: { zone: 'b' } },
+    ]);
+    await expect(migrate('box', options, env, print)).rejects.toThrow('in-flight migration detected');
+    await cancelMigration('box', { ...options, dryRun: true }, env, print);
+    expect((await migrations())[0]?.metadata.deletionTimestamp).toBeUndefined();
+    await cancelMigration('box', options, env, print);
+    expect((await migrations())[0]?.metadata.deletionTimestamp).toBeDefined();
+    const migrated = 'VM box was scheduled to migrate';
+    expect(printed).toEqual([
+      'Dry Run execution',
+      migrated,
+      migrated,
+      'Dry Run execution',
+      `${migrated}-cancel`,
+      `${migrated}-cancel`,
+    ]);
+  });
+
+  it('need a machine, and something to call off', async () => {
+    await expect(migrate('none', options, env, print)).rejects.toThrow('there is no virtual machine none');
+    await expect(cancelMigration('none', options, env, print)).rejects.toThrow('Found no migration to cancel for none');
   });
 });
 
