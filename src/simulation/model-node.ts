@@ -1,7 +1,10 @@
-import type { HostFacts } from '../env/ports.ts';
+import type { Env, HostFacts } from '../env/ports.ts';
 import type { Hypervisor } from '../hypervisor/hypervisor.ts';
 import type { ModelHost } from '../hypervisor/model/model-host.ts';
+import type { Client } from '../kube/client.ts';
+import type { LocalIdentity } from '../kube/in-process-transport.ts';
 import { Manager } from '../kube/manager.ts';
+import type { Service } from '../kube/service.ts';
 import { NODES_GROUP } from '../machinery/node-user.ts';
 import { Agent } from '../node/agent.ts';
 import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
@@ -54,43 +57,54 @@ const MODEL_FACTS: HostFacts = {
   canOpen: () => Promise.resolve(false),
 };
 
-/** The real agent, with a node's own rights, on models of a host and of its disk. */
-export function agentProgram({ name, host, disk, spoilHypervisor }: ModelNode): Program {
-  return async (process, clientOf) => {
-    const { env } = process;
-    const client = clientOf({ user: `system:node:${name}`, groups: [NODES_GROUP] });
-    const hypervisor = host.hypervisor(env.clock);
-    const { services } = registrationServices({
-      env,
-      client,
-      host: MODEL_FACTS,
-      profile: {
-        name,
-        version: 'v0.0.0-model',
-        accelerator: MODEL_ENGINE.accelerator,
-        capabilities: undefined,
-        localStoragePath: `/${name}/volumes`,
-        addresses: [{ type: 'Hostname', address: name }],
-      },
-      dataDirectory: `/${name}`,
-      port: () => undefined,
-    });
-    const agent = new Agent({
-      env,
-      client,
-      nodeName: name,
-      hypervisor: spoilHypervisor?.(hypervisor) ?? hypervisor,
-      volumes: NO_VOLUMES,
-      specOf: (guest, volumes) => {
-        const connected = wantedInterfaces(guest).map((wanted) => [wanted.name, NETWORK] as const);
-        return machineSpec(guest, volumes, new Map(connected), MODEL_ENGINE);
-      },
-      journal: disk.journal(env.clock),
-      files: disk.files(env.clock),
-      directory: `/${name}`,
-    });
+/** Whom the agent of a node speaks as. */
+export function nodeIdentity(name: string): LocalIdentity {
+  return { user: `system:node:${name}`, groups: [NODES_GROUP] };
+}
+
+/** All that the real agent of a node does, on models of a host and of its disk. */
+export function agentServices(node: ModelNode, env: Env, client: Client): readonly Service[] {
+  const { name, host, disk, spoilHypervisor } = node;
+  const hypervisor = host.hypervisor(env.clock);
+  const { services } = registrationServices({
+    env,
+    client,
+    host: MODEL_FACTS,
+    profile: {
+      name,
+      version: 'v0.0.0-model',
+      accelerator: MODEL_ENGINE.accelerator,
+      capabilities: undefined,
+      localStoragePath: `/${name}/volumes`,
+      addresses: [{ type: 'Hostname', address: name }],
+    },
+    dataDirectory: `/${name}`,
+    port: () => undefined,
+  });
+  const agent = new Agent({
+    env,
+    client,
+    nodeName: name,
+    hypervisor: spoilHypervisor?.(hypervisor) ?? hypervisor,
+    volumes: NO_VOLUMES,
+    specOf: (guest, volumes) => {
+      const connected = wantedInterfaces(guest).map((wanted) => [wanted.name, NETWORK] as const);
+      return machineSpec(guest, volumes, new Map(connected), MODEL_ENGINE);
+    },
+    journal: disk.journal(env.clock),
+    files: disk.files(env.clock),
+    directory: `/${name}`,
+  });
+  return [...services, ...agent.services];
+}
+
+/** The program of a node, with the node's own rights. */
+export function agentProgram(node: ModelNode): Program {
+  return async ({ env }, clientOf) => {
+    const { name } = node;
     try {
-      await new Manager({ env, name }).add(...services, ...agent.services).run(unending());
+      const services = agentServices(node, env, clientOf(nodeIdentity(name)));
+      await new Manager({ env, name }).add(...services).run(unending());
     } catch (error) {
       // An agent whose disk fails ends; whoever looks after it starts it again.
       if (!isDiskError(error)) throw error;

@@ -145,6 +145,15 @@ async function cordon(context: UserContext): Promise<void> {
   await context.client.patch(nodes, '', node.metadata.name ?? '', { type: 'merge', body }, context.signal);
 }
 
+/** Whoever had a reason to cordon nodes has none any more. */
+async function uncordonAll({ client, state, signal }: UserContext): Promise<void> {
+  for (const node of state.list('nodes') as Iterable<Node>) {
+    if (node.spec?.unschedulable !== true) continue;
+    const body = { spec: { unschedulable: false } };
+    await client.patch(nodes, '', node.metadata.name ?? '', { type: 'merge', body }, signal);
+  }
+}
+
 /** Its kubelet, if that is alive, brings it back. */
 async function deleteNode(context: UserContext): Promise<void> {
   const name = someNode(context)?.metadata.name;
@@ -190,6 +199,7 @@ export const ACTIONS = {
   evictPod,
   drain,
   cordon,
+  uncordonAll,
   deleteNode,
   taint,
   setBudget,

@@ -26,6 +26,7 @@ export const machinesScenario: Scenario = {
     deleteLauncher: 1,
     cordon: 0.3,
   },
+  lastActions: ['uncordonAll'],
   invariants: [
     runsOnce,
     goneGuestsEnd,
