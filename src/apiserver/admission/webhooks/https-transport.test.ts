@@ -65,6 +65,25 @@ describe('the HTTPS transport', () => {
     expect(server.connections).toBe(1);
   });
 
+  it('makes many calls at once over a few connections', async () => {
+    const server = await serve(allow);
+    await Promise.all(Array.from({ length: 100 }, () => call(server, { timeoutMs: 300_000 })));
+    expect(server.reviews).toHaveLength(100);
+    expect(server.connections).toBeLessThanOrEqual(16);
+  });
+
+  it('lets no call wait for long because others do', async () => {
+    const server = await serve((review, response) => {
+      // Whoever comes first is answered when the last has come.
+      if (server.reviews.length === 40) for (const release of held.splice(0)) release();
+      if (server.reviews.length < 40) held.push(() => answer(review, response, { allowed: true }));
+      else answer(review, response, { allowed: true });
+    });
+    const held: (() => void)[] = [];
+    const answers = await Promise.all(Array.from({ length: 40 }, () => call(server, { timeoutMs: 10_000 })));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+  });
+
   it('does not share connections between different authorities or names', async () => {
     const server = await serve(allow);
     await call(server);

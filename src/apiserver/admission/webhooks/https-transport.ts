@@ -12,18 +12,23 @@ import {
 
 /** Larger answers are refused: a patch cannot sensibly be larger than the largest object. */
 export const RESPONSE_BYTES_MAX = 3 * 1024 * 1024;
-/** Idle connections kept to one webhook. */
-const IDLE_CONNECTIONS_MAX = 16;
+/**
+ * Connections kept to one webhook, and calls at once from which on others wait for those: opening a connection costs ten
+ * times what a call does.
+ */
+const CONNECTIONS_KEPT = 16;
+/** How much of its time a call waits for a kept connection; then it opens its own, since others may take long. */
+const WAIT_SHARE = 0.1;
 /** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
 const IDLE_TIMEOUT_MS = 30_000;
 /** Webhooks whose connections are kept; past it the least recently used are closed. */
-const AGENTS_MAX = 200;
+const PEERS_MAX = 200;
 
 /** Calls webhooks over HTTPS/1.1, with connections kept open per server, trust anchors and name. */
 export class HttpsWebhookTransport implements WebhookTransport {
   readonly #clock: Clock;
   /** In order of use: the first is the one that was not used for longest. */
-  readonly #agents = new Map<string, Agent>();
+  readonly #peers = new Map<string, Peer>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -44,15 +49,17 @@ export class HttpsWebhookTransport implements WebhookTransport {
     const cancel = (): void => end(CANCELED);
     const timer = this.#clock.setTimer(() => end(DEADLINE_EXCEEDED), request.timeoutMs);
     request.signal.addEventListener('abort', cancel, { once: true });
+    const peer = this.#peerFor(url, request);
     const state: Exchange = {
       url,
       request,
-      agent: this.#agentFor(url, request),
+      agent: peer.agent,
       signal: cut.signal,
       isReused: false,
       isAnswered: false,
     };
     try {
+      await this.#turn(peer, request.timeoutMs * WAIT_SHARE, cut.signal);
       return await this.#exchange(state);
     } catch (error) {
       if (error instanceof TransportError) throw error;
@@ -62,13 +69,15 @@ export class HttpsWebhookTransport implements WebhookTransport {
     } finally {
       timer.cancel();
       request.signal.removeEventListener('abort', cancel);
+      peer.callCount--;
+      peer.waiting.values().next().value?.();
     }
   }
 
   /** Closes the connections that are kept; the transport can still be used. */
   close(): void {
-    for (const agent of this.#agents.values()) agent.destroy();
-    this.#agents.clear();
+    for (const { agent } of this.#peers.values()) agent.destroy();
+    this.#peers.clear();
   }
 
   async #exchange(state: Exchange): Promise<WebhookResponse> {
@@ -82,23 +91,49 @@ export class HttpsWebhookTransport implements WebhookTransport {
     }
   }
 
-  #agentFor(url: URL, { serverName = '', caBundle }: WebhookRequest): Agent {
+  /** Counts a call in; resolves when it may go, which is at once unless there are many, or when it is cut short. */
+  #turn(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> | undefined {
+    if (++peer.callCount <= CONNECTIONS_KEPT) return undefined;
+    return new Promise((resolve) => {
+      const go = (): void => {
+        timer.cancel();
+        peer.waiting.delete(go);
+        resolve();
+      };
+      const timer = this.#clock.setTimer(go, waitMs);
+      signal.addEventListener('abort', go, { once: true });
+      peer.waiting.add(go);
+    });
+  }
+
+  #peerFor(url: URL, { serverName = '', caBundle }: WebhookRequest): Peer {
     const key = `${url.host}\n${serverName}\n${caBundle ?? ''}`;
-    const known = this.#agents.get(key);
-    const agent =
-      known ?? new Agent({ keepAlive: true, maxFreeSockets: IDLE_CONNECTIONS_MAX, timeout: IDLE_TIMEOUT_MS });
-    this.#agents.delete(key);
-    this.#agents.set(key, agent);
-    if (this.#agents.size > AGENTS_MAX) this.#dropOldest();
-    return agent;
+    const peer = this.#peers.get(key) ?? {
+      agent: new Agent({ keepAlive: true, maxFreeSockets: CONNECTIONS_KEPT, timeout: IDLE_TIMEOUT_MS }),
+      callCount: 0,
+      waiting: new Set<() => void>(),
+    };
+    this.#peers.delete(key);
+    this.#peers.set(key, peer);
+    if (this.#peers.size > PEERS_MAX) this.#dropOldest();
+    return peer;
   }
 
   #dropOldest(): void {
-    const [oldest] = this.#agents;
+    const [oldest] = this.#peers;
     if (!oldest) return;
-    this.#agents.delete(oldest[0]);
-    oldest[1].destroy();
+    this.#peers.delete(oldest[0]);
+    oldest[1].agent.destroy();
   }
+}
+
+/** Whom webhooks are called at. */
+interface Peer {
+  readonly agent: Agent;
+  /** Calls under way, and those that wait. */
+  callCount: number;
+  /** Lets them go, the first to come first. */
+  readonly waiting: Set<() => void>;
 }
 
 interface Exchange {
