@@ -46,7 +46,7 @@ async function appear(cluster: LocalCluster, progress: Progress, count: number):
   const startedMs = performance.now();
   const cpuBefore = cpuOf(cluster);
   const spoken = names.map(async (name) => {
-    await progress.apply(virtualMachine(name, probe({ arguments: 'tick=500' })));
+    await progress.apply(virtualMachine(name, probe({ tickMs: 1000 })));
     return progress.reaches(name, 'Spoken');
   });
   await Promise.all(names.map((name) => progress.reaches(name, 'Running')));

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const NODES = 3;
 const PAIRS = 7;
 
-const KINDS = { 'bare-metal': () => probe({ arguments: 'tick=100' }), Linux: () => linux({ arguments: 'tick=100' }) };
+const KINDS = { 'bare-metal': () => probe({ tickMs: 200 }), Linux: () => linux({ tickMs: 200 }) };
 
 export async function startOne(): Promise<void> {
   const cluster = new LocalCluster(NODES);

@@ -14,6 +14,8 @@ export const IMAGES = {
 export interface GuestOptions {
   /** What is added to the kernel's command line. */
   readonly arguments?: string;
+  /** How often it speaks. */
+  readonly tickMs?: number;
   readonly memory?: string;
   readonly graceSeconds?: number;
   /** Volumes, each with a disk of the same name. */
@@ -63,14 +65,14 @@ function kernelBoot(image: string, kernelArgs: string): object {
 
 /** The bare-metal guest: it runs within a tenth of a second, and speaks fifty times a second. */
 export function probe(options: GuestOptions = {}): object {
-  const { kernelImage = IMAGES.probe } = options;
-  return guestSpec(kernelBoot(kernelImage, `tick=20 ${options.arguments ?? ''}`.trim()), '32Mi', options);
+  const { kernelImage = IMAGES.probe, tickMs = 20 } = options;
+  return guestSpec(kernelBoot(kernelImage, `tick=${tickMs} ${options.arguments ?? ''}`.trim()), '32Mi', options);
 }
 
 /** The Linux guest: it runs within a few seconds, and can be asked more. */
 export function linux(options: GuestOptions = {}): object {
   return guestSpec(
-    kernelBoot(IMAGES.linux, `${LINUX_ARGUMENTS} tick=50 ${options.arguments ?? ''}`.trim()),
+    kernelBoot(IMAGES.linux, `${LINUX_ARGUMENTS} tick=${options.tickMs ?? 50} ${options.arguments ?? ''}`.trim()),
     '96Mi',
     options,
   );
