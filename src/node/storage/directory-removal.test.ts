@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { InProcessApi } from '../../../test/support/in-process.ts';
-import { ManualClock } from '../../env/test.ts';
+import type { Logger } from '../../env/ports.ts';
+import { ManualClock, silentLogger } from '../../env/test.ts';
 import { Client } from '../../kube/client.ts';
 import { InProcessTransport } from '../../kube/in-process-transport.ts';
 import type { Resource } from '../../kube/resource.ts';
@@ -23,11 +24,14 @@ let removed: string[];
 let broken: string | undefined;
 let stop: () => Promise<void>;
 let clock: ManualClock;
+let complaints: string[];
 
 async function startAgent(): Promise<void> {
   const stopping = new AbortController();
+  const complain = (message: string): void => void complaints.push(message);
+  const log: Logger = { ...silentLogger, child: () => log, warn: complain, error: complain };
   const service = new DirectoryRemoval({
-    env: api.env,
+    env: { ...api.env, log },
     client,
     nodeName: 'a',
     localPath: '/local/',
@@ -52,6 +56,7 @@ beforeEach(async () => {
   const admin = { user: 'admin', groups: ['system:masters'] };
   client = new Client(new InProcessTransport((request) => api.core.handle(request), admin), 'test');
   removed = [];
+  complaints = [];
   broken = undefined;
   await client.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } }, signal);
   await startAgent();
@@ -135,6 +140,18 @@ describe('directories that nobody needs', () => {
     await client.delete(volumes, '', 'one', signal);
     await startAgent();
     await until(async () => expect(await said()).toBe('two'));
+  });
+
+  it('are told of once the node has registered, and nobody complains before', async () => {
+    await stop();
+    await client.delete(nodes, '', 'a', signal);
+    await startAgent();
+    await volume('one');
+    await until(async () => expect(removed).toEqual(['/shared/one']));
+    for (let turn = 0; turn < 20; turn++) await until(async () => undefined);
+    await client.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'a' } }, signal);
+    await until(async () => expect(await said()).toBe('one'));
+    expect(complaints).toEqual([]);
   });
 
   it('do not wait for one that cannot be removed', async () => {

@@ -3,7 +3,7 @@ import { ApiError } from '../../api/status.ts';
 import { REMOVED_VOLUMES } from '../../api/storage.ts';
 import type { DiskFiles, Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
 import { Informer } from '../../kube/informer.ts';
 import { withoutManagedFields } from '../../kube/object-cache.ts';
 import type { Resource } from '../../kube/resource.ts';
@@ -33,6 +33,8 @@ const persistentVolumes: Resource<PersistentVolume> = {
 /** Volumes that are told of at once: an annotation is no place for many. Others follow when these are gone. */
 const TOLD_MAX = 100;
 const ALL = 'volumes';
+/** How soon it is said of a node that is not there: it is about to register. */
+const UNREGISTERED_MS = 1000;
 
 /**
  * Removes the directories of volumes that nobody has any more, and says so on the node: its maker then deletes the
@@ -51,7 +53,7 @@ export class DirectoryRemoval implements Service {
     const { env, client } = options;
     this.#options = options;
     this.#volumes = new Informer({ client, env, resource: persistentVolumes, transform: withoutManagedFields });
-    const reconcile = (_: string, signal: AbortSignal): Promise<void> => this.#reconcile(signal);
+    const reconcile = (_: string, signal: AbortSignal): Promise<Result> => this.#reconcile(signal);
     this.#controller = new Controller({ name: 'directory-removal', env, reconcile });
     this.#volumes.onChange(({ type, object, old }) => {
       if (type === 'deleted') this.#removed.delete(object.metadata.uid ?? '');
@@ -83,14 +85,15 @@ export class DirectoryRemoval implements Service {
     return path === `${root.replace(/\/+$/, '')}/${volume.metadata.name}` ? path : undefined;
   }
 
-  async #reconcile(signal: AbortSignal): Promise<void> {
+  async #reconcile(signal: AbortSignal): Promise<Result> {
     const ours = [...this.#volumes.list()].filter((volume) => this.#isOurs(volume));
     const results = await Promise.allSettled(ours.map((volume) => this.#remove(volume, signal)));
-    await this.#say(
+    const said = await this.#say(
       ours.filter(({ metadata }) => this.#removed.has(metadata.uid ?? '')),
       signal,
     );
     for (const result of results) if (result.status === 'rejected') throw result.reason;
+    return said;
   }
 
   async #remove({ metadata: { name = '', uid = '' } }: PersistentVolume, signal: AbortSignal): Promise<void> {
@@ -106,14 +109,16 @@ export class DirectoryRemoval implements Service {
   }
 
   /** Says of which volumes the directories are gone, of none that is gone itself. */
-  async #say(volumes: readonly PersistentVolume[], signal: AbortSignal): Promise<void> {
+  async #say(volumes: readonly PersistentVolume[], signal: AbortSignal): Promise<Result> {
     const { client, nodeName } = this.#options;
     const text = removedVolumesText(volumes.map(({ metadata }) => metadata.name ?? '').slice(0, TOLD_MAX));
     const node = await unlessGone(() => client.get(nodes, '', nodeName, signal));
-    // A node that is yet to register has said nothing.
-    if (text === (node ? removedVolumesText(removedVolumes(node)) : null)) return;
+    // A node that is yet to register has said nothing, and says it once it has.
+    if (text === (node ? removedVolumesText(removedVolumes(node)) : null)) return {};
+    if (!node) return { requeueAfterMs: UNREGISTERED_MS };
     const body = { metadata: { annotations: { [REMOVED_VOLUMES]: text } } };
-    await client.patch(nodes, '', nodeName, { type: 'merge', body }, signal);
+    const written = await unlessGone(() => client.patch(nodes, '', nodeName, { type: 'merge', body }, signal));
+    return written ? {} : { requeueAfterMs: UNREGISTERED_MS };
   }
 }
 
