@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { objectsOf, POLICIES } from '../../src/api/kubevirt/manifests.fixture.ts';
 import { runCli, startCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import type { Kubectl } from '../support/kubectl.ts';
@@ -96,6 +97,57 @@ describe('a machine', () => {
       'cannot get resource "virtualmachineinstances/log" in API group "subresources.kubevirt.io"',
     );
     expect(await kubectl.fails('delete vm box --as=jane')).toContain('cannot delete resource "virtualmachines"');
+  });
+});
+
+describe('migrations', () => {
+  it('have policies, which are taken as the proposal writes them', async () => {
+    const [stdin = ''] = POLICIES.split('---');
+    const apply = (text: string, ...flags: string[]): Promise<string> =>
+      kubectl.ok(['apply', ...flags, '-f', '-'], { stdin: text });
+    const selector = (): Promise<string> =>
+      kubectl.ok([
+        'get',
+        'migrationpolicies',
+        'my-awesome-policy',
+        '-o',
+        'jsonpath={.spec.selectors.namespaceSelector}',
+      ]);
+    expect(await apply(stdin)).toBe('migrationpolicy.migrations.kubevirt.io/my-awesome-policy created\n');
+    expect(JSON.parse(await selector())).toEqual({
+      matchLabels: { 'hpc-workloads': 'true', 'xyz-workloads-type': '' },
+    });
+    const generation = (): Promise<string> =>
+      kubectl.ok(['get', 'migrationpolicies', 'my-awesome-policy', '-o', 'jsonpath={.metadata.generation}']);
+    await apply(stdin);
+    await apply(stdin, '--server-side', '--force-conflicts');
+    expect(await generation()).toBe('1');
+    await apply(stdin.replace('hpc-workloads: true', ''));
+    expect(JSON.parse(await selector())).toEqual({ matchLabels: { 'xyz-workloads-type': '' } });
+    const equal = JSON.stringify({
+      ...objectsOf(stdin.replace('hpc-workloads: true', ''))[0],
+      metadata: { name: 'equal' },
+    });
+    expect(await kubectl.fails(['apply', '-f', '-'], { stdin: equal })).toContain(
+      'spec.selectors: Duplicate value: the policy "my-awesome-policy" has the same selectors',
+    );
+    await kubectl.ok('delete migrationpolicies my-awesome-policy');
+  });
+
+  it('are asked for by name, of machines that run', async () => {
+    expect(await godwit('migrate', 'box', '--addedNodeSelector', 'zone=b,disk=ssd')).toMatchObject({
+      code: 1,
+      stderr: `godwit: the virtual machine ${namespace}/box does not run; start it with 'godwit start box'\n`,
+    });
+    expect((await godwit('migrate', 'box', '--addedNodeSelector', 'zone')).stderr).toContain(
+      'give labels as key=value',
+    );
+    expect(await godwit('migrate-cancel', 'box')).toMatchObject({
+      code: 1,
+      stderr: 'godwit: Found no migration to cancel for box\n',
+    });
+    expect(await kubectl.ok('get vmim')).toBe('');
+    expect(await kubectl.ok('explain vmim.spec.addedNodeSelector')).toContain('Labels that the target node must have');
   });
 });
 
