@@ -1,3 +1,4 @@
+import { bytesIfStopped, type Passes } from './passes.ts';
 import type { Rates } from './rates.ts';
 import { isOver, isPostCopy, isSwitchingOver, type Sample } from './sample.ts';
 
@@ -14,11 +15,15 @@ export const NO_ESTIMATE: Estimate = { leftMs: undefined, minMs: undefined, maxM
 /** The least by which speeds are held to waver: nothing is ever as even as it looks. */
 const WAVERING_MIN = 0.1;
 const WAVERING_MAX = 0.9;
+/** What part of the speed a guest is reckoned to write at most while nobody knows. */
+const DIRTY_PART_UNKNOWN = 0.5;
 
 /** What the estimate depends on besides the sample. */
 export interface EstimateInput {
   /** Of memory and disks together. */
   readonly sizeBytes: number;
+  readonly elapsedMs: number;
+  readonly passes: Passes;
   readonly rates: Rates | undefined;
   readonly isGuestStopped: boolean;
   readonly downtimeLimitMs: number;
@@ -35,14 +40,19 @@ export function estimate(sample: Sample, input: EstimateInput): Estimate {
   const cleared = input.rates?.clearedBytesPerSecond ?? 0;
   if (cleared <= 0) return NO_ESTIMATE;
   const { memory } = sample;
-  const bytes = bytesLeft(sample, input.sizeBytes);
+  const wavering = Math.min(WAVERING_MAX, Math.max(WAVERING_MIN, input.rates?.wavering ?? WAVERING_MAX));
   const isStill = input.isGuestStopped || isPostCopy(sample.state) || isSwitchingOver(sample.state);
   const dirty = isStill ? 0 : (memory?.dirtyBytesPerSecond ?? 0);
-  const wavering = Math.min(WAVERING_MAX, Math.max(WAVERING_MIN, input.rates?.wavering ?? WAVERING_MAX));
+  const written =
+    isStill || !memory ? 0 : bytesIfStopped(input.passes, input.elapsedMs, memory) - memory.remainingBytes;
+  const bytes = bytesLeft(sample, input.sizeBytes) + written;
+  // What the guest writes is unknown until the first pass is over.
+  const dirtyMax =
+    isStill || (memory && memory.passes > 1) ? dirty : Math.max(dirty, cleared * (1 - wavering) * DIRTY_PART_UNKNOWN);
   const at = (speed: number, written: number): number => convergingMs(bytes, speed, written, input.downtimeLimitMs);
   // In post-copy nothing is given up, so that nothing bounds it but its own speed.
   const boundMs = isPostCopy(sample.state) ? Number.POSITIVE_INFINITY : Math.max(0, input.boundMs);
-  const maxMs = Math.min(boundMs, at(cleared * (1 - wavering), dirty));
+  const maxMs = Math.min(boundMs, at(cleared * (1 - wavering), dirtyMax));
   const leftMs = Math.min(at(cleared, dirty), maxMs);
   const minMs = Math.min((bytes / (cleared * (1 + wavering))) * 1000, leftMs);
   const converges = at(cleared, dirty) !== Number.POSITIVE_INFINITY;

@@ -36,6 +36,8 @@ export function observe(before: Monitor, options: MonitorOptions, elapsedMs: num
   const decision = decide(monitor, options);
   const after = applied(monitor, options, decision);
   const expected = estimate(monitor.sample, {
+    elapsedMs: after.elapsedMs,
+    passes: after.passes,
     rates: after.rates,
     sizeBytes: options.sizeBytes,
     isGuestStopped: after.pausedAtMs !== undefined,
