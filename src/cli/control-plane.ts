@@ -56,7 +56,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const extension = clientOf(EXTENSION_IDENTITY, 'virt-api');
   const services = [
     ...clusterServices({ env, metrics, clientOf: inProcessClients(handle, (it) => metrics.metered(it, host)) }),
-    ...controlServices({ env, metrics, client: controller, launcherImage: `godwit/launcher:v${VERSION}` }),
+    ...controlServices({
+      env,
+      metrics,
+      client: controller,
+      launcherImage: `godwit/launcher:v${VERSION}`,
+      apiServerHost: new URL(`https://${host}`).hostname,
+    }),
     ...extensionServices({
       env,
       client: extension,

@@ -86,6 +86,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     node: name,
     directory: join(directory, 'pki'),
     addresses: [address],
+    server: identity.access.server,
     client,
     after: registration.registered,
   });

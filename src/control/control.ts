@@ -18,13 +18,16 @@ export interface ControlOptions {
   readonly metrics: KubeMetrics;
   /** The launcher's image. */
   readonly launcherImage: string;
+  /** The host by which the API server is reached, where that is known. */
+  readonly apiServerHost?: string;
 }
 
 /** As KubeVirt's controllers sign their events. */
 const COMPONENT = 'virtualmachine-controller';
 
 /** All of Godwit's own controllers and what they need, to be added to one manager. */
-export function controlServices({ env, client, metrics, launcherImage }: ControlOptions): readonly Service[] {
+export function controlServices(options: ControlOptions): readonly Service[] {
+  const { env, client, metrics, launcherImage, apiServerHost } = options;
   const informers = new SharedInformers({ client, env });
   const recorder = new EventRecorder({ client, env, component: COMPONENT });
   const context: ControlContext = { env, client, informers, recorder, metrics };
@@ -32,7 +35,7 @@ export function controlServices({ env, client, metrics, launcherImage }: Control
     new VirtualMachines(context),
     new VirtualMachineInstances({ ...context, launcherImage }),
     new Seizures(context),
-    new NodeCertificates(context),
+    new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),
   ];
   return [...informers.all(), recorder, ...controllers];

@@ -242,6 +242,7 @@ describe('a node', () => {
       files: realDiskFiles,
       node,
       addresses,
+      server: server.url,
       client,
       after,
       ...directories,

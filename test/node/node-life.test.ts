@@ -108,6 +108,7 @@ async function startNode(): Promise<void> {
     node: NODE,
     directory: pki,
     addresses: ['127.0.0.1'],
+    server: server.url,
     client,
     after: registration.registered,
   });

@@ -41,6 +41,9 @@ export function controllerRights(): KubeObject[] {
         rule(['get', 'create'], 'apps', 'controllerrevisions'),
         rule(['create', 'patch'], '', 'events'),
         rule(READ, '', 'nodes'),
+        // By what the API server is known, no node is.
+        { ...rule(['get'], '', 'services'), resourceNames: ['kubernetes'] },
+        { ...rule(['get'], 'discovery.k8s.io', 'endpointslices'), resourceNames: ['kubernetes'] },
         rule(READ, 'certificates.k8s.io', 'certificatesigningrequests'),
         rule(['update'], 'certificates.k8s.io', 'certificatesigningrequests/approval'),
         {

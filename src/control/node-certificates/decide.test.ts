@@ -5,10 +5,28 @@ import { type KnownNodes, servingObjection, type ServingRequest } from './decide
 const addresses = new Map([
   ['n1', ['box.example.com', '10.0.0.1', 'fd00::1']],
   ['n2', ['n2', '10.0.0.1']],
-  ['thief', ['n1', 'kubernetes', 'kubernetes.default.svc', 'localhost', 'virt-api.kubevirt.svc', '10.0.0.9']],
+  [
+    'thief',
+    [
+      'n1',
+      'kubernetes',
+      'kubernetes.default.svc',
+      'localhost',
+      'virt-api.kubevirt.svc',
+      '10.0.0.9',
+      '10.96.0.1',
+      '127.0.0.1',
+      '::1',
+      'fd00::9',
+    ],
+  ],
   ['kubernetes', []],
 ]);
-const nodes: KnownNodes = { addressesOf: (name) => addresses.get(name), isNode: (name) => addresses.has(name) };
+const nodes: KnownNodes = {
+  addressesOf: (name) => addresses.get(name),
+  isNode: (name) => addresses.has(name),
+  apiServerAddresses: ['10.96.0.1', 'fd00:0::9'],
+};
 
 function asking(node: string, names: Partial<CertificateRequest>, more: Partial<ServingRequest> = {}): ServingRequest {
   return {
@@ -52,6 +70,10 @@ describe('a serving certificate', () => {
     ["the API server's service", asking('thief', { dnsNames: ['kubernetes.default.svc'] }), /somebody else/],
     ['loopback', asking('thief', { dnsNames: ['localhost'] }), /somebody else/],
     ['a service', asking('thief', { dnsNames: ['virt-api.kubevirt.svc'] }), /somebody else/],
+    ["the API server's address", asking('thief', { ipAddresses: ['10.96.0.1'] }), /API server is known by 10\.96/],
+    ['the same, otherwise written', asking('thief', { ipAddresses: ['fd00::9'] }), /API server is known by fd00/],
+    ['the address of every host', asking('thief', { ipAddresses: ['127.0.0.1'] }), /API server is known/],
+    ['the same of six', asking('thief', { ipAddresses: ['::1'] }), /API server is known/],
     ['a node that is called as the API server is', asking('kubernetes', { dnsNames: ['kubernetes'] }), /else/],
   ])('waits for a person when it is for %s', (_, asked, objection) =>
     expect(servingObjection(asked, nodes)).toMatch(objection),

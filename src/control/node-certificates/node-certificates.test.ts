@@ -87,6 +87,33 @@ describe('with the rights of the controllers', () => {
     await certified('n1-serving');
   });
 
+  it('leaves to people what the API server is known by', async () => {
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'kubernetes', namespace: 'default' },
+      spec: { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1'], ports: [{ port: 443 }] },
+    };
+    const slice = {
+      apiVersion: 'discovery.k8s.io/v1',
+      kind: 'EndpointSlice',
+      metadata: { name: 'kubernetes', namespace: 'default' },
+      addressType: 'IPv4',
+      endpoints: [{ addresses: ['10.0.0.7'] }],
+    };
+    const endpointSlices = { ...nodes, group: 'discovery.k8s.io', plural: 'endpointslices', kind: 'EndpointSlice' };
+    await admin().create({ ...nodes, plural: 'services', kind: 'Service', namespaced: true }, service, signal);
+    await admin().create({ ...endpointSlices, namespaced: true }, slice, signal);
+    await admin().create(nodes, { metadata: { name: 'n3' } } as never, signal);
+    await report('n3', '10.96.0.1', '10.0.0.7', '10.0.0.3');
+    await ask('n3', 'n3-service', { dnsNames: ['n3'], ipAddresses: ['10.96.0.1'] });
+    await ask('n3', 'n3-endpoint', { dnsNames: ['n3'], ipAddresses: ['10.0.0.7'] });
+    await ask('n3', 'n3-own', { dnsNames: ['n3'], ipAddresses: ['10.0.0.3'] });
+    await certified('n3-own');
+    for (const request of ['n3-service', 'n3-endpoint'])
+      expect((await admin().get(requests, '', request, signal)).status?.conditions ?? []).toEqual([]);
+  });
+
   it('leaves to people what is not the node’s own', async () => {
     await admin().create(nodes, { metadata: { name: 'n2' } } as never, signal);
     await report('n2', '10.0.0.2', 'n1');

@@ -38,7 +38,37 @@ const requests: Resource<CertificateSigningRequest> = {
   kind: 'CertificateSigningRequest',
   namespaced: false,
 };
+interface ClusterService extends KubeObject {
+  spec?: { readonly clusterIPs?: readonly string[] };
+}
+
+interface EndpointSlice extends KubeObject {
+  endpoints?: readonly { readonly addresses?: readonly string[] }[] | null;
+}
+
 const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+const services: Resource<ClusterService> = {
+  group: '',
+  version: 'v1',
+  plural: 'services',
+  kind: 'Service',
+  namespaced: true,
+};
+const endpointSlices: Resource<EndpointSlice> = {
+  group: 'discovery.k8s.io',
+  version: 'v1',
+  plural: 'endpointslices',
+  kind: 'EndpointSlice',
+  namespaced: true,
+};
+
+/** As the API server calls its own service, and the addresses behind it. */
+const API_SERVER = { namespace: 'default', name: 'kubernetes' } as const;
+
+export interface NodeCertificatesOptions extends ControlContext {
+  /** The host by which the API server is reached, where it is known from elsewhere. */
+  readonly apiServerHost?: string | undefined;
+}
 
 /**
  * Approves the certificates with which nodes serve: their agents' consoles and logs. A request that cannot be approved
@@ -48,13 +78,15 @@ export class NodeCertificates implements Service {
   readonly name = 'node certificates';
   readonly #env: Env;
   readonly #client: Client;
+  readonly #apiServerHost: string | undefined;
   readonly #requests: Informer<CertificateSigningRequest>;
   readonly #nodes: Informer<Node>;
   readonly #controller: Controller;
 
-  constructor({ env, client, informers, metrics }: ControlContext) {
+  constructor({ env, client, informers, metrics, apiServerHost }: NodeCertificatesOptions) {
     this.#env = env;
     this.#client = client;
+    this.#apiServerHost = apiServerHost;
     this.#requests = informers.of(requests, { open: openRequester });
     this.#nodes = informers.of(nodes);
     this.#controller = new Controller({
@@ -81,7 +113,7 @@ export class NodeCertificates implements Service {
   async #reconcile(name: string, signal: AbortSignal): Promise<void> {
     const object = this.#requests.get(name);
     if (!object || openRequester(object).length === 0) return;
-    const objection = await this.#objection(object);
+    const objection = await this.#objection(object, signal);
     if (objection !== undefined) {
       this.#env.log.debug('a node waits for its serving certificate', { request: name, objection });
       return;
@@ -94,7 +126,7 @@ export class NodeCertificates implements Service {
     }
   }
 
-  async #objection({ spec }: CertificateSigningRequest): Promise<string | undefined> {
+  async #objection({ spec }: CertificateSigningRequest, signal: AbortSignal): Promise<string | undefined> {
     let request: CertificateRequest;
     try {
       request = await parseCertificateRequest(Buffer.from(spec.request, 'base64').toString());
@@ -110,8 +142,31 @@ export class NodeCertificates implements Service {
           return node && (node.status?.addresses ?? []).map(({ address }) => address);
         },
         isNode: (name) => this.#nodes.get(name) !== undefined,
+        apiServerAddresses: await this.#apiServerAddresses(signal),
       },
     );
+  }
+
+  async #apiServerAddresses(signal: AbortSignal): Promise<readonly string[]> {
+    const [service, slice] = await Promise.all([
+      this.#ofApiServer(services, signal),
+      this.#ofApiServer(endpointSlices, signal),
+    ]);
+    return [
+      ...(this.#apiServerHost === undefined ? [] : [this.#apiServerHost]),
+      ...(service?.spec?.clusterIPs ?? []),
+      ...(slice?.endpoints ?? []).flatMap(({ addresses = [] }) => addresses),
+    ];
+  }
+
+  /** Not every API server tells of itself. */
+  async #ofApiServer<T extends KubeObject>(resource: Resource<T>, signal: AbortSignal): Promise<T | undefined> {
+    try {
+      return await this.#client.get(resource, API_SERVER.namespace, API_SERVER.name, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
   }
 
   /** With the version that was looked at: what is approved is what was read. */

@@ -20,9 +20,14 @@ export function clientWish(node: string): CertificateWish {
   return { node, signerName: NODE_CLIENT_SIGNER, usages: ['digital signature', 'client auth'], hosts: [] };
 }
 
-/** A certificate by which others know the node's own server: by its name, and by its addresses. */
-export function servingWish(node: string, addresses: readonly string[]): CertificateWish {
-  const hosts = [...new Set([node, ...addresses])];
+/**
+ * A certificate by which others know the node's own server: by its name, and by those of its addresses by which nobody
+ * else is known. The API server may be on the same host, and no node gets a certificate that could speak for it.
+ */
+export function servingWish(node: string, addresses: readonly string[], server: string): CertificateWish {
+  const apiServer = new URL(server).hostname.replace(/^\[|\]$/g, '');
+  const own = addresses.filter((each) => each !== apiServer && !/^127\.|^::1$/.test(each));
+  const hosts = [...new Set([node, ...own])];
   return { node, signerName: NODE_SERVING_SIGNER, usages: ['digital signature', 'server auth'], hosts };
 }
 

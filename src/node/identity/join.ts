@@ -120,16 +120,18 @@ export async function servingCertificate(options: {
   readonly node: string;
   readonly directory: string;
   readonly addresses: readonly string[];
+  /** The address of the API server. */
+  readonly server: string;
   readonly client: Client;
   readonly after: Promise<void>;
 }): Promise<ManagedCertificate> {
-  const { env, files, node, directory, addresses, client, after } = options;
+  const { env, files, node, directory, addresses, server, client, after } = options;
   await files.makeDirectory(directory, { mode: 0o700 });
   const certificate = new ManagedCertificate({
     env,
     name: 'serving certificate of the node',
     file: new CertificateFile(files, join(directory, SERVING_FILE)),
-    wish: servingWish(node, addresses),
+    wish: servingWish(node, addresses, server),
     client: () => client,
     after,
   });
