@@ -14,6 +14,9 @@ export interface EndingOptions {
   readonly machines: Machines;
 }
 
+/** A machine that does not answer may answer whoever asks next, and has nothing to end: so it is looked at again. */
+const AGAIN: Result = { requeueAfterMs: 2000 };
+
 /** Ends the machines of guests whose owners want them gone, and of those that can go on no more. */
 export class Ending {
   readonly #options: EndingOptions;
@@ -33,9 +36,10 @@ export class Ending {
   /** Does what is due, and answers when to come again. */
   async bring({ podUID, pod, guest }: Scene): Promise<Result> {
     const { clock, log, machines } = this.#options;
-    const { status } = await machines.look(podUID);
+    const { fact, status } = await machines.look(podUID);
     const machine = machines.get(podUID);
-    if (!machine || status === 'shut-down') return {};
+    if (status === 'shut-down') return {};
+    if (!machine) return fact === 'unknown' ? AGAIN : {};
     if (!guest) {
       // It was let go of though nobody here said that it ended: its right was seized, or somebody did so by force. Another
       // of its kind may start anywhere by now, and every moment counts.
@@ -54,7 +58,7 @@ export class Ending {
     if (status !== undefined) return this.#powerOff(podUID, guest, machine, byMs, status);
     // A machine that answers no more cannot be asked to end.
     if (byMs <= nowMs) await machine.kill();
-    return {};
+    return AGAIN;
   }
 
   async #powerOff(
