@@ -185,6 +185,17 @@ describe('bad manifests', () => {
       422,
       'spec.template.spec.topologySpreadConstraints[0].maxSkew: Required value',
     ],
+    [
+      'ports from the last to the first',
+      {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'KubeVirt',
+        metadata: { generateName: 'bad-' },
+        spec: { configuration: { migrations: { portRange: { first: 50_000, last: 49_000 } } } },
+      },
+      422,
+      'spec.configuration.migrations.portRange: Invalid value: "object": the first must not be after the last',
+    ],
     ['a slip of the pen', machine(domain({ cpus: {} })), 400, 'unknown field "spec.template.spec.domain.cpus"'],
     [
       'another, deeper',

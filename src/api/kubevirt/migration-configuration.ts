@@ -3,10 +3,13 @@ import { migrationExperiments } from './migration-experiments.ts';
 
 const port = (description: string) => integer(description, { minimum: 1, maximum: 65_535 });
 
-const portRange = object('Ports that targets listen on for the copy; any free one by default.', {
-  first: needed(port('The first.')),
-  last: needed(port('The last.')),
-});
+const portRange = object(
+  'Ports that targets listen on for the copy; any free one by default.',
+  { first: needed(port('The first.')), last: needed(port('The last.')) },
+  {
+    'x-kubernetes-validations': [{ rule: 'self.first <= self.last', message: 'the first must not be after the last' }],
+  },
+);
 
 /** How migrations are carried out, cluster-wide; frozen into the status of each guest that moves. */
 export const migrationConfiguration = object('How migrations are carried out.', {
