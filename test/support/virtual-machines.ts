@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { WebSocket } from 'ws';
 import { holderOf } from '../../src/cli/data-directory.ts';
 import type { Anything } from './api.ts';
 import { type Finished, runCli, type Running, startCli } from './cli.ts';
@@ -181,33 +183,38 @@ export class VirtualMachines {
     return (await this.hear(name, command)).at(-1) ?? '';
   }
 
-  /** Sends a command to a guest's console, and answers every line up to the one that begins with `answer`. */
+  /** Sends a command to a guest's console, and answers every whole line up to the one that begins with `answer`. */
   async hear(name: string, command: string): Promise<string[]> {
-    const console = this.startCli('console', name);
-    try {
-      await console.printed('guest boot=');
-      console.child.stdin?.write(`${command}\r`);
-      await console.printed('\nanswer ');
-      return await eventually(() => {
-        const lines = console.output().split(/\r?\n/).slice(0, -1);
-        const end = lines.findIndex((line) => line.startsWith('answer '));
-        expect(end, 'the answer is whole').toBeGreaterThanOrEqual(0);
-        return lines.slice(0, end + 1);
-      });
-    } finally {
-      console.child.kill('SIGKILL');
-      await console.finished;
-    }
+    return this.#converse(name, command, /^answer .*\r?\n/m);
   }
 
   /** Has the guest turn itself off. */
   async shutDownFromInside(name: string): Promise<void> {
-    const console = this.startCli('console', name);
-    await console.printed('guest boot=');
-    console.child.stdin?.write('poweroff\r');
-    await console.printed('power=off');
-    console.child.kill('SIGKILL');
-    await console.finished;
+    await this.#converse(name, 'poweroff', /power=off/);
+  }
+
+  /** Says something on the console once the guest was heard there, and answers all lines until it said something. */
+  async #converse(name: string, command: string, until: RegExp): Promise<string[]> {
+    const { url, ca, certificate: cert, key } = this.godwit.access();
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${name}/console`;
+    const socket = new WebSocket(`${url.replace('https', 'wss')}${path}`, ['plain.kubevirt.io'], { ca, cert, key });
+    let heard = '';
+    socket.on('message', (data) => (heard += (data as Buffer).toString('latin1')));
+    try {
+      await once(socket, 'open');
+      await eventually(() => expect(heard).toContain('guest boot='), PATIENCE_MS);
+      socket.send(Buffer.from(`${command}\r`));
+      return await eventually(() => {
+        const found = until.exec(heard);
+        expect(found, heard.slice(-500)).not.toBeNull();
+        return heard
+          .slice(0, (found?.index ?? 0) + (found?.[0].length ?? 0))
+          .split(/\r?\n/)
+          .filter((line) => line !== '');
+      }, PATIENCE_MS);
+    } finally {
+      socket.terminate();
+    }
   }
 
   /** Asks for a change by the aggregated API. */
