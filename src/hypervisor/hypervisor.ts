@@ -1,6 +1,7 @@
 import type { Connection, ConnectionHandlers } from '../env/ports.ts';
 import type { GuestAgentChannel } from './guest-agent-channel.ts';
 import type { MachineSpec } from './machine.ts';
+import type { MachineMigration, MigrationEvent } from './migration.ts';
 
 /**
  * What runs guests. Machines outlive whoever started them: the hypervisor keeps nothing that it could not find again
@@ -41,11 +42,14 @@ export type MachineStatus =
   | 'disk-error'
   | 'failed';
 
-/** What a machine tells unasked, with the time by the host's clock where it is known. */
-export interface MachineEvent {
+/** What happens to the guest of a machine. */
+export interface GuestEvent {
   readonly kind: 'stopped' | 'resumed' | 'reset' | 'guest-shut-down' | 'guest-panicked' | 'disk-error';
   readonly atMs: number | undefined;
 }
+
+/** What a machine tells unasked, in the order in which it happened, with the time by the host's clock where it is known. */
+export type MachineEvent = GuestEvent | MigrationEvent;
 
 /**
  * How a machine ended:
@@ -68,8 +72,10 @@ export interface Machine {
   readonly run: MachineRun;
   /** Resolves when the machine is gone for good; never rejects. */
   readonly ended: Promise<MachineEnd>;
+  /** How its state goes to another machine, or comes from one. */
+  readonly migration: MachineMigration;
   status(): Promise<MachineStatus>;
-  /** Lets the guest run. */
+  /** Lets the guest run. Refused while its state is on the way from, or to, another machine. */
   continue(): Promise<void>;
   /** Holds the guest where it is. */
   stop(): Promise<void>;

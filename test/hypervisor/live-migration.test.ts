@@ -82,7 +82,7 @@ async function soak(
   let bad = 0;
   let hop = 0;
   while (hop < hops && bad === 0) {
-    const incoming = { ramBytes: await current.machine.ramBytes() };
+    const incoming = { ramBytes: await current.machine.migration.ramBytes() };
     const target = await start(hypervisor, { ...spec, incoming });
     await migrate(current.machine, target.machine);
     await current.console.over();

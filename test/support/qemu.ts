@@ -55,13 +55,13 @@ export class Workbench {
   }
 
   /** A hypervisor that knows nothing of what others have started. */
-  static hypervisor(version: QemuVersion, connector = realConnector): QemuHypervisor {
+  static hypervisor(version: QemuVersion, connector = realConnector, program = PROGRAM): QemuHypervisor {
     return new QemuHypervisor({
       env: { clock: realClock, log: silentLogger },
       connector,
       processes: realProcesses,
       hostFiles: realFiles,
-      program: PROGRAM,
+      program,
       version,
       user: UNPRIVILEGED,
     });

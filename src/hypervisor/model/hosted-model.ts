@@ -7,7 +7,9 @@ import {
   type MachineStatus,
 } from '../hypervisor.ts';
 import type { MachineSpec } from '../machine.ts';
+import { HostedMigration } from './hosted-migration.ts';
 import type { ModelGuest } from './model-guest.ts';
+import type { ModelNetwork } from './model-network.ts';
 
 /** What whoever holds a model of a machine hears of it. */
 export interface ModelListener {
@@ -22,6 +24,7 @@ export interface HostedModelOptions {
   readonly run: MachineRun;
   readonly clock: Clock;
   readonly guest: ModelGuest;
+  readonly network: ModelNetwork;
   /** Called after whatever changes whether the guest is executed. */
   readonly onChange: (model: HostedModel) => void;
 }
@@ -34,20 +37,23 @@ export class HostedModel {
   readonly spec: MachineSpec;
   readonly run: MachineRun;
   readonly guest: ModelGuest;
+  readonly migration: HostedMigration;
   readonly listeners = new Set<ModelListener>();
   /** Whether it answers nobody, though it goes on. */
   isSilent = false;
   readonly #clock: Clock;
   readonly #onChange: (model: HostedModel) => void;
-  #status: MachineStatus = 'paused';
+  #status: MachineStatus;
   #end: MachineEnd | undefined;
 
-  constructor({ spec, run, clock, guest, onChange }: HostedModelOptions) {
+  constructor({ spec, run, clock, guest, network, onChange }: HostedModelOptions) {
     this.spec = spec;
     this.run = run;
     this.guest = guest;
     this.#clock = clock;
     this.#onChange = onChange;
+    this.#status = spec.incoming ? 'incoming' : 'paused';
+    this.migration = new HostedMigration(this, clock, network);
   }
 
   get end(): MachineEnd | undefined {
@@ -65,10 +71,11 @@ export class HostedModel {
 
   continue(): void {
     if (this.#status === 'running') return;
-    if (this.#status !== 'paused' && this.#status !== 'disk-error') {
+    const canGoOn = ['paused', 'disk-error', 'finished-migrate'].includes(this.#status);
+    if (!canGoOn || this.migration.isUnderWay) {
       throw new HypervisorError('Refused', `the model of a machine is ${this.#status}, and cannot be continued`);
     }
-    this.guest.run(this.#clock.now());
+    if (this.migration.state !== 'postcopy-paused') this.guest.run(this.#clock.now());
     this.#become('running', 'resumed');
   }
 
@@ -89,7 +96,7 @@ export class HostedModel {
 
   reset(): void {
     this.guest.reset(this.#clock.now());
-    this.#tell('reset');
+    this.tell({ kind: 'reset', atMs: this.#clock.now() });
   }
 
   /** The guest turns itself off; the machine stays until somebody ends it, as QEMU does. */
@@ -106,11 +113,41 @@ export class HostedModel {
     this.#become('failed', 'guest-panicked');
   }
 
+  /** Another machine's guest is here, and stands. */
+  arrive(guest: ModelGuest): void {
+    this.guest.restore(guest, this.#clock.now());
+    this.#status = 'paused';
+    this.#onChange(this);
+  }
+
+  /** Its guest has gone to another machine. */
+  finishMigrate(): void {
+    this.#status = 'finished-migrate';
+    this.#onChange(this);
+  }
+
+  /** The guest waits for memory that does not come. */
+  starve(): void {
+    this.guest.hold(this.#clock.now());
+    this.#onChange(this);
+  }
+
+  /** What it waited for has come. */
+  feed(): void {
+    if (this.#status === 'running') this.guest.run(this.#clock.now());
+    this.#onChange(this);
+  }
+
+  tell(event: MachineEvent): void {
+    for (const listener of this.listeners) listener.event(event);
+  }
+
   /** The machine is gone. */
-  over(end: MachineEnd): void {
+  over(end: MachineEnd, isHostGone = false): void {
     if (this.#end) return;
     this.guest.hold(this.#clock.now());
     this.#end = end;
+    this.migration.over(isHostGone);
     this.#onChange(this);
     for (const listener of this.listeners) listener.ended(end);
     this.listeners.clear();
@@ -119,10 +156,6 @@ export class HostedModel {
   #become(status: MachineStatus, event: EventKind): void {
     this.#status = status;
     this.#onChange(this);
-    this.#tell(event);
-  }
-
-  #tell(kind: EventKind): void {
-    for (const listener of this.listeners) listener.event({ kind, atMs: this.#clock.now() });
+    this.tell({ kind: event, atMs: this.#clock.now() });
   }
 }

@@ -12,6 +12,8 @@ export interface ModelTraits {
   /** The share of its memory that it writes over and over. */
   readonly workingSetShare: number;
   readonly dirtyBytesPerSecond: number;
+  /** The size of each of its disks. */
+  readonly diskBytes: number;
 }
 
 export const MODEL_TRAITS: ModelTraits = {
@@ -21,6 +23,7 @@ export const MODEL_TRAITS: ModelTraits = {
   shutDownMs: 3000,
   workingSetShare: 0.1,
   dirtyBytesPerSecond: 10_000_000,
+  diskBytes: 10_000_000_000,
 };
 
 /** Lines that were said in one boot, by their counts: from the first to the last, both included. */
@@ -35,11 +38,13 @@ export interface SaidLines {
  * thousand of them cost nothing while nobody listens. Each boot has an id that no other has, and counts its lines.
  */
 export class ModelGuest {
-  readonly traits: ModelTraits;
-  readonly memory: ModelMemory;
   readonly #newBootId: () => string;
   readonly #past: SaidLines[] = [];
   #bootId: string;
+  #traits: ModelTraits;
+  #memory: ModelMemory;
+  /** Lines before this one were said where it came from. */
+  #firstCount = 1;
   #executedMs = 0;
   #sinceMs: number | undefined;
 
@@ -49,14 +54,22 @@ export class ModelGuest {
     readonly newBootId: () => string;
   }) {
     const { traits, memoryBytes } = options;
-    this.traits = traits;
-    this.memory = {
+    this.#traits = traits;
+    this.#memory = {
       bytes: memoryBytes,
       workingSetBytes: memoryBytes * traits.workingSetShare,
       dirtyBytesPerSecond: traits.dirtyBytesPerSecond,
     };
     this.#newBootId = options.newBootId;
     this.#bootId = options.newBootId();
+  }
+
+  get traits(): ModelTraits {
+    return this.#traits;
+  }
+
+  get memory(): ModelMemory {
+    return this.#memory;
   }
 
   get bootId(): string {
@@ -78,11 +91,22 @@ export class ModelGuest {
     this.#sinceMs = undefined;
   }
 
+  /** It goes on where another one stood. */
+  restore(other: ModelGuest, nowMs: number): void {
+    this.#traits = other.#traits;
+    this.#memory = other.#memory;
+    this.#bootId = other.#bootId;
+    this.#executedMs = other.executedMs(nowMs);
+    this.#sinceMs = undefined;
+    this.#firstCount = other.count(nowMs) + 1;
+  }
+
   /** It boots anew. */
   reset(nowMs: number): void {
     const said = this.#saidSinceBoot(nowMs);
     if (said) this.#past.push(said);
     this.#bootId = this.#newBootId();
+    this.#firstCount = 1;
     this.#executedMs = 0;
     if (this.#sinceMs !== undefined) this.#sinceMs = nowMs;
   }
@@ -117,6 +141,7 @@ export class ModelGuest {
 
   #saidSinceBoot(nowMs: number): SaidLines | undefined {
     const lastCount = this.count(nowMs);
-    return lastCount === 0 ? undefined : { bootId: this.#bootId, firstCount: 1, lastCount };
+    const firstCount = this.#firstCount;
+    return lastCount < firstCount ? undefined : { bootId: this.#bootId, firstCount, lastCount };
   }
 }

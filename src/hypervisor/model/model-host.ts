@@ -4,12 +4,15 @@ import type { MachineSpec } from '../machine.ts';
 import { HostedModel } from './hosted-model.ts';
 import { MODEL_TRAITS, ModelGuest, type ModelTraits } from './model-guest.ts';
 import { ModelMachine, type Wire } from './model-machine.ts';
+import { ModelNetwork } from './model-network.ts';
 
 export interface ModelHostOptions {
   /** The host's own: its time goes on when an agent is dead. */
   readonly env: Pick<Env, 'clock' | 'random'>;
   /** What its guests are like, where not as usual. */
   readonly traits?: Partial<ModelTraits>;
+  /** By what its machines reach those of other hosts; by default there are none. */
+  readonly network?: ModelNetwork;
   /** How long a command is on its way, and an answer likewise. */
   readonly latencyMs?: () => number;
   /** How long a machine takes to start. */
@@ -30,6 +33,7 @@ const SILENCE_MS = 10_000;
 export class ModelHost {
   readonly #options: ModelHostOptions;
   readonly #traits: ModelTraits;
+  readonly #network: ModelNetwork;
   /** Those that have not ended, in the order of their start. */
   readonly #alive = new Set<HostedModel>();
   #lives = 0;
@@ -37,6 +41,7 @@ export class ModelHost {
   constructor(options: ModelHostOptions) {
     this.#options = options;
     this.#traits = { ...MODEL_TRAITS, ...options.traits };
+    this.#network = options.network ?? new ModelNetwork();
   }
 
   /** The models that have not ended, in the order of their start. */
@@ -73,7 +78,7 @@ export class ModelHost {
     const end: MachineEnd = { reason: 'Unknown', message: 'the model of a host lost its power', log: [] };
     for (const model of this.#alive) {
       model.listeners.clear();
-      model.over(end);
+      model.over(end, true);
     }
   }
 
@@ -90,6 +95,7 @@ export class ModelHost {
       spec,
       run,
       guest,
+      network: this.#network,
       clock: env.clock,
       onChange: (changed) => {
         if (changed.end) this.#alive.delete(changed);

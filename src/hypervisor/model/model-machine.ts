@@ -7,7 +7,9 @@ import {
   type MachineRun,
   type MachineStatus,
 } from '../hypervisor.ts';
+import type { MachineMigration } from '../migration.ts';
 import type { HostedModel } from './hosted-model.ts';
+import { ModelMigration } from './model-migration.ts';
 
 /** How an agent reaches the models on its host. */
 export interface Wire {
@@ -21,6 +23,7 @@ export interface Wire {
 export class ModelMachine implements Machine {
   readonly run: MachineRun;
   readonly ended: Promise<MachineEnd>;
+  readonly migration: MachineMigration;
   readonly #model: HostedModel;
   readonly #wire: Wire;
   readonly #listeners = new Set<(event: MachineEvent) => void>();
@@ -33,12 +36,17 @@ export class ModelMachine implements Machine {
     this.#model = model;
     this.#wire = wire;
     this.run = model.run;
+    this.migration = new ModelMigration((command) => this.#tell(({ migration }) => command(migration)));
     let tellEnd: (end: MachineEnd) => void = () => undefined;
     this.ended = new Promise((resolve) => (tellEnd = resolve));
+    let lastAtMs = 0;
     const later = (callback: () => void): void => {
+      const nowMs = wire.clock.now();
+      // What comes over one wire comes in the order in which it was sent.
+      lastAtMs = Math.max(lastAtMs, nowMs + wire.latencyMs());
       wire.clock.setTimer(() => {
         if (!this.#isDetached) callback();
-      }, wire.latencyMs());
+      }, lastAtMs - nowMs);
     };
     const onEnd = (end: MachineEnd): void => later(() => tellEnd(this.#endAsSeen(end, isParent)));
     const listener = { event: (event: MachineEvent) => later(() => this.#hear(event)), ended: onEnd };

@@ -51,6 +51,10 @@ export class FakeMonitor implements Connector {
     this.say(`${JSON.stringify({ return: value, id })}\r\n`);
   }
 
+  refuse(id: number, desc: string): void {
+    this.say(`${JSON.stringify({ error: { class: 'GenericError', desc }, id })}\r\n`);
+  }
+
   hangUp(error?: Error): void {
     if (!this.isOpen) return;
     this.isOpen = false;

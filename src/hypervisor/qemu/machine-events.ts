@@ -1,4 +1,5 @@
-import { HypervisorError, type MachineEvent, type MachineStatus } from '../hypervisor.ts';
+import { type GuestEvent, HypervisorError, type MachineEvent, type MachineStatus } from '../hypervisor.ts';
+import { migrationEvent } from './migration-progress.ts';
 import { isRecord, type QmpEvent } from './qmp-message.ts';
 
 /** QEMU's words in ours. */
@@ -22,7 +23,7 @@ const STATUSES: ReadonlyMap<unknown, MachineStatus> = new Map([
   ['watchdog', 'failed'],
 ]);
 
-const EVENTS: ReadonlyMap<string, MachineEvent['kind']> = new Map([
+const EVENTS: ReadonlyMap<string, GuestEvent['kind']> = new Map([
   ['STOP', 'stopped'],
   ['RESUME', 'resumed'],
   ['RESET', 'reset'],
@@ -38,8 +39,9 @@ export function machineStatus(answer: unknown): MachineStatus {
 }
 
 /** The event that others than QEMU's own driver care about; undefined for the rest. */
-export function machineEvent({ name, data, atMs }: QmpEvent): MachineEvent | undefined {
+export function machineEvent(event: QmpEvent): MachineEvent | undefined {
+  const { name, data, atMs } = event;
   if (name === 'SHUTDOWN') return data['reason'] === 'guest-shutdown' ? { kind: 'guest-shut-down', atMs } : undefined;
   const kind = EVENTS.get(name);
-  return kind && { kind, atMs };
+  return kind ? { kind, atMs } : migrationEvent(event);
 }

@@ -1,14 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { ConnectionHandlers, HostFiles } from '../../env/ports.ts';
 import { ManualClock } from '../../env/test.ts';
-import { HypervisorError, type Machine, type MachineEnd, type MachineEvent } from '../hypervisor.ts';
+import { type GuestEvent, HypervisorError, type Machine, type MachineEnd, type MachineEvent } from '../hypervisor.ts';
 import type { MachineSpec } from '../machine.ts';
+import { NO_MIGRATION } from '../migration.fixture.ts';
 import { probeAccelerator } from './probe-accelerator.ts';
 
 /** What happens once the machine of the probe runs. */
 interface Stage {
   say(text: string): void;
-  tell(kind: MachineEvent['kind']): void;
+  tell(kind: GuestEvent['kind']): void;
   end(end: MachineEnd): void;
   readonly clock: ManualClock;
 }
@@ -33,6 +34,7 @@ async function probe(
   const machine: Machine = {
     run,
     ended: new Promise((resolve) => (end = resolve)),
+    migration: NO_MIGRATION,
     continue: () => Promise.resolve(play(stage)),
     kill: () => {
       isKilled = true;

@@ -1,74 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { HostFiles, Processes } from '../../env/ports.ts';
-import { silentLogger } from '../../env/test.ts';
-import { realClock } from '../../env/real.ts';
 import type { MachineEnd } from '../hypervisor.ts';
-import { FakeMonitor } from './fake-monitor.fixture.ts';
-import { QemuMachine } from './qemu-machine.ts';
-import { runFiles } from './run-files.ts';
-
-const unused = (): never => expect.unreachable();
-
-/** A QEMU of which only the sockets and the process table are known. */
-class FakeQemu {
-  readonly monitors: FakeMonitor[] = [];
-  instance = 'one';
-  status = 'running';
-  isRunning = true;
-
-  readonly processes: Processes = {
-    isRoot: false,
-    isRunning: () => Promise.resolve(this.isRunning),
-    kill: () => Promise.resolve(this.die()),
-    spawnDetached: unused,
-    run: unused,
-    findByArgument: unused,
-  };
-  readonly hostFiles: HostFiles = {
-    readEnd: () => Promise.resolve('first\nlast\n'),
-    makePrivateDirectory: unused,
-    writePrivate: unused,
-  };
-
-  connect(): Promise<QemuMachine> {
-    const { processes, hostFiles } = this;
-    return QemuMachine.connect({
-      clock: realClock,
-      log: silentLogger,
-      connector: { connectUnix: (_, handlers) => this.#answering().connectUnix('/monitor', handlers) },
-      processes,
-      hostFiles,
-      run: { directory: '/run/vm', instance: 'one' },
-      files: runFiles('/run/vm'),
-      process: { pid: 1, startedAt: '1' },
-      exited: undefined,
-    });
-  }
-
-  hangUp(): void {
-    for (const monitor of this.monitors) monitor.hangUp();
-  }
-
-  die(): void {
-    this.isRunning = false;
-    this.hangUp();
-  }
-
-  #answering(): FakeMonitor {
-    const monitor = new FakeMonitor();
-    if (!this.isRunning) monitor.connectUnix = () => Promise.reject(new Error('ECONNREFUSED'));
-    monitor.onCommand = ({ execute, id }) => {
-      if (execute === 'query-chardev') monitor.answer(id, [{ label: `instance-${this.instance}` }]);
-      if (execute === 'query-status') monitor.answer(id, { status: this.status });
-      if (execute === 'quit') {
-        monitor.answer(id);
-        this.die();
-      }
-    };
-    this.monitors.push(monitor);
-    return monitor;
-  }
-}
+import { FakeQemu } from './fake-qemu.fixture.ts';
 
 describe('a machine of QEMU', () => {
   it('is called again when its monitors hang up, and commands work again', async () => {
@@ -144,14 +76,39 @@ describe('a machine of QEMU', () => {
     const heard: string[] = [];
     const forget = machine.onEvent(({ kind }) => heard.push(kind));
     machine.onQmpEvent(({ name }) => heard.push(name));
-    const tell = (event: string, data: object = {}): void =>
-      qemu.monitors[0]?.say(`${JSON.stringify({ event, data, timestamp: { seconds: 1, microseconds: 0 } })}\n`);
+    const tell = (event: string, data: object = {}): void => qemu.tell(event, data);
     tell('STOP');
     tell('MIGRATION', { status: 'active' });
     tell('SHUTDOWN', { guest: false, reason: 'host-qmp-quit' });
     forget();
     tell('RESUME');
-    expect(heard).toEqual(['STOP', 'stopped', 'MIGRATION', 'SHUTDOWN', 'RESUME']);
+    expect(heard).toEqual(['STOP', 'stopped', 'MIGRATION', 'migration', 'SHUTDOWN', 'RESUME']);
+    machine.detach();
+  });
+
+  it.each([
+    ['inmigrate', 'setup', false],
+    ['finish-migrate', 'pre-switchover', false],
+    ['finish-migrate', 'postcopy-active', false],
+    ['finish-migrate', 'failed', true],
+    ['postmigrate', 'completed', true],
+    ['paused', 'postcopy-active', true],
+  ])('continues its guest only where all of it is: %s, %s', async (status, migration, isDone) => {
+    const qemu = new FakeQemu();
+    [qemu.status, qemu.migration] = [status, { status: migration }];
+    qemu.answers.set('cont', () => ({}));
+    const machine = await qemu.connect();
+    if (isDone) await machine.continue();
+    else await expect(machine.continue()).rejects.toMatchObject({ code: 'Refused' });
+    expect(qemu.commands.some(([name]) => name === 'cont')).toBe(isDone);
+    machine.detach();
+  });
+
+  it('has not let its guest go when QEMU says so after a post-copy that failed', async () => {
+    const qemu = new FakeQemu();
+    [qemu.status, qemu.migration] = ['postmigrate', { status: 'failed' }];
+    const machine = await qemu.connect();
+    expect(await machine.status()).toBe('paused');
     machine.detach();
   });
 

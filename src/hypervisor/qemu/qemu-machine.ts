@@ -9,11 +9,13 @@ import {
   type MachineRun,
   type MachineStatus,
 } from '../hypervisor.ts';
+import type { MachineMigration } from '../migration.ts';
 import { machineEnd } from './machine-end.ts';
 import { machineEvent, machineStatus } from './machine-events.ts';
 import { connectMonitors, type Monitors } from './monitors.ts';
 import { QemuAgentChannel } from './qemu-agent-channel.ts';
 import type { ExecuteOptions } from './qmp.ts';
+import { QemuMigration } from './qemu-migration.ts';
 import { QmpError } from './qmp-error.ts';
 import { isRecord, type QemuVersion, type QmpEvent } from './qmp-message.ts';
 import type { RunFiles } from './run-files.ts';
@@ -47,6 +49,7 @@ export interface QemuMachineOptions {
 export class QemuMachine implements Machine {
   readonly run: MachineRun;
   readonly ended: Promise<MachineEnd>;
+  readonly migration: MachineMigration;
   readonly guestAgent: QemuAgentChannel;
   readonly #options: QemuMachineOptions;
   readonly #listeners = new Set<(event: MachineEvent) => unknown>();
@@ -63,6 +66,15 @@ export class QemuMachine implements Machine {
     this.#options = options;
     this.run = options.run;
     this.ended = new Promise((resolve) => (this.#onEnded = resolve));
+    this.migration = new QemuMigration({
+      clock: options.clock,
+      execute: (name, args, how) => this.execute(name, args, how),
+      onQmpEvent: (listener) => this.onQmpEvent(listener),
+      cutLink: async ({ host, port }) => {
+        // The kernel knows how to; it lets root alone.
+        await options.processes.run('ss', ['--kill', '--tcp', '--numeric', 'dst', host, 'dport', '=', `:${port}`]);
+      },
+    });
     this.guestAgent = new QemuAgentChannel({
       connector: options.connector,
       files: options.files,
@@ -90,10 +102,14 @@ export class QemuMachine implements Machine {
   }
 
   async status(): Promise<MachineStatus> {
-    return machineStatus(await this.execute('query-status'));
+    const status = machineStatus(await this.execute('query-status'));
+    if (status !== 'finished-migrate') return status;
+    // QEMU says the same of a guest that was stopped for a post-copy that then failed: nobody else has that one.
+    return (await this.migration.progress()).state === 'completed' ? status : 'paused';
   }
 
   async continue(): Promise<void> {
+    await this.#checkWhole();
     await this.execute('cont');
   }
 
@@ -149,14 +165,6 @@ export class QemuMachine implements Machine {
     this.#hangUp();
   }
 
-  /** The exact size of its RAM, which a target must have too. */
-  async ramBytes(): Promise<number> {
-    const answer = await this.execute('query-memory-size-summary');
-    const bytes = isRecord(answer) ? answer['base-memory'] : undefined;
-    if (typeof bytes === 'number') return bytes;
-    throw new HypervisorError('Unreachable', `QEMU does not tell the size of its RAM: ${JSON.stringify(answer)}`);
-  }
-
   /** Sends a command of QMP; an out-of-band one goes over the monitor that is kept free for them. */
   async execute(
     name: string,
@@ -177,6 +185,20 @@ export class QemuMachine implements Machine {
   onQmpEvent(listener: (event: QmpEvent) => void): () => void {
     this.#qmpListeners.add(listener);
     return () => void this.#qmpListeners.delete(listener);
+  }
+
+  /**
+   * QEMU would obey whoever continues a guest that is not all there, once it is there, and whoever continues one whose state
+   * has gone, at once.
+   */
+  async #checkWhole(): Promise<void> {
+    const answer = await this.execute('query-status');
+    const status = isRecord(answer) ? answer['status'] : undefined;
+    if (status === 'inmigrate') throw new HypervisorError('Refused', 'the guest is not here yet');
+    if (status !== 'finish-migrate') return;
+    const { state } = await this.migration.progress();
+    if (!['failed', 'cancelled', 'none'].includes(state))
+      throw new HypervisorError('Refused', `the guest is on its way: its migration is ${state}`);
   }
 
   /** Nobody would tell of the end of a machine that was let go of. */

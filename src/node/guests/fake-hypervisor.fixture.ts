@@ -1,5 +1,6 @@
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
 import {
+  type GuestEvent,
   type Hypervisor,
   HypervisorError,
   type Machine,
@@ -9,6 +10,7 @@ import {
   type MachineStatus,
 } from '../../hypervisor/hypervisor.ts';
 import type { MachineSpec } from '../../hypervisor/machine.ts';
+import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
 
 /**
  * A host that only says it runs machines: nothing of them is real. They outlive whoever started them, and it notices when
@@ -104,6 +106,7 @@ export class FakeMachine {
     return {
       run: this.run,
       ended,
+      migration: NO_MIGRATION,
       status: async () => {
         await command('status', () => undefined)();
         return this.status;
@@ -127,13 +130,13 @@ export class FakeMachine {
     };
   }
 
-  becomes(status: MachineStatus, event: MachineEvent['kind']): void {
+  becomes(status: MachineStatus, event: GuestEvent['kind']): void {
     this.status = status;
     this.#host.check(this.spec.name);
     this.tells(event);
   }
 
-  tells(kind: MachineEvent['kind']): void {
+  tells(kind: GuestEvent['kind']): void {
     for (const listener of this.#listeners) listener({ kind, atMs: undefined });
   }
 

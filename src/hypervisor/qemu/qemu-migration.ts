@@ -1,0 +1,231 @@
+import { errorMessage } from '../../api/error-message.ts';
+import { HypervisorError } from '../hypervisor.ts';
+import type {
+  ListeningPorts,
+  ListenOptions,
+  MachineMigration,
+  MigrationAddress,
+  MigrationLimits,
+  MigrationProgress,
+  MigrationTls,
+  Mirror,
+  MirrorOptions,
+  PortRange,
+  SendOptions,
+} from '../migration.ts';
+import { diskName } from './devices.ts';
+import { migrationProgress } from './migration-progress.ts';
+import {
+  limitParameters,
+  migrationUri,
+  PEER_OBJECT,
+  peerName,
+  sourceCapabilities,
+  sourceParameters,
+  targetCapabilities,
+  targetParameters,
+  TLS_OBJECT,
+} from './migration-settings.ts';
+import { type QemuControl, QemuMirrors } from './qemu-mirrors.ts';
+import { isRecord } from './qmp-message.ts';
+
+/** How often, and for how long, the guest's network is told where it is, as QEMU does by itself after a migration. */
+const ANNOUNCEMENT = { initial: 50, max: 550, rounds: 5, step: 100 };
+
+/** A guest that stands still for longer than this is missed; an overloaded host needs a second or two. */
+const HANDSHAKE_WAIT_MS = 4000;
+
+/** Live migration as QEMU does it. It keeps nothing: whatever is under way is asked of QEMU. */
+export class QemuMigration implements MachineMigration {
+  readonly #qemu: QemuControl;
+  readonly #mirrors: QemuMirrors;
+
+  constructor(qemu: QemuControl) {
+    this.#qemu = qemu;
+    this.#mirrors = new QemuMirrors(qemu);
+  }
+
+  async ramBytes(): Promise<number> {
+    const answer = await this.#qemu.execute('query-memory-size-summary');
+    const bytes = isRecord(answer) ? answer['base-memory'] : undefined;
+    if (typeof bytes === 'number') return bytes;
+    throw new HypervisorError('Unreachable', `QEMU does not tell the size of its RAM: ${JSON.stringify(answer)}`);
+  }
+
+  async listen(options: ListenOptions): Promise<ListeningPorts> {
+    const [capabilities, parameters] = [targetCapabilities(options), targetParameters(options)];
+    await this.#setCredentials('server', options.tls);
+    await this.#qemu.execute('migrate-set-capabilities', capabilities);
+    await this.#qemu.execute('migrate-set-parameters', parameters);
+    const disksPort = options.disks.length === 0 ? undefined : await this.#serveDisks(options);
+    try {
+      const memoryPort = await onFreePort(options, disksPort, (address) =>
+        this.#qemu.execute('migrate-incoming', { uri: migrationUri(address) }),
+      );
+      return { memoryPort, disksPort };
+    } catch (error) {
+      await this.closeDisks();
+      throw error;
+    }
+  }
+
+  listenAgain(range: PortRange): Promise<number> {
+    // The main monitor may hang: its guest, or QEMU itself, waits for memory that does not come.
+    return onFreePort(range, undefined, (address) =>
+      this.#qemu.execute('migrate-recover', { uri: migrationUri(address) }, { isOutOfBand: true }),
+    );
+  }
+
+  async closeDisks(): Promise<void> {
+    const exports = await this.#qemu.execute('query-block-exports');
+    if (Array.isArray(exports) && exports.length > 0) await this.#qemu.execute('nbd-server-stop');
+  }
+
+  async announce(): Promise<void> {
+    await this.#qemu.execute('announce-self', ANNOUNCEMENT);
+  }
+
+  async startMirrors(options: MirrorOptions): Promise<void> {
+    await this.#setCredentials('client', options.tls);
+    await this.#mirrors.start(options);
+  }
+
+  mirrors(): Promise<readonly Mirror[]> {
+    return this.#mirrors.list();
+  }
+
+  async finishMirrors(): Promise<void> {
+    const answer = await this.#qemu.execute('query-status');
+    if (!isRecord(answer) || answer['running'] !== false)
+      throw new HypervisorError('Refused', 'the copies of disks cannot end while the guest writes');
+    await this.#mirrors.finish();
+  }
+
+  dropMirrors(): Promise<void> {
+    return this.#mirrors.drop();
+  }
+
+  async start(options: SendOptions): Promise<void> {
+    const [capabilities, parameters] = [sourceCapabilities(options), sourceParameters(options)];
+    await this.#setCredentials('client', options.tls);
+    await this.#qemu.execute('migrate-set-capabilities', capabilities);
+    await this.#qemu.execute('migrate-set-parameters', parameters);
+    await this.#qemu.execute('migrate', { uri: migrationUri(options.target) });
+    if (options.tls) await this.#checkAnswers(options.target);
+  }
+
+  async setLimits(limits: Partial<MigrationLimits>): Promise<void> {
+    await this.#qemu.execute('migrate-set-parameters', limitParameters(limits));
+  }
+
+  async progress(): Promise<MigrationProgress> {
+    return migrationProgress(await this.#qemu.execute('query-migrate'));
+  }
+
+  async switchOver(): Promise<void> {
+    await this.#qemu.execute('migrate-continue', { state: 'pre-switchover' });
+  }
+
+  async cancel(): Promise<void> {
+    const { state } = await this.progress();
+    // Older versions would obey, and the guest would be nowhere.
+    if (state.startsWith('postcopy-'))
+      throw new HypervisorError('Refused', 'the guest has gone over already: its memory has to follow');
+    await this.#qemu.execute('migrate_cancel');
+  }
+
+  async startPostCopy(): Promise<void> {
+    await this.#qemu.execute('migrate-start-postcopy');
+  }
+
+  async pausePostCopy(): Promise<void> {
+    await this.#qemu.execute('migrate-pause', undefined, { isOutOfBand: true });
+  }
+
+  async resumePostCopy(address: MigrationAddress): Promise<void> {
+    await this.#qemu.execute('migrate', { uri: migrationUri(address), resume: true });
+  }
+
+  /**
+   * QEMU shakes hands where it does everything else, and waits for its peer however long: meanwhile neither its monitor
+   * answers nor its guest runs. Nothing but the end of the connection gets it out of there.
+   */
+  async #checkAnswers(target: MigrationAddress): Promise<void> {
+    try {
+      await this.#qemu.execute('query-migrate', undefined, { timeoutMs: HANDSHAKE_WAIT_MS });
+    } catch (error) {
+      await this.#qemu.cutLink(target);
+      throw new HypervisorError('Unreachable', `whoever is at ${migrationUri(target)} does not shake hands`, error);
+    }
+  }
+
+  /** Reads credentials into QEMU, in the place of those of an earlier attempt. */
+  async #setCredentials(endpoint: 'client' | 'server', tls: MigrationTls | undefined): Promise<void> {
+    for (const id of [TLS_OBJECT, PEER_OBJECT]) await this.#remove(id);
+    if (!tls) return;
+    const peer = peerName(tls.peer);
+    await this.#qemu.execute('object-add', {
+      'qom-type': 'tls-creds-x509',
+      id: TLS_OBJECT,
+      endpoint,
+      dir: tls.directory,
+      'verify-peer': true,
+    });
+    if (endpoint === 'server')
+      await this.#qemu.execute('object-add', { 'qom-type': 'authz-simple', id: PEER_OBJECT, identity: `CN=${peer}` });
+  }
+
+  async #remove(id: string): Promise<void> {
+    try {
+      await this.#qemu.execute('object-del', { id });
+    } catch (error) {
+      // There is none.
+      if (!isRefused(error)) throw error;
+    }
+  }
+
+  async #serveDisks(options: ListenOptions): Promise<number> {
+    const port = await onFreePort(options, undefined, (address) =>
+      this.#qemu.execute('nbd-server-start', {
+        addr: { type: 'inet', data: { host: address.host, port: String(address.port) } },
+        ...(options.tls && { 'tls-creds': TLS_OBJECT, 'tls-authz': PEER_OBJECT }),
+      }),
+    );
+    try {
+      for (const name of options.disks.map(diskName))
+        await this.#qemu.execute('block-export-add', {
+          type: 'nbd',
+          id: `export-${name}`,
+          'node-name': name,
+          name,
+          writable: true,
+        });
+    } catch (error) {
+      await this.#qemu.execute('nbd-server-stop');
+      throw error;
+    }
+    return port;
+  }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof HypervisorError && error.code === 'Refused';
+}
+
+/** Tries one port after the other; only whoever listens knows whether one is free. */
+async function onFreePort(
+  { host, firstPort, lastPort }: PortRange,
+  takenPort: number | undefined,
+  listen: (address: MigrationAddress) => Promise<unknown>,
+): Promise<number> {
+  for (let port = firstPort; port <= lastPort; port++) {
+    if (port === takenPort) continue;
+    try {
+      await listen({ host, port });
+      return port;
+    } catch (error) {
+      if (!isRefused(error) || !/address already in use/i.test(errorMessage(error))) throw error;
+    }
+  }
+  throw new HypervisorError('Refused', `no port from ${firstPort} to ${lastPort} is free at ${host}`);
+}

@@ -1,0 +1,183 @@
+import { type Clock, sleep } from '../../env/ports.ts';
+import { HypervisorError } from '../hypervisor.ts';
+import type { DevicePlace } from '../machine.ts';
+import type { MigrationAddress, Mirror, MirrorOptions } from '../migration.ts';
+import { diskName } from './devices.ts';
+import { MIRROR_PREFIX } from './migration-progress.ts';
+import { peerName, TLS_OBJECT } from './migration-settings.ts';
+import type { ExecuteOptions } from './qmp.ts';
+import { isRecord, type QmpEvent } from './qmp-message.ts';
+
+/** A QEMU that can be spoken to. */
+export interface QemuControl {
+  readonly clock: Clock;
+  execute(name: string, args?: Readonly<Record<string, unknown>>, options?: ExecuteOptions): Promise<unknown>;
+  onQmpEvent(listener: (event: QmpEvent) => void): () => void;
+  /** Ends QEMU's connections to an address, from outside. */
+  cutLink(address: MigrationAddress): Promise<void>;
+}
+
+const TARGET_PREFIX = 'target-';
+/** Events say when to look again; this is for those that were lost with a connection. */
+const LOOK_AGAIN_MS = 200;
+/** What is left to copy when a whole mirror ends is what the guest wrote last. */
+const CONCLUDE_WAIT_MS = 30_000;
+
+interface Job {
+  readonly id: string;
+  readonly mirror: Mirror;
+  /** Nothing happens to it any more. */
+  readonly isConcluded: boolean;
+}
+
+/**
+ * The copies of a source's disks on its target.
+ *
+ * Each is a job that waits for our word even when it has ended, so that how it ended is known to whoever asks, not only to
+ * whoever listened. Guests' writes wait for both copies: thus a copy always gets whole, and a whole one stays so.
+ */
+export class QemuMirrors {
+  readonly #qemu: QemuControl;
+
+  constructor(qemu: QemuControl) {
+    this.#qemu = qemu;
+  }
+
+  async start(options: MirrorOptions): Promise<void> {
+    try {
+      for (const place of options.disks) await this.#connect(place, options);
+      await this.#checkSizes(options.disks);
+      for (const place of options.disks) {
+        const name = diskName(place);
+        await this.#qemu.execute('blockdev-mirror', {
+          'job-id': `${MIRROR_PREFIX}${name}`,
+          device: name,
+          target: `${TARGET_PREFIX}${name}`,
+          sync: 'full',
+          'copy-mode': 'write-blocking',
+          'auto-dismiss': false,
+        });
+      }
+    } catch (error) {
+      await this.drop();
+      throw error;
+    }
+  }
+
+  async list(): Promise<readonly Mirror[]> {
+    return (await this.#jobs()).map(({ mirror }) => mirror);
+  }
+
+  /** Ends all that are whole; QEMU calls that a cancel, since the source goes on with its own disk. */
+  async finish(): Promise<void> {
+    const jobs = await this.#jobs();
+    const wrong = jobs.find(({ mirror }) => mirror.state !== 'whole');
+    if (wrong) throw notWhole(wrong);
+    for (const { id, isConcluded } of jobs)
+      if (!isConcluded) await this.#qemu.execute('block-job-cancel', { device: id });
+    const failed = (await this.#concluded()).find(({ mirror }) => mirror.state !== 'whole');
+    if (failed) throw notWhole(failed);
+    await this.#forget();
+  }
+
+  async drop(): Promise<void> {
+    for (const { id, isConcluded } of await this.#jobs()) {
+      if (isConcluded) continue;
+      try {
+        await this.#qemu.execute('block-job-cancel', { device: id, force: true });
+      } catch (error) {
+        // It may have ended by itself since; whether it has is seen below.
+        if (!(error instanceof HypervisorError) || error.code !== 'Refused') throw error;
+      }
+    }
+    await this.#concluded();
+    await this.#forget();
+  }
+
+  #connect(place: DevicePlace, { target, tls }: MirrorOptions): Promise<unknown> {
+    const name = diskName(place);
+    return this.#qemu.execute('blockdev-add', {
+      driver: 'nbd',
+      'node-name': `${TARGET_PREFIX}${name}`,
+      server: { type: 'inet', host: target.host, port: String(target.port) },
+      export: name,
+      ...(tls && { 'tls-creds': TLS_OBJECT, 'tls-hostname': peerName(tls.peer) }),
+    });
+  }
+
+  async #checkSizes(places: readonly DevicePlace[]): Promise<void> {
+    const sizes = await this.#nodeSizes();
+    for (const name of places.map(diskName)) {
+      const [own, copy] = [sizes.get(name), sizes.get(`${TARGET_PREFIX}${name}`)];
+      if (own === undefined || own !== copy)
+        throw new HypervisorError('Refused', `${name} has ${own} bytes here, and ${copy} at the target`);
+    }
+  }
+
+  async #nodeSizes(): Promise<ReadonlyMap<string, number | undefined>> {
+    const answer = await this.#qemu.execute('query-named-block-nodes', { flat: true });
+    const sizes = new Map<string, number | undefined>();
+    for (const node of Array.isArray(answer) ? answer : []) {
+      if (!isRecord(node) || typeof node['node-name'] !== 'string') continue;
+      const size = isRecord(node['image']) ? node['image']['virtual-size'] : undefined;
+      sizes.set(node['node-name'], typeof size === 'number' ? size : undefined);
+    }
+    return sizes;
+  }
+
+  async #jobs(): Promise<readonly Job[]> {
+    const answer = await this.#qemu.execute('query-jobs');
+    return (Array.isArray(answer) ? answer : []).flatMap((each: unknown) => mirrorJob(each) ?? []);
+  }
+
+  /** Waits until nothing happens to any of them. */
+  async #concluded(): Promise<readonly Job[]> {
+    const { clock } = this.#qemu;
+    const deadlineMs = clock.now() + CONCLUDE_WAIT_MS;
+    let news = new AbortController();
+    const forget = this.#qemu.onQmpEvent(({ name }) => {
+      if (name === 'JOB_STATUS_CHANGE' || name.startsWith('BLOCK_JOB_')) news.abort();
+    });
+    try {
+      for (;;) {
+        news = new AbortController();
+        const jobs = await this.#jobs();
+        if (jobs.every(({ isConcluded }) => isConcluded)) return jobs;
+        if (clock.now() >= deadlineMs) throw new HypervisorError('Unreachable', 'the copies of disks do not end');
+        await sleep(clock, LOOK_AGAIN_MS, news.signal);
+      }
+    } finally {
+      forget();
+    }
+  }
+
+  /** Nothing is left of them here. */
+  async #forget(): Promise<void> {
+    for (const { id } of await this.#jobs()) await this.#qemu.execute('job-dismiss', { id });
+    for (const name of (await this.#nodeSizes()).keys())
+      if (name.startsWith(TARGET_PREFIX)) await this.#qemu.execute('blockdev-del', { 'node-name': name });
+  }
+}
+
+function notWhole({ id, mirror }: Job): HypervisorError {
+  const why = mirror.message ?? `it is ${mirror.state}`;
+  return new HypervisorError('Refused', `${id.slice(MIRROR_PREFIX.length)} is not whole at the target: ${why}`);
+}
+
+function mirrorJob(job: unknown): Job | undefined {
+  if (!isRecord(job) || typeof job['id'] !== 'string') return undefined;
+  const match = /^mirror-disk-(virtio|sata|virtio-mmio)-(\d+)$/.exec(job['id']);
+  if (!match) return undefined;
+  const { id, status, error, 'current-progress': copied, 'total-progress': total } = job;
+  const isConcluded = status === 'concluded';
+  const isWhole = isConcluded || status === 'ready' || status === 'standby';
+  const message = typeof error === 'string' ? error : undefined;
+  const mirror: Mirror = {
+    place: { bus: match[1] as DevicePlace['bus'], at: Number(match[2]) },
+    state: message === undefined ? (isWhole ? 'whole' : 'copying') : 'failed',
+    copiedBytes: Number(copied),
+    totalBytes: Number(total),
+    message,
+  };
+  return { id, mirror, isConcluded };
+}

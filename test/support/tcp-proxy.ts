@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A link between two processes that can be cut, loudly or in silence. */
+export class TcpProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  readonly #answering = new Set<Socket>();
+  readonly #held = new WeakSet<Socket>();
+  #isFrozen = false;
+
+  private constructor(targetPort: number) {
+    this.#server = createServer((inner) => {
+      const outer = connect(targetPort, '127.0.0.1');
+      this.#answering.add(outer);
+      for (const [from, to] of [
+        [inner, outer],
+        [outer, inner],
+      ] as const) {
+        this.#sockets.add(from);
+        from.on('data', (bytes) => {
+          if (!to.write(bytes)) from.pause();
+        });
+        to.on('drain', () => {
+          if (!this.#isFrozen && !this.#held.has(from)) from.resume();
+        });
+        from.on('error', () => from.destroy());
+        from.on('close', () => {
+          this.#sockets.delete(from);
+          this.#answering.delete(from);
+          to.destroy();
+        });
+        if (this.#isFrozen) from.pause();
+      }
+    });
+  }
+
+  /** Passes everything on to a port of this host. */
+  static async open(targetPort: number): Promise<TcpProxy> {
+    const proxy = new TcpProxy(targetPort);
+    proxy.#server.listen(0, '127.0.0.1');
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Both sides are told. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  /** Nobody is told; nothing passes any more. */
+  freeze(): void {
+    this.#isFrozen = true;
+    for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** What the target says goes nowhere any more; what it is told still comes. */
+  holdAnswers(): void {
+    for (const socket of this.#answering) {
+      this.#held.add(socket);
+      socket.pause();
+    }
+  }
+
+  close(): void {
+    this.cut();
+    this.#server.close();
+  }
+}
