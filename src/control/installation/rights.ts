@@ -1,5 +1,6 @@
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
+import { LEDGER_NAME } from '../migration/ledger-object.ts';
 
 /** Whom the controllers act as, and what they may do. */
 
@@ -11,6 +12,8 @@ export const CONTROLLER_IDENTITY = {
   user: `system:serviceaccount:${SYSTEM_NAMESPACE}:${ACCOUNT}`,
   groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM_NAMESPACE}`],
 } as const;
+
+const SUBJECTS = [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE }];
 
 const READ = ['get', 'list', 'watch'];
 
@@ -33,6 +36,8 @@ export function controllerRights(): KubeObject[] {
         // Whoever names an owner that blocks its deletion must be able to hold that owner.
         rule(['update'], 'kubevirt.io', 'virtualmachines/finalizers', 'virtualmachineinstances/finalizers'),
         rule(READ, 'kubevirt.io', 'kubevirts'),
+        rule([...READ, 'patch'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
+        rule(['patch'], 'kubevirt.io', 'virtualmachineinstancemigrations/status'),
         rule(['get'], 'instancetype.kubevirt.io', '*'),
         rule([...READ, 'create', 'delete'], '', 'pods'),
         rule([...READ, 'patch'], '', 'persistentvolumeclaims'),
@@ -57,7 +62,33 @@ export function controllerRights(): KubeObject[] {
       kind: 'ClusterRoleBinding',
       metadata: { name: ROLE },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: ROLE },
-      subjects: [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE }],
+      subjects: SUBJECTS,
+    },
+    ...ownObjectRights(),
+  ];
+}
+
+/** What the controllers may do with objects of their own, which are all in one namespace. */
+function ownObjectRights(): KubeObject[] {
+  const metadata = { name: ROLE, namespace: SYSTEM_NAMESPACE };
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  return [
+    {
+      apiVersion,
+      kind: 'Role',
+      metadata,
+      rules: [
+        { ...rule(['get', 'update'], '', 'configmaps'), resourceNames: [LEDGER_NAME] },
+        // Nobody can be allowed to create objects of one name only.
+        rule(['create'], '', 'configmaps'),
+      ],
+    },
+    {
+      apiVersion,
+      kind: 'RoleBinding',
+      metadata,
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: ROLE },
+      subjects: SUBJECTS,
     },
   ];
 }

@@ -106,16 +106,21 @@ export class SlotBook {
     if (this.#holders.has(uid)) this.#over.add(uid);
   }
 
+  /** Whether a holder is known to be over. */
+  isKnownOver(uid: string): boolean {
+    return this.#over.has(uid);
+  }
+
   /** From now on these rules hold. */
   configure(rules: SlotRules, nowMs: number): void {
-    const isOtherOrder = rules.isByPriority !== this.#rules.isByPriority || rules.ageingMs !== this.#rules.ageingMs;
+    const old = this.#rules;
     this.#rules = rules;
     this.#usage.limits = rules.limits;
-    if (isOtherOrder) {
+    if (rules.isByPriority !== old.isByPriority || rules.ageingMs !== old.ageingMs) {
       for (const wish of this.#wishes.values()) this.#unqueue(wish);
       this.#line = this.#newLine();
       for (const wish of this.#wishes.values()) this.#settle(wish, nowMs);
-    } else this.#line.limitsChanged();
+    } else if (!hasSameLimits(rules, old)) this.#line.limitsChanged();
   }
 
   /** This is what the ledger says. Answers the UIDs of all whose standing has changed. */
@@ -278,8 +283,10 @@ function arrivalOf({ kind, targetNode }: SlotRequest): string | undefined {
   return kind === 'send' ? undefined : targetNode;
 }
 
+type Limited = Pick<SlotLedger, 'limits' | 'limitsVersion'>;
+
 /** Limits that are the same in numbers are written nevertheless when they are newer: nobody shall fall back behind them. */
-function hasSameLimits(a: SlotLedger, b: SlotLedger): boolean {
+function hasSameLimits(a: Limited, b: Limited): boolean {
   return (
     a.limitsVersion === b.limitsVersion &&
     a.limits.perCluster === b.limits.perCluster &&

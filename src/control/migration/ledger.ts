@@ -1,0 +1,184 @@
+import { type Env, type Logger, sleep } from '../../env/ports.ts';
+import { Backoff } from '../../kube/backoff.ts';
+import type { Client } from '../../kube/client.ts';
+import { errorText } from '../../kube/error-text.ts';
+import { Gate } from '../../kube/gate.ts';
+import type { Service } from '../../kube/service.ts';
+import type { SlotHolder, SlotRequest, SlotState } from '../../migration/slots/request.ts';
+import { assertLawful, SlotBook, type SlotRules } from '../../migration/slots/slot-book.ts';
+import { areOver, startedHolders } from './ledger-migrations.ts';
+import { createLedger, readLedger, replaceLedger, type StoredLedger } from './ledger-object.ts';
+import { newestRules } from './ledger-rules.ts';
+
+/**
+ * Gives slots to migrations, by writing them into one object on the server before anybody uses them.
+ *
+ * Every write replaces exactly the ledger that it was planned from. So of two leaders at once, one of which does not know
+ * yet that it is none any more, only one gets through; the other reads what is there and plans anew. What came up while
+ * a write was under way goes into the next one together. After an answer that got lost the ledger is read again: it says
+ * whether the write was made.
+ *
+ * Slots are released only when the server itself says that a migration has ended or is gone. That is asked about each
+ * holder that nobody stands up for (any more): one that its controller saw end, one that an old leader let in too late,
+ * one that was deleted while nobody was there to see it.
+ */
+
+export interface LedgerOptions {
+  readonly env: Env;
+  readonly client: Client;
+  /** The rules as they are now; ask again after `rulesChanged`. */
+  readonly rules: () => SlotRules;
+  /** Told of each holder whose standing has changed, or who has lost it. */
+  readonly onChange: (holder: SlotHolder) => void;
+}
+
+const BACKOFF = { baseMs: 50, maxMs: 10_000 };
+/** A holder that nobody stands up for, and that is not over, will be wanted by somebody soon, or end. */
+const LOOK_AGAIN_MS = 30_000;
+/** As many reads as one migration controller may have under way at once. */
+const READS_AT_ONCE = 16;
+
+export class Ledger implements Service {
+  readonly name = 'migration-slots';
+  readonly #env: Env;
+  readonly #log: Logger;
+  readonly #client: Client;
+  readonly #rules: () => SlotRules;
+  readonly #onChange: (holder: SlotHolder) => void;
+  readonly #book: SlotBook;
+  readonly #opened = new Gate();
+  readonly #work = new Gate();
+  /** When holders that nobody stands up for are looked at again. */
+  readonly #lookAtMs = new Map<string, number>();
+  /** Undefined until it is read, and whenever nobody knows what it says. */
+  #stored: StoredLedger | undefined;
+  #isLoaded = false;
+
+  constructor({ env, client, rules, onChange }: LedgerOptions) {
+    this.#env = env;
+    this.#log = env.log.child({ component: this.name });
+    this.#client = client;
+    this.#rules = rules;
+    this.#onChange = onChange;
+    this.#book = new SlotBook(rules(), env.random);
+    this.#opened.close();
+  }
+
+  /**
+   * What a migration has, as of the last ledger that was read or written: nothing where undefined. Only what is
+   * `committed` may start. What it has for good it has until it is over, however old this is.
+   */
+  standing(uid: string): SlotState | undefined {
+    return this.#book.standing(uid);
+  }
+
+  /** What a migration needs, as observed now; say it whenever that changes, until it is over. */
+  want(request: SlotRequest): void {
+    this.#book.want(request, this.#env.clock.now());
+    this.#work.open();
+  }
+
+  /** A migration seems to have ended or gone: it wants nothing any more, and loses its slots once the server confirms it. */
+  ended(uid: string): void {
+    this.#book.forget(uid);
+    this.#lookAtMs.delete(uid);
+    this.#work.open();
+  }
+
+  /** The configuration may have changed. */
+  rulesChanged(): void {
+    this.#work.open();
+  }
+
+  /** Everybody who wants something has said so: from now on slots are given, to the best of them first. */
+  open(): void {
+    this.#opened.open();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    await this.#opened.pass(signal);
+    const backoff = new Backoff(this.#env.random, BACKOFF);
+    while (!signal.aborted) {
+      this.#work.close();
+      try {
+        const isDone = await this.#round(signal);
+        if (isDone) {
+          backoff.reset();
+          await this.#rest(signal);
+        } else if (this.#stored === undefined) await sleep(this.#env.clock, backoff.next(), signal);
+      } catch (error) {
+        // Nobody knows what became of the write, if it was one.
+        this.#stored = undefined;
+        if (signal.aborted) return;
+        this.#log.warn('slots cannot be given now', { error: errorText(error) });
+        await sleep(this.#env.clock, backoff.next(), signal);
+      }
+    }
+  }
+
+  /** One read or write. True when there is nothing to do any more, for now. */
+  async #round(signal: AbortSignal): Promise<boolean> {
+    const stored = this.#stored ?? (await this.#read(signal));
+    // Whoever made it first is asked in the next round.
+    if (!stored) return false;
+    await this.#lookAtStrangers(signal);
+    this.#book.configure(newestRules(this.#rules(), stored.ledger), this.#env.clock.now());
+    const plan = this.#book.plan(this.#env.clock.now());
+    if (!plan) return true;
+    assertLawful(stored.ledger, plan, (uid) => this.#book.isKnownOver(uid));
+    const written = await replaceLedger(this.#client, stored, plan, signal);
+    this.#load(written);
+    return false;
+  }
+
+  async #read(signal: AbortSignal): Promise<StoredLedger | undefined> {
+    this.#load((await readLedger(this.#client, signal)) ?? (await this.#create(signal)));
+    return this.#stored;
+  }
+
+  /** A first ledger, or one in the place of one that somebody deleted: then we know best who was in it. */
+  async #create(signal: AbortSignal): Promise<StoredLedger | undefined> {
+    const started = await startedHolders(this.#client, this.#env.clock.now(), signal);
+    const known = this.#isLoaded ? this.#book.ledger.holders : new Map<string, SlotHolder>();
+    const holders = new Map([...started.map((holder): [string, SlotHolder] => [holder.uid, holder]), ...known]);
+    const { limits, limitsVersion } = this.#rules();
+    return createLedger(this.#client, { limits, limitsVersion, holders }, signal);
+  }
+
+  #load(stored: StoredLedger | undefined): void {
+    this.#stored = stored;
+    if (!stored) return;
+    this.#isLoaded = true;
+    const before = this.#book.ledger.holders;
+    const changed = this.#book.load(stored.ledger, this.#env.clock.now());
+    for (const uid of changed) {
+      const holder = stored.ledger.holders.get(uid) ?? before.get(uid);
+      if (holder) this.#onChange(holder);
+    }
+  }
+
+  async #lookAtStrangers(signal: AbortSignal): Promise<void> {
+    const strangers = this.#book.strangers();
+    const unknown = new Set(strangers.map(({ uid }) => uid));
+    for (const uid of this.#lookAtMs.keys()) if (!unknown.has(uid)) this.#lookAtMs.delete(uid);
+    const nowMs = this.#env.clock.now();
+    const due = strangers.filter(({ uid }) => (this.#lookAtMs.get(uid) ?? 0) <= nowMs);
+    for (let start = 0; start < due.length; start += READS_AT_ONCE) {
+      const some = due.slice(start, start + READS_AT_ONCE);
+      await Promise.all(some.map((holder) => this.#lookAt(holder, signal)));
+    }
+  }
+
+  async #lookAt({ uid, members }: SlotHolder, signal: AbortSignal): Promise<void> {
+    if (await areOver(this.#client, members, signal)) this.#book.isOver(uid);
+    else this.#lookAtMs.set(uid, this.#env.clock.now() + LOOK_AGAIN_MS);
+  }
+
+  /** Until somebody says something, or it is time for something. */
+  async #rest(signal: AbortSignal): Promise<void> {
+    const times = [...this.#lookAtMs.values(), this.#book.wakeAtMs ?? Number.POSITIVE_INFINITY];
+    const wakeAtMs = Math.min(...times);
+    if (wakeAtMs === Number.POSITIVE_INFINITY) return this.#work.pass(signal);
+    await this.#work.passWithin(this.#env.clock, Math.max(0, wakeAtMs - this.#env.clock.now()), signal);
+  }
+}
