@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { type ComparedMachine, differences, placeName } from './compare.ts';
+import type { DiskSpec, MachineSpec, NetworkSpec } from './machine.ts';
+import { FULL_MACHINE } from './machine.fixture.ts';
+
+const RAM = 1024;
+const [disk, ...disks] = FULL_MACHINE.disks as [DiskSpec, ...DiskSpec[]];
+const [card, ...cards] = FULL_MACHINE.networks as [NetworkSpec, ...NetworkSpec[]];
+
+function compare(others: Partial<MachineSpec>, more: Partial<ComparedMachine> = {}): readonly string[] {
+  const source = { spec: FULL_MACHINE, ramBytes: RAM };
+  return differences(source, { ...source, ...more, spec: { ...FULL_MACHINE, ...others } });
+}
+
+describe('what must be equal', () => {
+  it.each<[what: string, others: Partial<MachineSpec>, expected: RegExp]>([
+    ['the machine type', { machineType: 'pc-q35-8.0' }, /machine type is pc-q35-7.2 .* and pc-q35-8.0/],
+    ['the accelerator', { accelerator: 'tcg' }, /accelerator/],
+    ['the processor', { cpu: { ...FULL_MACHINE.cpu, model: 'max' } }, /CPU model is host .* and max/],
+    ['its features', { cpu: { ...FULL_MACHINE.cpu, features: [] } }, /features is -vmx .* and empty/],
+    ['one processor more', { cpu: { ...FULL_MACHINE.cpu, sockets: 2 } }, /sockets is 1 .* and 2/],
+    ['other cores', { cpu: { ...FULL_MACHINE.cpu, cores: 4 } }, /cores/],
+    ['other threads', { cpu: { ...FULL_MACHINE.cpu, threads: 1 } }, /threads/],
+    ['a missing disk', { disks }, /there is no disk at virtio 4 at the target/],
+    ['a disk elsewhere', { disks: [{ ...disk, place: { bus: 'virtio', at: 7 } }, ...disks] }, /no disk at virtio 4/],
+    [
+      'a disk more',
+      { disks: [...disks, disk, { ...disk, place: { bus: 'virtio', at: 7 } }] },
+      /at virtio 7 at the source/,
+    ],
+    ['a disk that cannot be written', { disks: [{ ...disk, isReadOnly: true }, ...disks] }, /read-only/],
+    ['a serial number', { disks: [{ ...disk, serial: 'D2' }, ...disks] }, /serial number/],
+    ['a cache', { disks: [{ ...disk, cache: 'writethrough' }, ...disks] }, /cache/],
+    ['a missing drive', { cdroms: [] }, /no drive at sata 1/],
+    ['a MAC address', { networks: [{ ...card, mac: '02:00:00:00:00:09' }, ...cards] }, /MAC address/],
+    ['an agent', { agentPlace: { bus: 'virtio', at: 12 } }, /port of an agent at virtio 12 at the source|no port/],
+  ])('%s', (_, others, expected) => expect(compare(others).join('; ')).toMatch(expected));
+
+  it('sizes of RAM and disks', () => {
+    const diskBytes = (bytes: number) => new Map([[placeName(disk.place), bytes]]);
+    expect(compare({}, { ramBytes: 2048 })).toEqual(['the size of RAM is 1024 at the source and 2048 at the target']);
+    const source = { spec: FULL_MACHINE, ramBytes: RAM, diskBytes: diskBytes(8) };
+    expect(differences(source, { ...source, diskBytes: diskBytes(4) })).toEqual([
+      'the size of the disk at virtio 4 is 8 at the source and 4 at the target',
+    ]);
+    expect(differences(source, { ...source, diskBytes: new Map() })).toEqual([]);
+  });
+});
+
+describe('what may differ', () => {
+  it.each<[what: string, others: Partial<MachineSpec>]>([
+    ['nothing', {}],
+    ['names and ids', { name: 'other', uuid: 'other', serial: 'other' }],
+    ['what was needed to boot', { kernel: undefined }],
+    ['how disks are stored', { disks: [{ ...disk, path: '/elsewhere', format: 'raw', cache: 'writeback' }, ...disks] }],
+    ['the order of devices', { disks: [...disks, disk], networks: [...cards, card] }],
+    [
+      'where a network goes',
+      { networks: [{ ...card, mac: card.mac, backend: { kind: 'tap', interfaceName: 'x' } }, ...cards] },
+    ],
+    ['that it waits', { incoming: { ramBytes: RAM } }],
+    [
+      'features said twice',
+      {
+        cpu: {
+          ...FULL_MACHINE.cpu,
+          features: [
+            { name: 'vmx', isEnabled: true },
+            { name: 'vmx', isEnabled: false },
+          ],
+        },
+      },
+    ],
+  ])('%s', (_, others) => expect(compare(others)).toEqual([]));
+});

@@ -1,0 +1,102 @@
+import type { CpuSpec, DevicePlace, DiskSpec, MachineSpec, NetworkSpec } from './machine.ts';
+
+/**
+ * Whether a guest can go from one machine to another.
+ *
+ * A hypervisor finds out about some differences itself, late, with the guest stopped; and it takes others without a word:
+ * another processor, more processors, one device more, a smaller disk. The guest is then in a machine that changed under
+ * it. So both are compared before anything starts. What may differ: names, paths, ids, how the host stores a disk, where a
+ * network goes, and what was only needed to boot.
+ */
+export interface ComparedMachine {
+  readonly spec: MachineSpec;
+  /** The exact size of its RAM. */
+  readonly ramBytes: number;
+  /** How large the guest sees each disk, by the name of its place; disks that both sides share may be left out. */
+  readonly diskBytes?: ReadonlyMap<string, number>;
+}
+
+/** The name of a place, such as `virtio 4`. */
+export function placeName({ bus, at }: DevicePlace): string {
+  return `${bus} ${at}`;
+}
+
+/** Each difference as a sentence without its full stop; empty where the guest can go. */
+export function differences(source: ComparedMachine, target: ComparedMachine): readonly string[] {
+  const [here, there] = [source.spec, target.spec];
+  return [
+    ...differ('the machine type', here.machineType, there.machineType),
+    ...differ('the accelerator', here.accelerator, there.accelerator),
+    ...cpuDifferences(here.cpu, there.cpu),
+    ...differ('the size of RAM', source.ramBytes, target.ramBytes),
+    ...deviceDifferences('disk', here.disks, there.disks, ({ place }) => placeName(place), diskShape),
+    ...deviceDifferences('drive', here.cdroms, there.cdroms, ({ port }) => `sata ${port}`),
+    ...deviceDifferences('network card', here.networks, there.networks, ({ place }) => placeName(place), networkShape),
+    ...deviceDifferences('port of an agent', agents(here), agents(there), placeName),
+    ...sizeDifferences(source, target),
+  ];
+}
+
+function differ(what: string, here: string | number | boolean, there: string | number | boolean): string[] {
+  return here === there ? [] : [`${what} is ${here} at the source and ${there} at the target`];
+}
+
+function cpuDifferences(here: CpuSpec, there: CpuSpec): string[] {
+  return [
+    ...differ('the CPU model', here.model, there.model),
+    ...differ('the set of CPU features', features(here), features(there)),
+    ...differ('the number of sockets', here.sockets, there.sockets),
+    ...differ('the number of cores per socket', here.cores, there.cores),
+    ...differ('the number of threads per core', here.threads, there.threads),
+  ];
+}
+
+/** Later ones win, as on a command line; their order means nothing else. */
+function features({ features: list = [] }: CpuSpec): string {
+  const states = new Map(list.map(({ name, isEnabled }) => [name, isEnabled]));
+  const signed = [...states].map(([name, isEnabled]) => `${isEnabled ? '+' : '-'}${name}`);
+  return signed.length === 0 ? 'empty' : signed.toSorted().join(' ');
+}
+
+function agents({ agentPlace }: MachineSpec): readonly DevicePlace[] {
+  return agentPlace ? [agentPlace] : [];
+}
+
+type Shape = Readonly<Record<string, string | number | boolean>>;
+
+function diskShape({ isReadOnly = false, serial = '', cache }: DiskSpec): Shape {
+  // A guest sees whether there is a cache that it has to flush.
+  return { 'whether it is read-only': isReadOnly, 'its serial number': serial, 'its cache': cache !== 'writethrough' };
+}
+
+function networkShape({ mac }: NetworkSpec): Shape {
+  return { 'its MAC address': mac.toLowerCase() };
+}
+
+function deviceDifferences<T>(
+  kind: string,
+  here: readonly T[] = [],
+  there: readonly T[] = [],
+  nameOf: (device: T) => string,
+  shapeOf: (device: T) => Shape = () => ({}),
+): string[] {
+  const others = new Map(there.map((device) => [nameOf(device), device]));
+  const found = here.flatMap((device) => {
+    const name = nameOf(device);
+    const other = others.get(name);
+    others.delete(name);
+    if (other === undefined) return [`there is no ${kind} at ${name} at the target`];
+    const [shape, otherShape] = [shapeOf(device), shapeOf(other)];
+    return Object.keys(shape).flatMap((what) =>
+      shape[what] === otherShape[what] ? [] : [`the ${kind} at ${name} differs: ${what}`],
+    );
+  });
+  return [...found, ...[...others.keys()].map((name) => `there is no ${kind} at ${name} at the source`)];
+}
+
+function sizeDifferences(source: ComparedMachine, target: ComparedMachine): string[] {
+  return [...(source.diskBytes ?? [])].flatMap(([name, bytes]) => {
+    const other = target.diskBytes?.get(name);
+    return other === undefined ? [] : differ(`the size of the disk at ${name}`, bytes, other);
+  });
+}
