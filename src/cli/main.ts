@@ -9,6 +9,7 @@ import { down, type DownOptions } from './down.ts';
 import { UserError } from './failure.ts';
 import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
+import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
 import type { AgentOptions } from './agent.ts';
@@ -151,7 +152,7 @@ program
     });
   });
 
-for (const command of [...machineCommands(print), imageCommand(print), tokenCommand(print)])
+for (const command of [...machineCommands(print), policyCommand(print), imageCommand(print), tokenCommand(print)])
   program.addCommand(command.copyInheritedSettings(program));
 
 try {

@@ -48,7 +48,7 @@ export function userRights(): KubeObject[] {
     ]),
     userRole('view', [
       // What was said on the console is as good as the console to whoever looks for passwords.
-      ...subresourceRules(({ subresource }) => subresource === 'guestosinfo'),
+      ...subresourceRules(({ subresource }) => subresource === 'guestosinfo' || subresource === 'migrationpolicy'),
       rule(READ, 'kubevirt.io', MACHINES),
       ...readMigrations(),
       rule(READ, 'instancetype.kubevirt.io', INSTANCETYPES),
@@ -108,6 +108,8 @@ export function extensionRights(): KubeObject[] {
       rule(READ, POLICIES, ['migrationpolicies']),
       rule(['get'], 'instancetype.kubevirt.io', INSTANCETYPES),
       rule(['get', 'list'], '', ['nodes']),
+      // Policies choose by their labels.
+      rule(['get'], '', ['namespaces']),
       // Agents are asked as kubelets are.
       rule(['get', 'update'], '', ['nodes/proxy', 'nodes/log']),
       rule(['create'], 'authorization.k8s.io', ['subjectaccessreviews']),

@@ -134,6 +134,31 @@ describe('migrations', () => {
     await kubectl.ok('delete migrationpolicies my-awesome-policy');
   });
 
+  it('have policies that explain themselves', async () => {
+    const policy = (name: string, labels: object, options: object = {}): object => ({
+      apiVersion: 'migrations.kubevirt.io/v1alpha1',
+      kind: 'MigrationPolicy',
+      metadata: { name },
+      spec: { selectors: { virtualMachineInstanceSelector: labels }, ...options },
+    });
+    const template = { metadata: { labels: { tier: 'gold' } }, spec: GUEST };
+    await kubectl.apply(machine('golden', { runStrategy: 'Halted', template }));
+    await kubectl.apply(policy('gold', { tier: 'gold' }, { progressTimeout: 77 }));
+    await kubectl.apply(policy('any-tier', { tier: '' }));
+    const told = await godwit('policy', 'explain', 'golden');
+    expect(told).toMatchObject({ code: 0, stderr: '' });
+    expect(told.stdout).toContain(`The policy gold holds for ${namespace}/golden.`);
+    expect(told.stdout).toMatch(/any-tier +the same keys match, but 1 by their exact values, not 0/);
+    expect(told.stdout).toMatch(/progressTimeout +77 +policy gold/);
+    expect(told.stdout).toMatch(/without the policy gold +policy any-tier/);
+    const path = `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/golden/migrationpolicy`;
+    const raw = JSON.parse(await kubectl.ok(['get', '--raw', path])) as { policy: string; labelsOf: string };
+    expect(raw).toMatchObject({ policy: 'gold', labelsOf: 'VirtualMachine' });
+    expect(JSON.parse((await godwit('policy', 'explain', 'golden', '--json')).stdout)).toEqual(raw);
+    expect(await godwit('policy', 'explain', 'nobody')).toMatchObject({ code: 1 });
+    await kubectl.ok('delete migrationpolicies gold any-tier');
+  });
+
   it('are asked for by name, of machines that run', async () => {
     expect(await godwit('migrate', 'box', '--addedNodeSelector', 'zone=b,disk=ssd')).toMatchObject({
       code: 1,

@@ -16,6 +16,7 @@ export const SUBRESOURCES: readonly Subresource[] = [
   { resource: 'virtualmachines', subresource: 'stop', method: 'PUT' },
   { resource: 'virtualmachines', subresource: 'restart', method: 'PUT' },
   { resource: 'virtualmachines', subresource: 'migrate', method: 'PUT' },
+  { resource: 'virtualmachines', subresource: 'migrationpolicy', method: 'GET' },
   { resource: 'virtualmachineinstances', subresource: 'pause', method: 'PUT' },
   { resource: 'virtualmachineinstances', subresource: 'unpause', method: 'PUT' },
   { resource: 'virtualmachineinstances', subresource: 'softreboot', method: 'PUT' },

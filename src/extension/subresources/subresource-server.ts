@@ -25,6 +25,7 @@ import {
 import { type Agents, guestPath } from './agents.ts';
 import { type Attempt, authorize } from './authorize.ts';
 import { documents } from './documents.ts';
+import { explainPolicy } from './explain-policy.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES } from './group.ts';
 import { GUEST_ACTIONS, type GuestAction, guestRefusal } from './guest-checks.ts';
 import { nodes } from './https-agents.ts';
@@ -70,6 +71,7 @@ export class SubresourceServer {
     const { attempt, user } = await this.#admit(request);
     const { subresource } = attempt.subresource;
     if (subresource === 'migrate') return this.#migrate(attempt, user, request);
+    if (subresource === 'migrationpolicy') return this.#explainPolicy(attempt, request);
     if (POWER_ACTIONS.includes(subresource)) return this.#power(subresource as PowerAction, attempt, request);
     if (subresource === 'log') return this.#log(attempt, request);
     if (subresource === 'guestosinfo') return this.#guestOsInfo(attempt, request);
@@ -112,6 +114,11 @@ export class SubresourceServer {
     const wish = { namespace, name, user, addedNodeSelector, dryRun: isDryRun(body) };
     await migrate(client, configuration(), wish, request.signal);
     return ACCEPTED;
+  }
+
+  async #explainPolicy(attempt: Attempt, { signal }: ExtensionRequest): Promise<ExtensionResponse> {
+    const { client, configuration } = this.#options;
+    return jsonResponse(200, await explainPolicy(client, configuration(), attempt, signal));
   }
 
   async #power(action: PowerAction, attempt: Attempt, request: ExtensionRequest): Promise<ExtensionResponse> {
