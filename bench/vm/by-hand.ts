@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { argumentsOf, placeOf } from '../processes.ts';
 import { untilSpoken } from './progress.ts';
 
-/** How often a monitor that is not there yet is called. */
+/** How often a monitor that is not there yet is called, if it is the only one. */
 const CALL_MS = 2;
 /** Options whose argument is a file. */
 const FILES = ['-kernel', '-initrd'];
@@ -57,7 +57,7 @@ export class ByHand {
     const child = spawn(program, args, { cwd: directory, uid, gid, stdio: 'ignore' });
     this.#children.push(child);
     const [monitorMs, spokenMs] = await Promise.all([
-      untilGreeted(join(directory, 'qmp.sock')).then(() => performance.now() - startedMs),
+      this.#untilGreeted(join(directory, 'qmp.sock')).then(() => performance.now() - startedMs),
       untilSpoken(join(directory, 'serial.log')).then(() => performance.now() - startedMs),
     ]);
     return { monitorMs, spokenMs };
@@ -71,19 +71,19 @@ export class ByHand {
       await exited;
     }
   }
-}
 
-async function untilGreeted(socket: string): Promise<void> {
-  for (;;) {
-    const connection = createConnection(socket);
-    try {
-      await once(connection, 'data');
-      return;
-    } catch {
-      // It is not there yet.
-      await new Promise((resolve) => setTimeout(resolve, CALL_MS));
-    } finally {
-      connection.destroy();
+  async #untilGreeted(socket: string): Promise<void> {
+    for (;;) {
+      const connection = createConnection(socket);
+      try {
+        await once(connection, 'data');
+        return;
+      } catch {
+        // It is not there yet.
+        await new Promise((resolve) => setTimeout(resolve, CALL_MS * this.#children.length));
+      } finally {
+        connection.destroy();
+      }
     }
   }
 }
