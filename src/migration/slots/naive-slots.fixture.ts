@@ -41,6 +41,7 @@ export class NaiveSlots {
   readonly wishes = new Map<string, SlotRequest>();
   readonly over = new Set<string>();
   readonly #notBeforeMs = new Map<string, number>();
+  readonly #failures = new Map<string, number>();
   rules: SlotRules;
   ledger: SlotLedger;
 
@@ -53,6 +54,19 @@ export class NaiveSlots {
   forget(uid: string): void {
     this.wishes.delete(uid);
     this.#notBeforeMs.delete(uid);
+    this.#failures.delete(uid);
+  }
+
+  want(request: SlotRequest): void {
+    this.wishes.set(request.uid, request);
+    if (request.peer !== undefined) this.#failures.delete(request.uid);
+  }
+
+  load(ledger: SlotLedger, nowMs: number): void {
+    for (const uid of this.ledger.holders.keys())
+      if (!ledger.holders.has(uid) && (this.#notBeforeMs.get(uid) ?? 0) > nowMs)
+        this.#failures.set(uid, (this.#failures.get(uid) ?? 0) + 1);
+    this.ledger = ledger;
   }
 
   plan(nowMs: number): SlotLedger | undefined {
@@ -88,7 +102,7 @@ export class NaiveSlots {
       if (this.#bug === 'a receiver waits for its sender for ever') return;
       // Chance is one half in these tests.
       if (this.#bug !== 'a receiver that gave up stands in line again at once')
-        this.#notBeforeMs.set(uid, nowMs + receiverPauseMs * 0.75);
+        this.#notBeforeMs.set(uid, nowMs + receiverPauseMs * 0.75 * 2 ** Math.min(6, this.#failures.get(uid) ?? 0));
       return void has.delete(uid);
     }
     if (wish.kind === 'send') {

@@ -127,7 +127,7 @@ class Scene {
   }
 
   #tell(request: SlotRequest): void {
-    this.naive.wishes.set(request.uid, request);
+    this.naive.want(request);
     this.book.want(request, this.nowMs);
   }
 
@@ -156,7 +156,7 @@ class Scene {
   }
 
   #load(ledger: SlotLedger): void {
-    this.naive.ledger = ledger;
+    this.naive.load(ledger, this.nowMs);
     this.book.load(ledger, this.nowMs);
   }
 }

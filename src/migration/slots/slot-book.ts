@@ -31,7 +31,7 @@ export interface SlotRules {
   readonly ageingMs: number;
   /** How long a receiver keeps its slots while its sender has none. */
   readonly senderTimeoutMs: number;
-  /** How long, at most, a receiver then lets others go first; at least half of it. */
+  /** How long, at most, a receiver then lets others go first, the first time; at least half of it. */
   readonly receiverPauseMs: number;
 }
 
@@ -43,7 +43,12 @@ interface Wish {
   liftAtMs: number;
   /** Before that it does not stand in line. */
   notBeforeMs: number;
+  /** How often in a row no sender came. */
+  failures: number;
 }
+
+/** Each pause is twice the last, so that not even many receivers without senders keep others out by taking turns. */
+const PAUSE_DOUBLINGS_MAX = 6;
 
 export class SlotBook {
   readonly #random: Pick<Random, 'number'>;
@@ -89,7 +94,8 @@ export class SlotBook {
     if ((sourceNode === undefined) !== (kind === 'receive')) throw new Error(`migration ${uid} leaves no node`);
     let wish = this.#wishes.get(uid);
     if (wish) wish.request = request;
-    else this.#wishes.set(uid, (wish = { request, item: undefined, liftAtMs: 0, notBeforeMs: 0 }));
+    else this.#wishes.set(uid, (wish = { request, item: undefined, liftAtMs: 0, notBeforeMs: 0, failures: 0 }));
+    if (request.peer !== undefined) wish.failures = 0;
     this.#settle(wish, nowMs);
   }
 
@@ -130,6 +136,9 @@ export class SlotBook {
     for (const uid of new Set([...before.keys(), ...ledger.holders.keys()])) {
       const holder = ledger.holders.get(uid);
       if (before.get(uid)?.state !== holder?.state) changed.push(uid);
+      const wish = this.#wishes.get(uid);
+      // Only what was written is a failure: a plan may be made many times.
+      if (wish && !holder && before.has(uid) && wish.notBeforeMs > nowMs) wish.failures++;
       this.#replace(uid, holder, nowMs);
     }
     this.#ledger = ledger;
@@ -182,7 +191,8 @@ export class SlotBook {
     const holder = this.#holders.get(uid);
     if (!holder) return;
     if (this.#isWithoutSender(holder) && nowMs >= holder.sinceMs + this.#rules.senderTimeoutMs) {
-      wish.notBeforeMs = nowMs + this.#rules.receiverPauseMs * (0.5 + this.#random.number() / 2);
+      const pauseMs = this.#rules.receiverPauseMs * 2 ** Math.min(wish.failures, PAUSE_DOUBLINGS_MAX);
+      wish.notBeforeMs = nowMs + pauseMs * (0.5 + this.#random.number() / 2);
       return set(uid, undefined);
     }
     if (!isEligible(request)) return set(uid, undefined);
