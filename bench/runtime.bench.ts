@@ -2,6 +2,7 @@ import { measureInformer } from './runtime/informer.ts';
 import { queue } from './runtime/queue.ts';
 import { measureScheduler } from './runtime/scheduler.ts';
 import { measureSimulation } from './runtime/simulation.ts';
+import { measureSlots } from './runtime/slots.ts';
 
 /**
  * The ground that controllers stand on, in this process. Arguments choose parts: `npm run bench -- runtime queue`.
@@ -12,6 +13,7 @@ const parts: { readonly [name: string]: () => Promise<void> } = {
   informer: measureInformer,
   scheduler: measureScheduler,
   simulation: measureSimulation,
+  slots: measureSlots,
 };
 
 const asked = process.argv.slice(2);
