@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type MigrationOptions, resolveOptions } from '../policies/options.ts';
 import { type CopyModel, decisionsOf, mib, runCopy } from './copy.fixture.ts';
+import { observe } from './monitor.ts';
 import { type CopyFacts, monitorOptions, type MonitorOptions } from './monitor-options.ts';
 
 const HOUR = 3_600_000;
@@ -184,5 +185,37 @@ describe('copies, and what is decided about them', () => {
     const isGivenUp = expected.some((decision) => decision.startsWith('give-up'));
     expect(looks.at(-1)?.sample.state === 'completed').toBe(!isGivenUp);
     if (!isGivenUp) expect(looks.at(-1)?.percent).toBe(100);
+  });
+});
+
+describe('a guest that writes in waves', () => {
+  const waves = model(0, {
+    dirtyBytesPerSecond: (elapsedMs) => mib(120 + 40 * Math.sin(elapsedMs / 4000)),
+    workingSetBytes: mib(300),
+  });
+  it.each([
+    ['post-copy', both],
+    ['pause', pauseOnly],
+  ])('is met by %s where little is left', (kind, allowed) => {
+    const looks = runCopy(waves, optionsFor({ experimental: STALL, completionTimeoutPerGiB: 0, ...allowed }), HOUR);
+    const later = runCopy(waves, optionsFor({ completionTimeoutPerGiB: 0, progressTimeout: 0 }), 600_000);
+    const starts = later
+      .filter(({ monitor }) => monitor.passes.begins && monitor.passes.pass > 1)
+      .map(({ monitor }) => monitor.passes.startBytes)
+      .toSorted((left, right) => left - right);
+    const decided = looks.find(({ decision }) => decision.kind === kind);
+    expect(decided?.decision.reason).toBe('Stalled');
+    expect(decided?.sample.memory?.remainingBytes).toBeLessThan(starts[Math.floor(starts.length / 3)] ?? 0);
+  });
+});
+
+it('meets a deadline from outside that comes while it copies', () => {
+  const options = optionsFor({ completionTimeoutPerGiB: 0, ...both });
+  const before = runCopy(model(150), options, 30_000).at(-1);
+  const sample = { ...before?.sample, state: 'active' as const };
+  const late = { ...options, outerDeadlineMs: 56_000 };
+  expect(before && observe(before.monitor, late, 30_400, sample).decision).toMatchObject({
+    kind: 'post-copy',
+    reason: 'DeadlineNear',
   });
 });

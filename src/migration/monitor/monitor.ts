@@ -29,7 +29,8 @@ export interface Observation {
 
 /**
  * Takes in one look at a copy, at so many milliseconds since it began; without a sample where the hypervisor did not answer.
- * Options may differ from those of the last time, as deadlines do. What is decided counts as done.
+ * Options may differ from those of the last time, as deadlines do. What is decided counts as done: where it
+ * could not be, the monitor of before is the one to go on with, and options say what is not possible.
  */
 export function observe(before: Monitor, options: MonitorOptions, elapsedMs: number, seen?: Sample): Observation {
   const monitor = takeIn(before, options, elapsedMs, seen);

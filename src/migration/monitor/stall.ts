@@ -5,7 +5,8 @@ import type { StallOptions } from './monitor-options.ts';
  *
  * A copy stalls when a pass is not smaller, by the margin, than the smallest of those that began before the window. Then
  * the least is lost where a pass is as small as the smallest one; such a pass is waited for, but with ever less patience:
- * each time it runs out, the smallest pass of that time becomes the one to wait for, and the next time is shorter.
+ * each time it runs out, a pass as small as the smallest since the stall will do, by a margin twice as wide, and the next
+ * time is shorter. (Waiting for the smallest of each time alone would end on the crest of a slow wave.)
  */
 export interface Stall {
   /** Smallest of the passes that began before the window. */
@@ -20,7 +21,8 @@ interface Search {
   readonly wantedBytes: number;
   readonly untilMs: number;
   readonly patienceMs: number;
-  /** Smallest pass since the patience began. */
+  readonly margin: number;
+  /** Smallest pass since the stall began. */
   readonly smallestBytes: number;
 }
 
@@ -53,13 +55,19 @@ export function updateStall(
   }
   if (!options.searchesMinima) return { stall: { ...passes, search: undefined }, verdict: 'act' };
   const search = relaxed(before.search ?? firstSearch(atMs, smallest, options), atMs, bytes, options);
-  const isSmallEnough = bytes <= search.wantedBytes * (1 + options.margin) || search.patienceMs < PATIENCE_MS_MIN;
+  const isSmallEnough = bytes <= search.wantedBytes * (1 + search.margin) || search.patienceMs < PATIENCE_MS_MIN;
   return { stall: { ...passes, search }, verdict: isSmallEnough ? 'act' : 'waiting' };
 }
 
 function firstSearch(atMs: number, smallest: number, options: StallOptions): Search {
   const patienceMs = options.progressTimeoutMs * options.patienceDecayFactor;
-  return { wantedBytes: smallest, untilMs: atMs + patienceMs, patienceMs, smallestBytes: Number.POSITIVE_INFINITY };
+  return {
+    wantedBytes: smallest,
+    untilMs: atMs + patienceMs,
+    patienceMs,
+    margin: options.margin,
+    smallestBytes: Number.POSITIVE_INFINITY,
+  };
 }
 
 /** The search after one more pass. */
@@ -71,6 +79,7 @@ function relaxed(search: Search, atMs: number, bytes: number, options: StallOpti
     wantedBytes: smallestBytes,
     untilMs: atMs + patienceMs,
     patienceMs,
-    smallestBytes: Number.POSITIVE_INFINITY,
+    margin: search.margin * 2,
+    smallestBytes,
   };
 }

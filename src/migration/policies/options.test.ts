@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { MigrationPolicySpec } from '../../api/kubevirt/migration-policy.ts';
-import { resolveOptions } from './options.ts';
+import { frozenOptions, resolveOptions } from './options.ts';
 import { makePolicy } from './policy.fixture.ts';
 
 type Options = Omit<MigrationPolicySpec, 'selectors'>;
@@ -152,4 +152,21 @@ describe('experiments', () => {
       expect.objectContaining({ option: 'experimental.downtimeTuning', origin: POLICY, reason: 'FeatureGateDisabled' }),
     ]);
   });
+});
+
+describe('options that were frozen', () => {
+  it('are the same when they are read again, whatever the gates say by then', () => {
+    const { options } = resolve(
+      { allowPostCopy: true, experimental: { stallDetector: { stallMargin: 9 }, compression: 'zstd' } },
+      { network: 'fast-net', allowWorkloadDisruption: false },
+      ['MigrationStallDetection'],
+    );
+    expect(frozenOptions(JSON.parse(JSON.stringify(options)))).toEqual(options);
+  });
+  it('are completed where an older writer left some out', () =>
+    expect(frozenOptions({ allowPostCopy: true })).toEqual({
+      ...resolve().options,
+      allowPostCopy: true,
+      allowWorkloadDisruption: true,
+    }));
 });

@@ -1,4 +1,4 @@
-import { isFeatureGateEnabled } from '../../api/kubevirt/feature-gates.ts';
+import { type FeatureGate, isFeatureGateEnabled } from '../../api/kubevirt/feature-gates.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { MigrationConfiguration } from '../../api/kubevirt/migration-configuration.ts';
 import type { MigrationExperiments } from '../../api/kubevirt/migration-experiments.ts';
@@ -108,6 +108,18 @@ export function resolveOptions(
   return { options, origins: merge.origins, ignored: merge.ignored };
 }
 
+/** Gates of experiments. Whether they were open was asked when the options were frozen. */
+const EXPERIMENT_GATES = ['MigrationStallDetection', 'MigrationDowntimeTuning'] as const satisfies FeatureGate[];
+
+/**
+ * Options that were frozen into a status, whole again: what came later, of policies, configuration and gates, does not
+ * count, and what an older writer left out is as by default.
+ */
+export function frozenOptions(frozen: MigrationConfiguration): MigrationOptions {
+  const developerConfiguration = { featureGates: [...EXPERIMENT_GATES] };
+  return resolveOptions(undefined, { migrations: frozen, developerConfiguration }).options;
+}
+
 type Layer = { readonly origin: Origin; readonly values: object };
 
 /** One merge; it notes where each option came from on the way. */
@@ -184,7 +196,7 @@ class Merge {
   #experiment<Defaults extends object>(
     name: 'stallDetector' | 'downtimeTuning',
     defaults: Defaults,
-    gate: 'MigrationStallDetection' | 'MigrationDowntimeTuning',
+    gate: (typeof EXPERIMENT_GATES)[number],
   ): Defaults | undefined {
     const path = `experimental.${name}`;
     const layers = this.#experimentLayers().flatMap(({ origin, values }): Layer[] => {
