@@ -58,9 +58,11 @@ function startTicksOf(pid: number): string | undefined {
     // A zombie holds nothing, unless one of its threads is still on its way out: that one may be writing.
     const isGone = state === 'Z' && readdirSync(`/proc/${pid}/task`).length <= 1;
     return isGone ? undefined : fields[18];
-  } catch {
-    // No such process: exactly what the caller wants to know.
-    return undefined;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // No such process: exactly what the caller wants to know. Whoever cannot look must not take it for gone.
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
+    throw error;
   }
 }
 
@@ -73,9 +75,10 @@ export function holderOf(directory: string): Holder | undefined {
   let holder: Holder;
   try {
     holder = JSON.parse(readFileSync(lockPath(directory), 'utf8')) as Holder;
-  } catch {
+  } catch (error) {
     // No lock, or one that a crash left half-written: nobody holds it. Locks appear whole, by link.
-    return undefined;
+    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
   }
   return startTicksOf(holder.pid) === holder.startTicks ? holder : undefined;
 }

@@ -1,6 +1,8 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { realFiles } from './real-files.ts';
 import { realProcesses } from './real-processes.ts';
@@ -89,5 +91,22 @@ describe('real files', () => {
     expect(await realFiles.readEnd(path, 10)).toBe('abc');
     expect(await realFiles.readEnd(path, 1)).toBe('c');
     expect(await realFiles.readEnd(join(directory, 'missing'), 10)).toBe('');
+  });
+
+  it('are not taken for gone when they cannot be looked at', () => {
+    const module = fileURLToPath(new URL('../../dist/env/real-processes.js', import.meta.url));
+    const script = `
+      import { openSync } from 'node:fs';
+      import { realProcesses } from '${module}';
+      const pid = process.ppid;
+      const identity = await realProcesses.findByArgument('marked-by-the-test', process.pid);
+      try { for (;;) openSync('/dev/null', 'r'); } catch {}
+      for (const look of [() => realProcesses.isRunning(identity), () => realProcesses.findByArgument('x', pid)])
+        await look().then((answer) => console.log('answered', answer), ({ code }) => console.log(code));
+    `;
+    const limited = `ulimit -n 60; exec ${process.execPath} --input-type=module -e "$1" marked-by-the-test`;
+    const { stdout, stderr } = spawnSync('bash', ['-c', limited, 'bash', script], { encoding: 'utf8' });
+    expect(stderr).toBe('');
+    expect(stdout).toBe('EMFILE\nEMFILE\n');
   });
 });

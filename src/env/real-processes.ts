@@ -9,15 +9,24 @@ const RUN_TIMEOUT_MS = 30_000;
 /** A process that has ended and waits for its parent to notice runs no more. */
 const ENDED = new Set(['Z', 'X', 'x']);
 
+/**
+ * What the kernel says of a process; undefined where it is gone. Any other failure, such as too many open files, says
+ * nothing about the process: to take it for gone could start a second machine beside it.
+ */
+async function readOf(pid: number, file: 'stat' | 'cmdline'): Promise<string | undefined> {
+  try {
+    return await readFile(`/proc/${pid}/${file}`, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ESRCH') return undefined;
+    throw error;
+  }
+}
+
 /** The process with this number, as long as it runs. */
 async function identify(pid: number): Promise<ProcessIdentity | undefined> {
-  let stat: string;
-  try {
-    stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  } catch {
-    // It is gone: that is the answer.
-    return undefined;
-  }
+  const stat = await readOf(pid, 'stat');
+  if (stat === undefined) return undefined;
   // The second field is the name in brackets, which may contain anything; state is the third, the start the 22nd.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [state = 'X', startedAt] = [fields[0], fields[19]];
@@ -25,12 +34,7 @@ async function identify(pid: number): Promise<ProcessIdentity | undefined> {
 }
 
 async function hasArgument(pid: number, argument: string): Promise<boolean> {
-  try {
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').includes(argument);
-  } catch {
-    // A process that ended meanwhile has none.
-    return false;
-  }
+  return (await readOf(pid, 'cmdline'))?.split('\0').includes(argument) ?? false;
 }
 
 async function findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined> {
