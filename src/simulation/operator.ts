@@ -1,4 +1,5 @@
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
+import { ApiError } from '../api/status.ts';
 import { nodes } from '../cluster/resources.ts';
 import { type Clock, sleep } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
@@ -53,7 +54,14 @@ export class Operator {
 
   async #setTaint(name: string, isOut: boolean): Promise<boolean> {
     const { client, signal } = this.#options;
-    const node: Node = await client.get(nodes, '', name, signal);
+    let node: Node;
+    try {
+      node = await client.get(nodes, '', name, signal);
+    } catch (error) {
+      // Of a node that was lost before it registered there is nothing to say.
+      if (error instanceof ApiError && error.code === 404) return !this.#isCountedOn(name);
+      throw error;
+    }
     const others = (node.spec?.taints ?? []).filter(({ key }) => key !== OUT_OF_SERVICE.key);
     node.spec = { ...node.spec, taints: isOut ? [...others, OUT_OF_SERVICE] : others };
     await client.update(nodes, node, signal);
