@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { KubeObject } from '../api/meta.ts';
 import { ApiError } from '../api/status.ts';
 import type { Client } from './client.ts';
@@ -19,13 +20,20 @@ export class ObjectApplier {
     return new ObjectApplier(client, await discover(client, signal));
   }
 
-  /** Makes the objects what they should be, one after the other, whoever else has written their fields. */
+  /**
+   * Makes the objects what they should be, one after the other, whoever else has written their fields. Those that were
+   * applied like this before, and still are like this, are not written.
+   */
   async apply(objects: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     for (const object of objects) {
       const { namespace = '', name = '' } = object.metadata;
+      const resource = this.#resourceOf(object);
+      const wanted = stamped(object);
+      const actual = await this.#find(resource, object, signal);
+      if (actual && includes(actual, wanted)) continue;
       // What is applied is what an object literal says: plain JSON.
-      const body = object as Extract<Parameters<Client['patch']>[3], { type: 'apply' }>['body'];
-      await this.#client.patch(this.#resourceOf(object), namespace, name, { type: 'apply', body, force: true }, signal);
+      const body = wanted as Extract<Parameters<Client['patch']>[3], { type: 'apply' }>['body'];
+      await this.#client.patch(resource, namespace, name, { type: 'apply', body, force: true }, signal);
     }
   }
 
@@ -33,7 +41,8 @@ export class ObjectApplier {
   async createMissing(objects: readonly KubeObject[], signal: AbortSignal): Promise<void> {
     for (const object of objects) {
       const resource = this.#resourceOf(object);
-      if (await this.#exists(resource, object, signal)) continue;
+      // Looked up first: trying to create what is there would ask webhooks that may not be up yet.
+      if (await this.#find(resource, object, signal)) continue;
       try {
         await this.#client.create(resource, object, signal);
       } catch (error) {
@@ -42,13 +51,11 @@ export class ObjectApplier {
     }
   }
 
-  /** Looked up first: trying to create what is there would ask webhooks that may not be up yet. */
-  async #exists(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<boolean> {
+  async #find(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
     try {
-      await this.#client.get(resource, metadata.namespace ?? '', metadata.name ?? '', signal);
-      return true;
+      return await this.#client.get(resource, metadata.namespace ?? '', metadata.name ?? '', signal);
     } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return false;
+      if (error instanceof ApiError && error.code === 404) return undefined;
       throw error;
     }
   }
@@ -61,4 +68,26 @@ export class ObjectApplier {
     if (!found) throw new Error(`the server does not serve ${apiVersion} ${kind}`);
     return found;
   }
+}
+
+/** Says what an object was applied as: what a later version leaves out has to go, though it is no more spoken of. */
+const STAMP = 'godwit.dev/applied';
+
+function stamped(object: KubeObject): KubeObject {
+  const stamp = createHash('sha256').update(JSON.stringify(object)).digest('hex');
+  const annotations = { ...object.metadata.annotations, [STAMP]: stamp };
+  return { ...object, metadata: { ...object.metadata, annotations } };
+}
+
+/** Whether all that is wanted is there, besides whatever else. */
+function includes(actual: unknown, wanted: unknown): boolean {
+  if (Array.isArray(wanted)) {
+    const isAlike = Array.isArray(actual) && actual.length === wanted.length;
+    return isAlike && wanted.every((each, index) => includes(actual[index], each));
+  }
+  if (typeof wanted !== 'object' || wanted === null) return actual === wanted;
+  if (typeof actual !== 'object' || actual === null) return false;
+  return Object.entries(wanted).every(
+    ([key, value]) => value === undefined || (Object.hasOwn(actual, key) && includes(Reflect.get(actual, key), value)),
+  );
 }
