@@ -35,7 +35,10 @@ export interface MachineMigration {
   /** Gives up every mirror, in whatever state. */
   dropMirrors(): Promise<void>;
 
-  /** The source begins to copy memory. What comes of it is told by `progress` and by events. */
+  /**
+   * The source begins to copy memory. What comes of it is told by `progress` and by events; whom it cannot meet at all it may
+   * reject at once, as `Unreachable`.
+   */
   start(options: SendOptions): Promise<void>;
   /** Changes limits, also while memory is copied. */
   setLimits(limits: Partial<MigrationLimits>): Promise<void>;

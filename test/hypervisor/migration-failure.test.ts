@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { MigrationTls } from '../../src/hypervisor/migration.ts';
 import { eventually } from '../support/eventually.ts';
@@ -26,8 +28,13 @@ afterAll(async () => {
   await scene.close();
 });
 
-/** What ends connections of other processes. */
-const SS = 'ss';
+/** Whether connections of other processes can be ended. */
+function canCutLinks(): boolean {
+  const command = 'ss';
+  install(command, ['iproute2'], () => spawnSync(command, ['--version'], { stdio: 'ignore' }).status === 0);
+  if (!UNPRIVILEGED) say('only root may end a connection that QEMU waits for');
+  return UNPRIVILEGED !== undefined;
+}
 
 const BUSY = 'mib=16 tick=20 hz=200 rate=20';
 /** So slow that it is under way until something is done about it. */
@@ -172,8 +179,7 @@ describe('a failed migration', () => {
 
 describe('a target that never answers', () => {
   it('holds the guest up for a moment, and no longer', async () => {
-    if (!UNPRIVILEGED) return say('only root may end a connection that QEMU waits for');
-    install(SS, ['iproute2'], () => spawnSync(SS, ['--version'], { stdio: 'ignore' }).status === 0);
+    if (!canCutLinks()) return;
     const tls = await scene.credentials();
     const { source, port } = await pair(tls.target);
     const link = await proxy(port);
@@ -186,6 +192,20 @@ describe('a target that never answers', () => {
 });
 
 describe('a stranger', () => {
+  it('who says nothing holds the guest up for a moment, and no longer', async () => {
+    if (!canCutLinks()) return;
+    const tls = await scene.credentials();
+    const { source, target, port } = await pair(tls.target);
+    const stranger = connect(port, '127.0.0.1').on('error', () => undefined);
+    await once(stranger, 'connect');
+    const started = source.machine.migration.start(scene.sendOptions(port, {}, tls.source));
+    await expect(started).rejects.toMatchObject({ code: 'Unreachable' });
+    stranger.destroy();
+    await state(source, 'failed');
+    await target.machine.quit();
+    await expectUnharmed(source);
+  });
+
   it.each<[who: string, names: { source?: string; target?: string }, why: RegExp]>([
     ['target', { target: 'node-x' }, /does not match the hostname/],
     ['source', { source: 'node-x' }, /./],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { MachineEvent } from '../../src/hypervisor/hypervisor.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   type Actor,
@@ -100,6 +101,26 @@ describe('a guest that dirties its memory', () => {
     );
     await source.machine.migration.setLimits({ bandwidthBytesPerSecond: 0, downtimeMs: 2000 });
     await scene.finish(source, target);
+    await expectWhole(source, target);
+    await target.machine.quit();
+  });
+});
+
+describe('whoever adopts a machine', () => {
+  it('goes on with its migration', async () => {
+    const spec = scene.bench.spec({ commandLine: BUSY });
+    const source = await scene.running(spec);
+    const target = await scene.target(source, spec);
+    const { memoryPort } = await target.machine.migration.listen(scene.listenOptions());
+    await source.machine.migration.start(scene.sendOptions(memoryPort));
+    await state(source, 'pre-switchover');
+    source.machine.detach();
+    const adopted = await scene.bench.hypervisor.adopt(source.machine.run);
+    if (!adopted) throw new Error('the machine is gone');
+    expect(await adopted.migration.progress()).toMatchObject({ state: 'pre-switchover' });
+    const events: MachineEvent[] = [...source.events];
+    adopted.onEvent((event) => events.push(event));
+    await scene.finish({ ...source, machine: adopted, events }, target);
     await expectWhole(source, target);
     await target.machine.quit();
   });

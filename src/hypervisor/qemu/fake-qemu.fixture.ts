@@ -18,6 +18,8 @@ export class FakeQemu {
   instance = 'one';
   status = 'running';
   isRunning = true;
+  /** Whether it answers nobody who asks for its migration. */
+  isHung = false;
   /** The answer to `query-migrate`. */
   migration: object = { status: 'completed' };
   /** What else it answers; whatever is not there is never answered. */
@@ -26,6 +28,8 @@ export class FakeQemu {
   readonly commands: [name: string, args: Readonly<Record<string, unknown>>][] = [];
   /** Commands that other programs were started with. */
   readonly programs: (readonly string[])[] = [];
+  /** What such a program does. */
+  onProgram: () => void = () => undefined;
 
   readonly processes: Processes = {
     isRoot: false,
@@ -34,6 +38,7 @@ export class FakeQemu {
     spawnDetached: unused,
     run: (command, args) => {
       this.programs.push([command, ...args]);
+      this.onProgram();
       return Promise.resolve('');
     },
     findByArgument: unused,
@@ -85,7 +90,7 @@ export class FakeQemu {
         const value = answer(args);
         if (value instanceof Error) monitor.refuse(id, value.message);
         else monitor.answer(id, value);
-      } else if (execute === 'query-migrate') monitor.answer(id, this.migration);
+      } else if (execute === 'query-migrate' && !this.isHung) monitor.answer(id, this.migration);
       if (execute === 'query-chardev') monitor.answer(id, [{ label: `instance-${this.instance}` }]);
       if (execute === 'query-status') monitor.answer(id, { status: this.status, running: this.status === 'running' });
       if (execute === 'quit') {

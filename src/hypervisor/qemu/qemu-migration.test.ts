@@ -120,12 +120,30 @@ describe('a source', () => {
     ],
   ])('is told all of it before it starts: %s', async (_, options, capabilities, parameters) => {
     const qemu = agreeing('migrate');
+    qemu.answers.set('query-memory-size-summary', () => ({ 'base-memory': 4096 }));
     const { migration } = await qemu.connect();
     await migration.start({ ...SEND, ...options });
     const always = ['events', 'return-path', 'pause-before-switchover'];
     expect(new Set(on(qemu) as string[])).toEqual(new Set([...always, ...capabilities]));
     expect(told(qemu, 'migrate-set-parameters')).toMatchObject([parameters]);
-    expect(qemu.commands.at(-1)).toEqual(['migrate', { uri: 'tcp:10.0.0.2:100' }]);
+    expect(told(qemu, 'migrate')).toEqual([{ uri: 'tcp:10.0.0.2:100' }]);
+  });
+
+  it('that cannot meet its target is called back, and one that hangs is cut off', async () => {
+    const qemu = agreeing('migrate', 'migrate_cancel');
+    qemu.answers.set('query-memory-size-summary', () => ({ 'base-memory': 4096 }));
+    qemu.migration = { status: 'setup' };
+    const { migration } = await qemu.connect();
+    const unreached = migration.start({ ...SEND, tls: TLS });
+    await expect(unreached).rejects.toMatchObject({ code: 'Unreachable' });
+    expect([told(qemu, 'migrate_cancel').length, qemu.programs]).toEqual([1, []]);
+    qemu.isHung = true;
+    qemu.onProgram = () => {
+      qemu.isHung = false;
+      qemu.migration = { status: 'failed' };
+    };
+    await expect(migration.start({ ...SEND, tls: TLS })).rejects.toThrow('does not shake hands');
+    expect(qemu.programs).toEqual([['ss', '--kill', '--tcp', '--numeric', 'dst', '10.0.0.2', 'dport', '=', ':100']]);
   });
 
   it.each<[what: string, options: Partial<SendOptions>]>([

@@ -1,4 +1,5 @@
 import { errorMessage } from '../../api/error-message.ts';
+import { sleep } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
 import type {
   ListeningPorts,
@@ -7,6 +8,7 @@ import type {
   MigrationAddress,
   MigrationLimits,
   MigrationProgress,
+  MigrationState,
   MigrationTls,
   Mirror,
   MirrorOptions,
@@ -32,8 +34,13 @@ import { isRecord } from './qmp-message.ts';
 /** How often, and for how long, the guest's network is told where it is, as QEMU does by itself after a migration. */
 const ANNOUNCEMENT = { initial: 50, max: 550, rounds: 5, step: 100 };
 
-/** A guest that stands still for longer than this is missed; an overloaded host needs a second or two. */
-const HANDSHAKE_WAIT_MS = 4000;
+/** A guest that stands still for longer than this is missed; a host that is not overloaded needs a tenth of it. */
+const HANDSHAKE_WAIT_MS = 2000;
+/** After that QEMU takes stock of RAM, and answers as little: four times what it was seen to need. */
+const SETUP_MS_PER_BYTE = 4 / 1024 / 1024;
+const MEET_POLL_MS = 10;
+/** How often a connection is ended that hangs, before the machine is given up. */
+const CUTS_MAX = 5;
 
 /** Live migration as QEMU does it. It keeps nothing: whatever is under way is asked of QEMU. */
 export class QemuMigration implements MachineMigration {
@@ -107,11 +114,14 @@ export class QemuMigration implements MachineMigration {
 
   async start(options: SendOptions): Promise<void> {
     const [capabilities, parameters] = [sourceCapabilities(options), sourceParameters(options)];
+    const uri = migrationUri(options.target);
     await this.#setCredentials('client', options.tls);
     await this.#qemu.execute('migrate-set-capabilities', capabilities);
     await this.#qemu.execute('migrate-set-parameters', parameters);
-    await this.#qemu.execute('migrate', { uri: migrationUri(options.target) });
-    if (options.tls) await this.#checkAnswers(options.target);
+    const patienceMs = HANDSHAKE_WAIT_MS + Math.ceil((await this.ramBytes()) * SETUP_MS_PER_BYTE);
+    await this.#qemu.execute('migrate', { uri });
+    // It may not answer from here on.
+    if (options.tls) await this.#meet(options.target, patienceMs);
   }
 
   async setLimits(limits: Partial<MigrationLimits>): Promise<void> {
@@ -150,12 +160,32 @@ export class QemuMigration implements MachineMigration {
    * QEMU shakes hands where it does everything else, and waits for its peer however long: meanwhile neither its monitor
    * answers nor its guest runs. Nothing but the end of the connection gets it out of there.
    */
-  async #checkAnswers(target: MigrationAddress): Promise<void> {
+  async #meet(target: MigrationAddress, patienceMs: number): Promise<void> {
+    const { clock } = this.#qemu;
+    const deadlineMs = clock.now() + patienceMs;
+    for (let cuts = 0; cuts < CUTS_MAX; ) {
+      const state = await this.#stateWithin(cuts === 0 ? patienceMs : HANDSHAKE_WAIT_MS);
+      if (state === undefined) {
+        // It may connect only after this, and hang then.
+        await this.#qemu.cutLink(target);
+        cuts++;
+      } else if (state !== 'setup') {
+        if (cuts === 0 || state !== 'failed') return;
+        throw new HypervisorError('Unreachable', `whoever is at ${migrationUri(target)} does not shake hands`);
+      } else if (clock.now() >= deadlineMs) break;
+      else await sleep(clock, MEET_POLL_MS);
+    }
+    await this.#qemu.execute('migrate_cancel');
+    throw new HypervisorError('Unreachable', `${migrationUri(target)} cannot be reached`);
+  }
+
+  /** The state; undefined where nobody answers for so long. */
+  async #stateWithin(timeoutMs: number): Promise<MigrationState | undefined> {
     try {
-      await this.#qemu.execute('query-migrate', undefined, { timeoutMs: HANDSHAKE_WAIT_MS });
+      return migrationProgress(await this.#qemu.execute('query-migrate', undefined, { timeoutMs })).state;
     } catch (error) {
-      await this.#qemu.cutLink(target);
-      throw new HypervisorError('Unreachable', `whoever is at ${migrationUri(target)} does not shake hands`, error);
+      if (isRefused(error)) throw error;
+      return undefined;
     }
   }
 
