@@ -9,7 +9,9 @@ import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
+import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
 import { type Bootstrap, joinCluster, type NodeIdentity } from '../node/identity/join.ts';
+import { NodeTakenError } from '../node/registration/node-registration.ts';
 import { UserError } from './failure.ts';
 import { nodeServices } from './node-services.ts';
 import { takeDirectory } from './take-directory.ts';
@@ -61,7 +63,10 @@ export async function agent(options: AgentOptions, env: Env, print: (line: strin
     print(`Node ${options.name} works for ${identity.access.server}.`);
     await new Manager({ env, name: `agent of ${options.name}` }).add(...services).run(stopping.signal);
   } catch (error) {
-    if (!stopping.signal.aborted) throw error;
+    if (stopping.signal.aborted) return;
+    const { cause } = error as Error;
+    const isClear = cause instanceof NodeTakenError || cause instanceof JournalDamagedError;
+    throw isClear ? new UserError(cause.message, { cause: error }) : error;
   } finally {
     alive.cancel();
     lock.release();

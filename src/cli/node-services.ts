@@ -65,12 +65,13 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
   const { name } = options;
   const { client } = identity;
   const engine = await startEngine(directory, env);
-  const agent = guestsAgent(of, engine);
+  const agentId = await ownAgentId(directory, env);
+  const agent = guestsAgent(of, engine, agentId);
   const addresses: NodeAddress[] = [
     { type: 'InternalIP', address },
     { type: 'Hostname', address: name },
   ];
-  const profile = await profileOf(options, directory, engine, addresses, env);
+  const profile = { ...(await profileOf(options, directory, engine, addresses, env)), agentId };
   let server: AgentServer | undefined;
   const { registration, services: registering } = registrationServices({
     env,
@@ -144,7 +145,21 @@ async function startEngine(directory: string, env: Env): Promise<Engine> {
   return { hypervisor, version, accelerator, user };
 }
 
-function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
+/** What tells the agent of this directory, and of its journal, from every other. */
+async function ownAgentId(directory: string, { random }: Env): Promise<string> {
+  const file = realDurableFile(join(directory, 'agent-id'));
+  try {
+    const known = new TextDecoder().decode((await file.read()) ?? new Uint8Array()).trim();
+    if (known !== '') return known;
+    const made = random.uuid();
+    await file.replace(new TextEncoder().encode(`${made}\n`));
+    return made;
+  } finally {
+    await file.close();
+  }
+}
+
+function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string): Agent {
   const { options, directory, env, metrics, identity, address } = of;
   const { client } = identity;
   const imagesDirectory = options.images ?? join(directory, 'images');
@@ -174,6 +189,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine): Agent {
     env,
     client,
     nodeName: options.name,
+    agentId,
     hypervisor,
     volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories }),
     specOf: (guest, volumes) => machines.specOf(guest, volumes),

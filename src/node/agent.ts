@@ -26,6 +26,8 @@ export interface AgentOptions {
   /** Speaks as this node. */
   readonly client: Client;
   readonly nodeName: string;
+  /** The agent that the Node has to be of before anything is started; whoever's it is where absent. */
+  readonly agentId?: string;
   /** Where given, collections are watched together with others in the same process, who then runs these informers. */
   readonly informers?: SharedInformers;
   readonly hypervisor: Hypervisor;
@@ -67,12 +69,12 @@ export class Agent {
   #guests: Guests | undefined;
 
   constructor(options: AgentOptions) {
-    const { env, client, nodeName, hypervisor, files, directory } = options;
+    const { env, client, nodeName, agentId, hypervisor, files, directory } = options;
     const informers = options.informers ?? new SharedInformers({ client, env });
     this.#options = options;
     this.#running = new Promise((resolve) => (this.#resolveRunning = resolve));
     this.#recorder = new EventRecorder({ client, env, component: 'virt-handler', host: nodeName });
-    this.#surroundings = new Surroundings({ node: nodeName, client, informers });
+    this.#surroundings = new Surroundings({ node: nodeName, agentId, client, informers });
     this.#notes = new GuestNotes(files, `${directory}/notes`);
     this.#machines = new Machines({
       hypervisor,

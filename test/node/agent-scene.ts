@@ -47,6 +47,8 @@ export class AgentScene extends ControlScene {
   /** What the agents wrote: `METHOD path`. */
   readonly agentWrites: string[] = [];
   agent: Agent | undefined;
+  /** What tells the agents that are started from others of the same name, if anything does. */
+  agentId: string | undefined;
   #lives = 0;
   #running: Promise<void> = Promise.resolve();
   #life: Life | undefined;
@@ -91,6 +93,7 @@ export class AgentScene extends ControlScene {
       env,
       client: new Client(transport, 'agent'),
       nodeName: NODE,
+      ...(this.agentId === undefined ? {} : { agentId: this.agentId }),
       hypervisor: life.hypervisor(hypervisor),
       volumes: life.port<GuestVolumes>({ prepare: (request) => this.#prepare(request) }),
       journal: life.port<DurableFile>(journal),

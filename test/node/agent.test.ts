@@ -223,6 +223,31 @@ describe('a guest that is to go', () => {
   });
 });
 
+describe('an agent with the name of another', () => {
+  it('starts nothing until the node is its own', async () => {
+    await scene.stopAgent();
+    const ofAgent = (id: string) =>
+      scene.client.patch(
+        nodes,
+        '',
+        NODE,
+        { type: 'merge', body: { metadata: { annotations: { 'godwit.dev/agent': id } } } },
+        scene.signal,
+      );
+    await ofAgent('first');
+    scene.agentId = 'second';
+    await scene.startAgent();
+    await scene.makeGuest();
+    await scene.bind();
+    await scene.phaseBecomes('Scheduled');
+    await scene.pass(60_000, 10_000);
+    expect(scene.host.machines).toEqual([]);
+    expect((await scene.guest()).status?.rightToRun).toBeUndefined();
+    await ofAgent('second');
+    await scene.phaseBecomes('Running');
+  });
+});
+
 describe('a node that is left', () => {
   it('has ended its guests within their time, and starts no other', async () => {
     await run();

@@ -56,6 +56,8 @@ async function startAgent(profile: Partial<NodeProfile> = {}): Promise<void> {
   registration = made.registration;
   const halt = new AbortController();
   const ended = new Manager({ env: cluster.env, name: 'agent' }).add(...made.services).run(halt.signal);
+  // Who waits for its end hears of its failure.
+  ended.catch(() => undefined);
   stopAgent = async () => {
     halt.abort();
     await ended;
@@ -249,5 +251,36 @@ describe('a node', () => {
     expect(registration.uid).toBe(node.metadata.uid);
     expect((await readLease()).metadata.ownerReferences?.[0]?.uid).toBe(node.metadata.uid);
     expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('is refused to a second agent of its name, and left as it is', async () => {
+    await startAgent({ agentId: 'first' });
+    await stopAgent();
+    const { metadata } = await readNode();
+    expect(metadata.annotations).toMatchObject({ 'godwit.dev/agent': 'first' });
+    writes = [];
+    await startAgent({ agentId: 'second', localStoragePath: '/elsewhere' });
+    await expect(stopAgent()).rejects.toThrow(
+      "node n1 is another agent's, with a data directory of its own: give this one another name, " +
+        "or, when that one is gone for good and none of its guests runs, 'kubectl delete node n1'",
+    );
+    stopAgent = async () => undefined;
+    expect(writes.filter((write) => write.includes('/nodes/'))).toEqual([]);
+    expect((await readNode()).metadata).toEqual(metadata);
+    await startAgent({ agentId: 'first' });
+    expect(await condition('Ready')).toMatchObject({ status: 'True' });
+  });
+
+  it('becomes the own of an agent where none has said whose it is, and is not taken back', async () => {
+    await startAgent();
+    await stopAgent();
+    await startAgent({ agentId: 'first' });
+    const claimed = (await readNode()).metadata;
+    expect(claimed.annotations).toMatchObject({ 'godwit.dev/agent': 'first' });
+    const body = { metadata: { annotations: { 'godwit.dev/agent': 'second' } } };
+    await cluster.client.patch(nodeResource, '', 'n1', { type: 'merge', body }, cluster.signal);
+    await cluster.pass(15_000, 1000);
+    // The first goes on with its guests, and takes nothing back.
+    expect((await readNode()).metadata.annotations).toMatchObject({ 'godwit.dev/agent': 'second' });
   });
 });

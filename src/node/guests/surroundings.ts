@@ -12,6 +12,7 @@ import { compareVersions } from '../../kube/resource-version.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import type { StartWish } from '../../migration/right-to-run/view.ts';
+import { agentIdOf } from '../registration/node-object.ts';
 import type { GuestNote } from './guest-notes.ts';
 import { guestOwner, type LauncherPod, launcherPods } from './launcher-pod.ts';
 
@@ -32,6 +33,7 @@ const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
  */
 export class Surroundings {
   readonly node: string;
+  readonly #agentId: string | undefined;
   readonly #client: Client;
   readonly #pods: Informer<LauncherPod>;
   readonly #guests: Informer<VirtualMachineInstance>;
@@ -39,9 +41,16 @@ export class Surroundings {
   /** Guests as this agent's own writes left them, until they are heard of. */
   readonly #written = new Map<string, VirtualMachineInstance>();
 
-  constructor(options: { readonly node: string; readonly client: Client; readonly informers: SharedInformers }) {
-    const { node, client, informers } = options;
+  constructor(options: {
+    readonly node: string;
+    /** The agent that the Node has to be of. */
+    readonly agentId?: string | undefined;
+    readonly client: Client;
+    readonly informers: SharedInformers;
+  }) {
+    const { node, agentId, client, informers } = options;
     this.node = node;
+    this.#agentId = agentId;
     this.#client = client;
     const indexes = { uid: uidOf, guest: (pod: LauncherPod) => [guestOwner(pod)?.uid ?? ''] };
     this.#pods = informers.of(launcherPods, indexes, { fieldSelector: `spec.nodeName=${node}` });
@@ -64,7 +73,10 @@ export class Surroundings {
       if (holder?.node === this.node) callback(holder.podUID);
     });
     this.#nodes.onChange(({ object, old }) => {
-      const isSame = object.metadata.uid === old?.metadata.uid && isOutOfService(object) === isOutOfService(old);
+      const isSame =
+        object.metadata.uid === old?.metadata.uid &&
+        agentIdOf(object) === agentIdOf(old) &&
+        isOutOfService(object) === isOutOfService(old);
       if (!isSame) for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
     });
   }
@@ -128,9 +140,10 @@ export class Surroundings {
     return { node: this.node, nodeUID: this.#nodes.get(this.node)?.metadata.uid ?? '', podUID };
   }
 
-  /** Whether this node is registered. */
+  /** Whether this node is registered, by this agent and no other of its name: two would start the same guests. */
   get isRegistered(): boolean {
-    return this.#nodes.get(this.node) !== undefined;
+    const node = this.#nodes.get(this.node);
+    return node !== undefined && (this.#agentId === undefined || agentIdOf(node) === this.#agentId);
   }
 
   /** UIDs of nodes that were declared out of service, as far as they matter to this one. */

@@ -1,5 +1,5 @@
 import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
-import type { Condition } from '../../api/meta.ts';
+import type { Condition, KubeObject } from '../../api/meta.ts';
 import { formatQuantity, parseQuantity } from '../../api/quantity.ts';
 import type { HostIdentity, HostUsage } from '../../env/ports.ts';
 import type { Accelerator } from '../../hypervisor/machine.ts';
@@ -17,6 +17,8 @@ export interface NodeAddress {
 /** What is told of a node, besides what the host says of itself. */
 export interface NodeProfile {
   readonly name: string;
+  /** What tells this agent from every other of the same name; absent where there can be no other. */
+  readonly agentId?: string;
   /** This program's own version, without a `v`. */
   readonly version: string;
   /** What guests run on here; KVM only where a guest has really run on it. */
@@ -38,6 +40,8 @@ export interface NodeDevices {
 
 export const HEARTBEAT_ANNOTATION = 'kubevirt.io/heartbeat';
 const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
+/** Says which agent a Node is of, by what that agent keeps beside its journal. */
+const AGENT_ANNOTATION = 'godwit.dev/agent';
 const LOCAL_STORAGE_ANNOTATION = 'godwit.dev/local-storage-path';
 const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
 const CPU_MODEL_MIGRATION_PREFIX = 'cpu-model-migration.node.kubevirt.io/';
@@ -109,8 +113,16 @@ export function labelChanges(
 }
 
 /** The annotations that the agent answers for, except for the heartbeat. */
-export function annotationsOf({ localStoragePath }: NodeProfile): Record<string, string> {
-  return { [LOCAL_STORAGE_ANNOTATION]: localStoragePath };
+export function annotationsOf({ localStoragePath, agentId }: NodeProfile): Record<string, string> {
+  return {
+    [LOCAL_STORAGE_ANNOTATION]: localStoragePath,
+    ...(agentId === undefined ? {} : { [AGENT_ANNOTATION]: agentId }),
+  };
+}
+
+/** The agent that a Node is of; undefined where none has said so. */
+export function agentIdOf(node: KubeObject | undefined): string | undefined {
+  return node?.metadata.annotations?.[AGENT_ANNOTATION];
 }
 
 /** What is put into pods' accounts. */

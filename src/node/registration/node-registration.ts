@@ -13,6 +13,7 @@ import { withinTime } from '../../kube/time-limit.ts';
 import type { Node as PlacedNode } from '../../migration/fit/objects.ts';
 import { NodeLease } from './node-lease.ts';
 import {
+  agentIdOf,
   annotationsOf,
   conditionsOf,
   HEARTBEAT_ANNOTATION,
@@ -55,6 +56,20 @@ export interface RegistrationOptions {
   readonly port: () => number | undefined;
   /** Why the node cannot take pods now; undefined where it can. */
   readonly problem?: () => string | undefined;
+}
+
+/**
+ * The Node is another agent's: a second machine of the same name, or one that lost its data directory. Both would be the
+ * same to everybody else, and each would start the guests that are given to the node.
+ */
+export class NodeTakenError extends Error {
+  constructor(node: string) {
+    super(
+      `node ${node} is another agent's, with a data directory of its own: give this one another name, ` +
+        `or, when that one is gone for good and none of its guests runs, 'kubectl delete node ${node}'`,
+    );
+    this.name = 'NodeTakenError';
+  }
 }
 
 /** How often the host is looked at: as often as kubelets do. */
@@ -100,6 +115,7 @@ export class NodeRegistration implements Service {
   #host: { readonly identity: HostIdentity; readonly devices: NodeDevices } | undefined;
   #disk: HostUsage['disk'] | undefined;
   #asking: Promise<HostUsage> | undefined;
+  #isRegistered = false;
   #reportAtMs = Number.NEGATIVE_INFINITY;
   #resolveRegistered: () => void = () => undefined;
   #wake: () => void = () => undefined;
@@ -136,6 +152,8 @@ export class NodeRegistration implements Service {
         await withinTime(env.clock, LOOK_TIMEOUT_MS, signal, (within) => this.#look(within));
         this.#backoff.reset();
       } catch (error) {
+        // Who was the node before looks after its guests yet.
+        if (error instanceof NodeTakenError && !this.#isRegistered) throw error;
         waitMs = this.#backoff.next();
         if (!signal.aborted) env.log.warn('cannot say how the node is', { error: errorText(error) });
       }
@@ -166,6 +184,9 @@ export class NodeRegistration implements Service {
     const node = this.node.get(profile.name) ?? (await this.#create(labels, signal));
     // Somebody made it meanwhile; the informer is about to say so.
     if (!node) return;
+    const agentId = agentIdOf(node);
+    if (profile.agentId !== undefined && agentId !== undefined && agentId !== profile.agentId)
+      throw new NodeTakenError(profile.name);
     const metadata = this.#metadataPatch(node, labels);
     const patched = metadata
       ? await unless(
@@ -176,7 +197,9 @@ export class NodeRegistration implements Service {
     // Gone or another one since; the informer is about to say so.
     if (!patched) return;
     const isSaid = await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal);
-    if (isSaid) this.#resolveRegistered();
+    if (!isSaid) return;
+    this.#isRegistered = true;
+    this.#resolveRegistered();
   }
 
   async #create(labels: Record<string, string>, signal: AbortSignal): Promise<Node | undefined> {
@@ -203,7 +226,7 @@ export class NodeRegistration implements Service {
   }
 
   #metadataPatch(node: Node, wanted: Readonly<Record<string, string>>): JsonObject | undefined {
-    const { uid = '', labels = {}, annotations = {} } = node.metadata;
+    const { uid = '', labels = {}, annotations = {}, resourceVersion } = node.metadata;
     const nowMs = this.#options.env.clock.now();
     const known = new Map(Object.entries(annotations));
     const beatMs = Date.parse(known.get(HEARTBEAT_ANNOTATION) ?? '');
@@ -214,7 +237,10 @@ export class NodeRegistration implements Service {
     const isDue = !(Math.abs(nowMs - beatMs) < HEARTBEAT_MS);
     if (Object.keys(labelled).length === 0 && annotated.length === 0 && !isDue) return undefined;
     const heartbeat = { [HEARTBEAT_ANNOTATION]: formatTime(nowMs) };
-    return { metadata: { uid, labels: labelled, annotations: { ...Object.fromEntries(annotated), ...heartbeat } } };
+    // Of two that would make it theirs at once, one does.
+    const unchanged: JsonObject = agentIdOf(node) === undefined && resourceVersion ? { resourceVersion } : {};
+    const written = { ...Object.fromEntries(annotated), ...heartbeat };
+    return { metadata: { ...unchanged, uid, labels: labelled, annotations: written } };
   }
 
   /** Answers whether the status is what it should be. */
