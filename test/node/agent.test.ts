@@ -70,6 +70,24 @@ describe('a guest', () => {
     await scene.pass(600_000, 60_000);
     expect(scene.agentWrites).toHaveLength(3);
   });
+  it('is ready again when its node was taken for lost, and is not', async () => {
+    const pod = await run();
+    const { name = '' } = pod.metadata;
+    const isReady = async (status: string): Promise<void> => {
+      const ready = expect.objectContaining({ type: 'Ready', status });
+      expect((await podOf(pod)).status?.conditions).toContainEqual(ready);
+      expect((await scene.guest()).status?.conditions).toContainEqual(ready);
+    };
+    await scene.until(() => isReady('True'));
+    await scene.stopAgent();
+    const body = { status: { conditions: [{ type: 'Ready', status: 'False' }] } };
+    const options = { subresource: 'status' };
+    await scene.client.patch(pods, NAMESPACE, name, { type: 'strategic', body }, scene.signal, options);
+    await scene.until(() => isReady('False'));
+    await scene.startAgent();
+    await scene.until(() => isReady('True'));
+    expect(scene.host.executing()).toHaveLength(1);
+  });
   it('that turns itself off has succeeded', async () => {
     const pod = await run();
     scene.host.machines[0]?.shutsDown();

@@ -54,10 +54,14 @@ export class Reports {
     if (isPodOver(pod)) return;
     if (isSettled(view) && view.standing.kind !== 'none')
       return this.#tell(pod, endedStatus(pod, hasSucceeded(end), cause, nowMs), signal);
-    if (!guest || !prepared) return;
+    if (!guest) return;
     const isPending = pod.status?.phase !== 'Running';
+    // Whoever takes the node for lost says that its pods are not ready; nobody but the node says that they are again.
+    const isDoubted = !isPending && pod.metadata.deletionTimestamp === undefined && !isReady(pod);
+    if (view.standing.kind === 'holding' && isDoubted) return this.#tell(pod, runningStatus(pod, nowMs), signal);
+    if (!prepared) return;
     if (prepared.kind === 'ready') {
-      if (isPending) await this.#tell(pod, runningStatus(pod, nowMs), signal);
+      if (isPending || isDoubted) await this.#tell(pod, runningStatus(pod, nowMs), signal);
       return;
     }
     this.#complain(guest, pod, prepared.cause);
@@ -119,6 +123,10 @@ export class Reports {
       if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
   }
+}
+
+function isReady({ status }: LauncherPod): boolean {
+  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
 }
 
 /** Why a machine ended, with the last that it said. */
