@@ -8,8 +8,10 @@ import { type Lease, leaseResource } from '../../kube/leader-lease.ts';
 import type { Service } from '../../kube/service.ts';
 import { withinTime } from '../../kube/time-limit.ts';
 
-/** Who knows the UID of the Node object. */
+/** Who knows the Node object. */
 interface Registration {
+  /** Resolves once the Node is this agent's. */
+  readonly registered: Promise<void>;
   readonly uid: string | undefined;
 }
 
@@ -48,6 +50,8 @@ export class NodeLease implements Service {
     const { clock, random, log } = this.#env;
     const backoff = new Backoff(random, BACKOFF);
     let failures = 0;
+    // A node that is another agent's must not be kept alive for it.
+    await Promise.race([this.#registration.registered, aborted(signal)]);
     while (!signal.aborted) {
       let waitMs = RENEW_MS * (1 - JITTER * random.number());
       try {
@@ -89,4 +93,11 @@ export class NodeLease implements Service {
       await this.#client.create(leaseResource, lease, signal);
     }
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    if (signal.aborted) resolve();
+  });
 }
