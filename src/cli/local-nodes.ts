@@ -105,8 +105,13 @@ export class LocalNodes {
     const { env, print } = this.#options;
     const { signal } = this.#stopping;
     await stopHolder(node.directory, env.clock);
+    if (signal.aborted) return;
     const { child, outputPath } = await this.#spawn(node);
-    const stopped = new Promise<undefined>((resolve) => signal.addEventListener('abort', () => resolve(undefined)));
+    const stopped = new Promise<undefined>((resolve) => {
+      signal.addEventListener('abort', () => resolve(undefined));
+      // It may have been told to stop while the agent was being started.
+      if (signal.aborted) resolve(undefined);
+    });
     const exit = await Promise.race([child.exited, stopped]);
     if (!exit) return;
     this.#running.delete(node.name);

@@ -69,7 +69,7 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     });
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
-    print(`Try: KUBECONFIG=${kubeconfig} kubectl get nodes`);
+    print(`Try: KUBECONFIG=${kubeconfig} kubectl get ${count > 0 ? 'nodes' : 'namespaces'}`);
     const reason = await Promise.race([stopped, server.failed, loops.failed]);
     // Agents have something to say of the guests that they end.
     await nodes.stop(reason === 'SIGUSR2' ? 'SIGUSR2' : 'SIGTERM');
