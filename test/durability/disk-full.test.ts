@@ -29,9 +29,8 @@ afterEach(async () => {
 afterAll(() => disk?.remove());
 
 function start(on: SmallDisk): Running {
-  server = startCli(['up', '--data-dir', `${on.directory}/data`, '--listen', '127.0.0.1:0'], {}, (command, args) =>
-    on.wrap(command, args),
-  );
+  const options = ['--nodes', '0', '--data-dir', `${on.directory}/data`, '--listen', '127.0.0.1:0'];
+  server = startCli(['up', ...options], {}, (command, args) => on.wrap(command, args));
   return server;
 }
 

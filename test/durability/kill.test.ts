@@ -200,7 +200,7 @@ describe('kill -9 during the very first start', () => {
   it('leaves a directory that the next start completes', async () => {
     for (let round = 0; round < FIRST_STARTS; round++) {
       const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-      const start = (): Running => startCli(['up', '--data-dir', directory, '--listen', '127.0.0.1:0']);
+      const start = (): Running => startCli(['up', '--nodes', '0', '--data-dir', directory, '--listen', '127.0.0.1:0']);
       try {
         const first = start();
         await sleep(random.number() * 2 * START_MS_MAX);
