@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { KubeObject } from '../../api/meta.ts';
-import { realRandom } from '../../env/real.ts';
+import { sleep } from '../../env/ports.ts';
+import { realClock, realRandom } from '../../env/real.ts';
 import { testEnv } from '../../env/test.ts';
 import { clone } from '../../machinery/clone.ts';
 import type { ApiRequest } from '../http/message.ts';
@@ -70,7 +71,7 @@ export interface TestPki {
 
 /** Real authorities and certificates; the server's is for `api.apps.svc`. */
 export async function createPki(): Promise<TestPki> {
-  const env = { clock: { now: () => Date.now(), setTimer: () => ({ cancel: () => undefined }) }, random: realRandom };
+  const env = { clock: realClock, random: realRandom };
   const serverAuthority = await createAuthority(env, 'backend-ca');
   const frontProxyAuthority = await createAuthority(env, 'front-proxy-ca');
   const shared = { validityMs: DAY_MS };
@@ -287,7 +288,7 @@ export async function upgradeFront(
 }
 
 /** A real moment for I/O to happen in. */
-export const tick = (delayMs = 5): Promise<void> => new Promise((resolve) => setTimeout(resolve, delayMs));
+export const tick = (delayMs = 5): Promise<void> => sleep(realClock, delayMs);
 
 /** Waits until something is so. */
 export async function until(isSo: () => boolean): Promise<void> {
