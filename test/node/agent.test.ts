@@ -292,6 +292,22 @@ describe('a node that is left', () => {
     await scene.pass(10_000);
     expect([hasLeft, scene.host.machines[0]?.end?.reason]).toEqual([true, 'Quit']);
   });
+  it('does not wait for a guest that was only about to start', async () => {
+    const life = new Life();
+    // It gets as far as its journal, and no further.
+    life.unknownPaths = /virtualmachineinstances\/web\/status/;
+    await scene.stopAgent();
+    await scene.startAgent(life);
+    await scene.makeGuest();
+    await scene.bind();
+    await scene.phaseBecomes('Scheduled');
+    await scene.pass(5000);
+    expect(Buffer.from(scene.journal.contents ?? []).toString()).toContain('"kind":"starting"');
+    let hasLeft = false;
+    void scene.agent?.leave().then(() => (hasLeft = true));
+    await scene.pass(5000);
+    expect([hasLeft, scene.host.machines]).toEqual([true, []]);
+  });
   it('has nothing to wait for without guests', async () => {
     let hasLeft = false;
     void scene.agent?.leave().then(() => (hasLeft = true));

@@ -154,7 +154,9 @@ export class Guests {
   #noteDeparture(podUID: string): void {
     if (!this.#departure?.left.has(podUID)) return;
     const vm = this.#journal.vmOf(podUID);
-    if (vm !== undefined && !isOver(this.#journal.standing(vm, podUID))) return;
+    const standing = vm === undefined ? undefined : this.#journal.standing(vm, podUID);
+    // A guest that was only about to start has no machine, and gets none any more.
+    if (standing && !isOver(standing) && standing.kind !== 'starting') return;
     this.#departure.left.delete(podUID);
     if (this.#departure.left.size === 0) this.#departure.resolve();
   }
