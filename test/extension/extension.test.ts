@@ -82,6 +82,27 @@ describe('machines', () => {
     const answer = (await create(machine('old', { running: false }))).expect(201);
     expect(answer.warnings).toEqual(['spec.running is deprecated, please use spec.runStrategy instead.']);
   });
+
+  it('are refused where no cluster could run them, and let pass with a word where this one cannot', async () => {
+    const scratch = { name: 'scratch' };
+    const withDisk = (bus: string, capacity: string, domain: object = {}): object => ({
+      domain: { ...GUEST.domain, devices: { disks: [{ ...scratch, disk: { bus } }] }, ...domain },
+      volumes: [{ ...scratch, emptyDisk: { capacity } }],
+    });
+    const made = (name: string, spec: object): Promise<Answer> =>
+      create(machine(name, { runStrategy: 'Halted', template: { spec } }));
+    const wrong = await made('wrong', withDisk('virtio', '-1Gi', { machine: { type: 'toaster' } }));
+    expect(wrong.expect(422).json.message).toMatch(
+      /spec\.template\.spec\.volumes\[0\]\.emptyDisk\.capacity: .*must be positive.*domain\.machine\.type: Unsupported value: "toaster"/,
+    );
+    const garbage = await made('garbage', withDisk('virtio', 'much'));
+    expect(garbage.expect(422).json.message).toContain('spec.template.spec.volumes[0].emptyDisk.capacity');
+    const foreign = withDisk('scsi', '1Gi', { firmware: { bootloader: { efi: {} } } });
+    expect((await made('foreign', foreign)).expect(201).warnings).toEqual([
+      'spec.template.spec.domain.firmware.bootloader.efi keeps the guest from starting: guests start with a BIOS here; leave it out, or use bios',
+      'spec.template.spec.domain.devices.disks[0].disk.bus keeps the guest from starting: there is no scsi here; use virtio or sata',
+    ]);
+  });
 });
 
 describe('guests', () => {

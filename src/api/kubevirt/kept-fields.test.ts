@@ -12,7 +12,7 @@ describe('fields that are kept', () => {
     expect(warningsOf(CONTAINER_DISK_MACHINE)).toEqual([]);
   });
   it('are named one by one', () => {
-    const fields = warningsOf(PLACED_MACHINE).map((warning) => warning.replace(/ is kept.*/, ''));
+    const fields = warningsOf(PLACED_MACHINE).map((warning) => warning.replace(/ (is kept|keeps the guest).*/, ''));
     expect(fields).toEqual([
       'spec.running is deprecated, please use spec.runStrategy instead.',
       'spec.dataVolumeTemplates',
@@ -25,12 +25,26 @@ describe('fields that are kept', () => {
       'spec.template.spec.domain.features.hyperv',
       'spec.template.spec.domain.memory.hugepages',
       'spec.template.spec.readinessProbe',
+      'spec.template.spec.domain.firmware.bootloader.efi',
     ]);
   });
   it('are said in so many words', () => {
     const spec = { domain: { devices: {}, launchSecurity: {} } };
     expect(virtualMachineInstanceWarnings(spec)).toEqual([
       'spec.domain.launchSecurity is kept, but nothing acts on it here',
+    ]);
+  });
+  it('are told once, where they also keep the guest from starting', () => {
+    const spec = {
+      domain: { devices: { disks: [{ name: 'a' }] } },
+      volumes: [
+        { name: 'a', sysprep: {} },
+        { name: 'b', sysprep: {} },
+      ],
+    };
+    expect(virtualMachineInstanceWarnings(spec)).toEqual([
+      'spec.volumes[1].sysprep is kept, but nothing acts on it here',
+      'spec.volumes[0].sysprep keeps the guest from starting: there are no such volumes here',
     ]);
   });
   it('are not missed when they are off or empty', () => {

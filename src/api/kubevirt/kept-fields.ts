@@ -1,3 +1,4 @@
+import { unstartableWarnings } from './unstartable-fields.ts';
 import type { VirtualMachineSpec } from './virtual-machine.ts';
 import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec.ts';
 
@@ -18,18 +19,14 @@ const NOT_ACTED_ON: readonly string[] = [
   'domain.cpu.realtime',
   'domain.devices.autoattachVSOCK',
   'domain.devices.clientPassthrough',
-  'domain.devices.disks[].lun',
   'domain.devices.disks[].shareable',
   'domain.devices.downwardMetrics',
   'domain.devices.filesystems',
   'domain.devices.gpus',
   'domain.devices.hostDevices',
-  'domain.devices.interfaces[].binding',
   'domain.devices.interfaces[].dhcpOptions',
-  'domain.devices.interfaces[].macvtap',
   'domain.devices.interfaces[].passt',
   'domain.devices.interfaces[].passtBinding',
-  'domain.devices.interfaces[].sriov',
   'domain.devices.tpm',
   'domain.devices.watchdog',
   'domain.features.hyperv',
@@ -66,7 +63,11 @@ export function virtualMachineInstanceWarnings(spec: VirtualMachineInstanceSpec)
 }
 
 function guestWarnings(spec: VirtualMachineInstanceSpec, path: string): string[] {
-  return STEPS.flatMap((steps) => found(spec, steps, 0, path)).map(warning);
+  const unstartable = unstartableWarnings(spec, path);
+  const kept = STEPS.flatMap((steps) => found(spec, steps, 0, path));
+  // What keeps the guest from starting is said once, and in those words.
+  const rest = kept.filter((field) => !unstartable.some((each) => each.startsWith(`${field} `)));
+  return [...rest.map(warning), ...unstartable];
 }
 
 function warning(field: string): string {

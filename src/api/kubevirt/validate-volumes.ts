@@ -1,6 +1,8 @@
 import { decodeText } from '../kinds/core/base64.ts';
 import { child, type FieldError, invalid, required } from '../field-error.ts';
 import { dnsLabelErrors } from '../names.ts';
+import { nulErrors } from './validate-machine.ts';
+import { positiveErrors } from './validate-quantities.ts';
 import type { Volume } from './volumes.ts';
 
 /** What the schema cannot say of volumes. */
@@ -36,6 +38,8 @@ export function volumeErrors(volume: Volume, path: string): FieldError[] {
     ...(sources.length === 1 ? [] : [invalid(path, sources, 'must have exactly one source')]),
     ...cloudInitErrors(volume.cloudInitNoCloud, child(path, 'cloudInitNoCloud')),
     ...cloudInitErrors(volume.cloudInitConfigDrive, child(path, 'cloudInitConfigDrive')),
+    ...positiveErrors(volume.emptyDisk?.capacity, child(path, 'emptyDisk.capacity')),
+    ...nulErrors(volume.containerDisk?.path, child(path, 'containerDisk.path')),
     ...hostDiskErrors(volume.hostDisk, child(path, 'hostDisk')),
     ...nameErrors(volume, path),
   ];
@@ -80,6 +84,8 @@ function hostDiskErrors(source: Volume['hostDisk'], path: string): FieldError[] 
     ...(source.path.startsWith('/') && !source.path.split('/').includes('..')
       ? []
       : [invalid(child(path, 'path'), source.path, 'must be an absolute path without ".."')]),
+    ...nulErrors(source.path, child(path, 'path')),
+    ...positiveErrors(source.capacity, child(path, 'capacity')),
     ...(source.capacity !== undefined && source.type === 'Disk'
       ? [invalid(child(path, 'capacity'), source.capacity, 'may be set only where the type is DiskOrCreate')]
       : []),

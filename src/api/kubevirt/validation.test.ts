@@ -193,6 +193,26 @@ describe('disks and volumes', () => {
       { hostDisk: { path: '/a', type: 'Disk', capacity: '1Gi' } },
       'spec.volumes[0].hostDisk.capacity: Invalid value: "1Gi": may be set only where the type is DiskOrCreate',
     ],
+    [
+      'an empty disk of no size',
+      { emptyDisk: { capacity: 0 } },
+      'spec.volumes[0].emptyDisk.capacity: Invalid value: 0: must be positive',
+    ],
+    [
+      'an empty disk of less than that',
+      { emptyDisk: { capacity: '-1Gi' } },
+      'spec.volumes[0].emptyDisk.capacity: Invalid value: "-1Gi": must be positive',
+    ],
+    [
+      'a host disk of no size',
+      { hostDisk: { path: '/a', type: 'DiskOrCreate', capacity: '0' } },
+      'spec.volumes[0].hostDisk.capacity: Invalid value: "0": must be positive',
+    ],
+    [
+      'a host disk whose path ends early',
+      { hostDisk: { path: '/a\0b', type: 'Disk' } },
+      'spec.volumes[0].hostDisk.path: Invalid value: "/a\\u0000b": must not contain the character NUL',
+    ],
     ['a ConfigMap without a name', { configMap: {} }, 'spec.volumes[0].configMap.name: Required value'],
     ['a Secret without a name', { secret: {} }, 'spec.volumes[0].secret.secretName: Required value'],
     [
@@ -315,6 +335,62 @@ describe('the rest of a guest', () => {
       { memory: { guest: '-1' } },
       {},
       ['spec.domain.memory.guest: Invalid value: "-1": must be positive'],
+    ],
+    [
+      'no memory at all',
+      { memory: { guest: 0 } },
+      {},
+      ['spec.domain.memory.guest: Invalid value: 0: must be positive'],
+    ],
+    [
+      'a single byte',
+      { memory: { guest: 1 } },
+      {},
+      ['spec.domain.memory.guest: Invalid value: 1: must be at least 1M'],
+    ],
+    ['the least memory', { memory: { guest: '1M' } }, {}, []],
+    [
+      'a launcher that asks for next to nothing',
+      { resources: { requests: { memory: '100k' }, limits: { memory: '100k' } }, memory: {} },
+      {},
+      [
+        'spec.domain.resources.requests.memory: Invalid value: "100k": must be at least 1M',
+        'spec.domain.resources.limits.memory: Invalid value: "100k": must be at least 1M',
+      ],
+    ],
+    ['a launcher that asks for nothing', { resources: { requests: { memory: 0 } } }, {}, []],
+    [
+      'an unknown machine',
+      { machine: { type: 'toaster' } },
+      {},
+      [
+        'spec.domain.machine.type: Unsupported value: "toaster": supported values: "q35", "pc", "microvm", "pc-q35-<version>", "pc-i440fx-<version>"',
+      ],
+    ],
+    ["a distribution's machine", { machine: { type: 'pc-q35-rhel9.4.0' } }, {}, []],
+    ['a machine of another architecture', { machine: { type: 'virt' } }, {}, []],
+    [
+      'a processor that cannot have that name',
+      { cpu: { model: 'Haswell,+everything' } },
+      {},
+      [
+        'spec.domain.cpu.model: Invalid value: "Haswell,+everything": must be host-model, host-passthrough, or a model such as Haswell',
+      ],
+    ],
+    ['a processor that may come one day', { cpu: { model: 'Gooselake-v2' } }, {}, []],
+    [
+      'an unknown policy',
+      { cpu: { features: [{ name: 'vmx', policy: 'maybe' }, { name: 'svm' }] } },
+      {},
+      [
+        'spec.domain.cpu.features[0].policy: Unsupported value: "maybe": supported values: "force", "require", "optional", "disable", "forbid"',
+      ],
+    ],
+    [
+      'arguments that end early',
+      { firmware: { kernelBoot: { kernelArgs: 'a\0b', container: { image: 'i', kernelPath: '/k' } } } },
+      {},
+      ['spec.domain.firmware.kernelBoot.kernelArgs: Invalid value: "a\\u0000b": must not contain the character NUL'],
     ],
     [
       'a request beyond its limit',

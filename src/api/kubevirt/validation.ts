@@ -1,12 +1,12 @@
 import { child, type FieldError, invalid, required } from '../field-error.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from '../names.ts';
-import { compareQuantities, parseQuantity, type Quantity } from '../quantity.ts';
-import type { QuantityValue } from '../typed-schema.ts';
 import type { Domain } from './domain.ts';
 import { type FeatureGate, isFeatureGateEnabled } from './feature-gates.ts';
 import type { KubeVirtConfiguration } from './kube-virt.ts';
 import { runStrategyErrors } from './run-strategy.ts';
 import { deviceErrors } from './validate-devices.ts';
+import { machineErrors } from './validate-machine.ts';
+import { isMore, leastErrors, notNegativeErrors, positiveErrors } from './validate-quantities.ts';
 import { volumeErrors } from './validate-volumes.ts';
 import type { VirtualMachineSpec } from './virtual-machine.ts';
 import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec.ts';
@@ -14,6 +14,8 @@ import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec
 /** What the schema cannot say of machines and guests. Wants them with their defaults, as they will be stored. */
 
 const RECEIVING: FeatureGate = 'DecentralizedLiveMigration';
+/** What KubeVirt asks for at least; with less, not even firmware gets anywhere. */
+const MEMORY_LEAST = '1M';
 
 /** What is wrong with a machine. Its template is held to what a guest is held to, but for its size. */
 export function virtualMachineErrors(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration): FieldError[] {
@@ -58,7 +60,7 @@ function guestErrors(spec: VirtualMachineInstanceSpec, path: string): FieldError
     ...volumes.flatMap((volume, index) => volumeErrors(volume, child(child(path, 'volumes'), index))),
     ...deviceErrors(spec, path),
     ...resourceErrors(spec.domain, child(path, 'domain')),
-    ...firmwareErrors(spec.domain, child(path, 'domain.firmware')),
+    ...machineErrors(spec.domain, child(path, 'domain')),
     ...(hostname ? dnsLabelErrors(hostname).map((detail) => invalid(child(path, 'hostname'), hostname, detail)) : []),
     ...(subdomain
       ? dnsSubdomainErrors(subdomain).map((detail) => invalid(child(path, 'subdomain'), subdomain, detail))
@@ -83,14 +85,14 @@ function sizeErrors({ memory, resources }: Domain, path: string): FieldError[] {
 }
 
 function resourceErrors(domain: Domain, path: string): FieldError[] {
-  const { resources = {}, memory, cpu } = domain;
+  const { resources = {}, memory } = domain;
   return [
     ...['cpu', 'memory'].flatMap((name) => requestErrors(resources, name, child(path, 'resources'))),
     ...positiveErrors(memory?.guest, child(path, 'memory.guest')),
+    ...leastErrors(memory?.guest, MEMORY_LEAST, child(path, 'memory.guest')),
+    ...leastErrors(resources.requests?.['memory'], MEMORY_LEAST, child(path, 'resources.requests.memory')),
+    ...leastErrors(resources.limits?.['memory'], MEMORY_LEAST, child(path, 'resources.limits.memory')),
     ...guestWithinLimits(domain, path),
-    ...(cpu?.maxSockets && (cpu.sockets ?? 1) > cpu.maxSockets
-      ? [invalid(child(path, 'cpu.sockets'), cpu.sockets, `must not be more than maxSockets, ${cpu.maxSockets}`)]
-      : []),
   ];
 }
 
@@ -110,41 +112,4 @@ function guestWithinLimits({ memory, resources }: Domain, path: string): FieldEr
   return isMore(memory?.guest, limit)
     ? [invalid(child(path, 'memory.guest'), memory?.guest, `must not be more than the limit, ${limit}`)]
     : [];
-}
-
-const ZERO: Quantity = { amount: 0n, format: 'DecimalSI' };
-
-function isMore(value: QuantityValue | undefined, most: QuantityValue | undefined): boolean {
-  const [amount, limit] = [parseQuantity(value), parseQuantity(most)];
-  return amount !== undefined && limit !== undefined && compareQuantities(amount, limit) > 0;
-}
-
-function notNegativeErrors(value: QuantityValue | undefined, path: string): FieldError[] {
-  const amount = parseQuantity(value);
-  return amount && compareQuantities(amount, ZERO) < 0 ? [invalid(path, value, 'must not be negative')] : [];
-}
-
-function positiveErrors(value: QuantityValue | undefined, path: string): FieldError[] {
-  const amount = parseQuantity(value);
-  return amount && compareQuantities(amount, ZERO) <= 0 ? [invalid(path, value, 'must be positive')] : [];
-}
-
-const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
-
-function firmwareErrors({ firmware }: Domain, path: string): FieldError[] {
-  const { bootloader, kernelBoot, uuid } = firmware ?? {};
-  const kernelPath = child(path, 'kernelBoot');
-  const { container } = kernelBoot ?? {};
-  return [
-    ...(uuid && !UUID.test(uuid) ? [invalid(child(path, 'uuid'), uuid, 'must be a UUID')] : []),
-    ...(bootloader?.bios && bootloader.efi
-      ? [invalid(child(path, 'bootloader'), ['bios', 'efi'], 'must be one of bios and efi')]
-      : []),
-    ...(kernelBoot?.kernelArgs && !container
-      ? [required(child(kernelPath, 'container'), 'arguments are for a kernel')]
-      : []),
-    ...(container && !container.kernelPath && !container.initrdPath
-      ? [required(child(kernelPath, 'container.kernelPath'), 'or initrdPath')]
-      : []),
-  ];
 }

@@ -1,4 +1,5 @@
 import type { Devices } from '../../api/kubevirt/domain.ts';
+import { whereMachineTypeIsKnown } from '../../api/kubevirt/machine-type.ts';
 import type { Cpu } from '../../api/kubevirt/processor-and-memory.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
@@ -66,7 +67,7 @@ function machineTypeOf({ spec, status }: VirtualMachineInstance, { major, minor 
   const type = status?.machine?.type || spec.domain.machine?.type || 'q35';
   if (type === 'q35') return `pc-q35-${major}.${minor}`;
   if (type === 'pc') return `pc-i440fx-${major}.${minor}`;
-  if (type === 'microvm' || /^pc-(q35|i440fx)-\d+\.\d+$/.test(type)) return type;
+  if (whereMachineTypeIsKnown(type) === 'here') return type;
   throw new MachineSpecError(
     `spec.domain.machine.type: ${type} is not supported; use q35, pc or microvm, or one like pc-q35-${major}.${minor}`,
   );
