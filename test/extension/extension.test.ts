@@ -210,6 +210,25 @@ describe('the aggregated API', () => {
     );
   });
 
+  it('changes nothing where that is asked for, in whichever way, and refuses what it does not understand', async () => {
+    (await create(machine('careful', { runStrategy: 'Halted' }))).expect(201);
+    const start = (body: object, query = ''): Promise<Answer> =>
+      scene.request('PUT', `${SUBRESOURCES}/virtualmachines/careful/start${query}`, body);
+    (await start({ dryRun: ['All'], paused: true })).expect(202);
+    (await start({}, '?dryRun=All')).expect(202);
+    for (const dryRun of [['Some'], 'some', true]) (await start({ dryRun })).expect(400);
+    expect((await start({}, '?dryRun=some')).expect(400).json.message).toBe(
+      'dryRun: Unsupported value: "some": supported values: "All"',
+    );
+    const { spec, status } = (await scene.request('GET', `${MACHINES}/careful`)).json;
+    expect(spec.runStrategy).toBe('Halted');
+    expect(status?.stateChangeRequests).toBeUndefined();
+    (await start({ paused: true })).expect(202);
+    expect((await scene.request('GET', `${MACHINES}/careful`)).json.status.stateChangeRequests).toEqual([
+      { action: 'Start', data: { paused: 'true' } },
+    ]);
+  });
+
   it('leaves requests for the controller, and a shorter time for the guest', async () => {
     const { json } = (await create(machine('manual'))).expect(201);
     const start = (): Promise<Answer> => scene.request('PUT', `${SUBRESOURCES}/virtualmachines/manual/start`);

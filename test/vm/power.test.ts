@@ -84,6 +84,27 @@ describe('a machine that runs', () => {
   });
 });
 
+describe('a machine that is started paused', () => {
+  it('executes nothing before it is told to go on, and starts as usual the next time', async () => {
+    await host.create(virtualMachine('ready', probe(), { runStrategy: 'Halted' }));
+    await host.isSaidToBe('ready', 'Stopped');
+    await host.cli('start', 'ready', '--paused', '--dry-run');
+    expect(await host.guest('ready')).toBeUndefined();
+    await host.cli('start', 'ready', '--paused');
+    await host.isSaidToBe('ready', 'Paused');
+    const guest = await host.guest('ready');
+    expect(guest.status.phase).toBe('Running');
+    expect(host.signs(guest)).toEqual([]);
+    await host.cli('unpause', 'ready');
+    await host.lives('ready');
+    await host.cli('restart', 'ready');
+    await host.livesAnew('ready', guest);
+    await host.isSaidToBe('ready', 'Running');
+    await host.cli('stop', 'ready');
+    await host.isSaidToBe('ready', 'Stopped');
+  });
+});
+
 describe('what ran', () => {
   it('never ran twice', () => expect(host.assertNeverDoubled()).toBeGreaterThan(10));
 });

@@ -1,12 +1,11 @@
 import { effectiveRunStrategy, type RunStrategy } from '../../api/kubevirt/run-strategy.ts';
+import type { StateChangeRequest } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { RECEIVER_ANNOTATION, RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 
 /** Whether a machine's guest is to be made or to be ended now, by its run strategy and what users asked for. */
-
-export type StateChangeRequest = NonNullable<NonNullable<VirtualMachine['status']>['stateChangeRequests']>[number];
 
 export type Decision =
   /** All is as it should be, or on its way there. */

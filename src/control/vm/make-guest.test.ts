@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StateChangeRequest } from '../../api/kubevirt/state-change-request.ts';
 import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { machineOf } from './machines.fixture.ts';
 import { makeGuest } from './make-guest.ts';
@@ -36,6 +37,15 @@ describe('the guest of a machine', () => {
       ],
       finalizers: [MACHINE_FINALIZER, GUEST_FINALIZER],
     });
+  });
+  it('starts paused when that is what was asked for, and first', () => {
+    const strategyAfter = (...stateChangeRequests: StateChangeRequest[]): string | undefined =>
+      makeGuest(machineOf({}, { stateChangeRequests }), plain).guest?.spec.startStrategy;
+    const paused: StateChangeRequest = { action: 'Start', data: { paused: 'true' } };
+    expect(strategyAfter(paused)).toBe('Paused');
+    expect(strategyAfter({ action: 'Start' })).toBeUndefined();
+    expect(strategyAfter({ action: 'Start', data: { paused: 'false' } })).toBeUndefined();
+    expect(strategyAfter({ action: 'Stop', uid: 'u' }, paused)).toBeUndefined();
   });
   it('has the same UUID and hardware addresses whenever it is made, and its own where it says so', () => {
     const spec = {

@@ -4,6 +4,7 @@ import { withVirtualMachineInstanceDefaults } from '../../api/kubevirt/defaults.
 import type { Sizing } from '../../api/kubevirt/guest-draft.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { preferenceErrors } from '../../api/kubevirt/preference-requirements.ts';
+import { isPausedStartAsked } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
@@ -73,7 +74,10 @@ export function makeGuest(machine: VirtualMachine, options: GuestOptions): MadeG
       // The second is for those who run it; that it is there from the start saves a write.
       finalizers: [MACHINE_FINALIZER, GUEST_FINALIZER],
     },
-    spec: withAddresses(complete, uid),
+    spec: {
+      ...withAddresses(complete, uid),
+      ...(isPausedStartAsked(machine) ? { startStrategy: 'Paused' as const } : {}),
+    },
   };
   return { guest, errors: [] };
 }

@@ -215,6 +215,18 @@ describe('other strategies', () => {
     await scene.until(guest);
     expect((await machine()).spec).toMatchObject({ running: true });
   });
+  it('Halted: a paused start makes a guest that starts paused, and only that one', async () => {
+    await make({ runStrategy: 'Halted' });
+    await shows('Stopped');
+    await ask({ action: 'Start', data: { paused: 'true' } });
+    const first = await scene.until(guest);
+    expect(first.spec.startStrategy).toBe('Paused');
+    expect((await machine()).spec.runStrategy).toBe('Always');
+    await scene.until(async () => expect((await machine()).status?.stateChangeRequests).toBeUndefined());
+    await play('Running');
+    await play('Succeeded');
+    expect((await another(first.metadata.uid)).spec.startStrategy).toBeUndefined();
+  });
   it('WaitAsReceiver: makes a guest that waits', async () => {
     await make({ runStrategy: 'WaitAsReceiver' });
     const { metadata } = await scene.until(guest);

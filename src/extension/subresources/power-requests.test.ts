@@ -75,7 +75,25 @@ describe('start', () => {
     expect(outcome('start', strategy, phase)).toBe(expected),
   );
 
-  it('cannot be halfway', () => expect(outcome('start', 'Halted', undefined, { paused: true })).toContain('400 '));
+  it('may hold the guest before it begins, which is asked of the controller', () => {
+    const start = { action: 'Start', data: { paused: 'true' } };
+    const requestsOf = (strategy: RunStrategy, given: VirtualMachineInstance | undefined): unknown => {
+      const { machineStatus, ...rest } = planPower('start', machine(strategy), given, { paused: true });
+      expect(rest).toEqual({});
+      return (machineStatus?.['status'] as { stateChangeRequests: unknown }).stateChangeRequests;
+    };
+    expect(requestsOf('Halted', undefined)).toEqual([start]);
+    expect(requestsOf('Manual', undefined)).toEqual([start]);
+    expect(requestsOf('RerunOnFailure', guest('Succeeded'))).toEqual([{ action: 'Stop', uid: 'u1' }, start]);
+  });
+
+  it('asks for nothing that the template says already', () => {
+    const halted = machine('Halted');
+    halted.spec.template.spec = { startStrategy: 'Paused', domain: { devices: {} } };
+    expect(planPower('start', halted, undefined, { paused: true })).toEqual({
+      machine: { spec: { runStrategy: 'Always' } },
+    });
+  });
 });
 
 describe('stop', () => {

@@ -1,4 +1,5 @@
 import { effectiveRunStrategy, type RunStrategy } from '../../api/kubevirt/run-strategy.ts';
+import { PAUSED_START } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { JsonObject } from '../../api/meta.ts';
@@ -11,6 +12,7 @@ import { unreachable } from '../../api/unreachable.ts';
  */
 
 export interface PowerOptions {
+  /** Of start: the guest is held before its first instruction. */
   readonly paused?: boolean;
   /** How long the guest has to shut down; in KubeVirt's bodies it is called so for stop, and has its unit for restart. */
   readonly gracePeriod?: number | null;
@@ -49,13 +51,13 @@ export function planPower(
 }
 
 function planStart(machine: VirtualMachine, guest: Guest, { paused }: PowerOptions): PowerPlan {
-  // Better than a guest that runs though it should not.
-  if (paused) throw badRequest('starting a VM paused is not possible here; start it, and pause it then');
   if (guest && isAlive(guest)) throw refusal(machine, 'VM is already running');
   const strategy = effectiveRunStrategy(machine.spec);
-  const start = { action: 'Start' };
+  const start = { action: 'Start', ...(paused ? { data: PAUSED_START } : {}) };
   switch (strategy) {
     case 'Halted':
+      // The strategy cannot say it; a request can, and the controller changes the strategy on its account.
+      if (paused && machine.spec.template.spec?.startStrategy !== 'Paused') return requests(machine, [start]);
       return { machine: { spec: running(machine, true) } };
     case 'Manual':
       return requests(machine, guest ? [stopOf(guest), start] : [start]);

@@ -111,7 +111,7 @@ export class SubresourceServer {
     const body = await bodyOf(request);
     const { client, configuration } = this.#options;
     const { addedNodeSelector } = body;
-    const wish = { namespace, name, user, addedNodeSelector, dryRun: isDryRun(body) };
+    const wish = { namespace, name, user, addedNodeSelector, dryRun: isDryRun(body, request) };
     await migrate(client, configuration(), wish, request.signal);
     return ACCEPTED;
   }
@@ -127,7 +127,7 @@ export class SubresourceServer {
     const options = powerOptions(body);
     await changePower(
       this.#options.client,
-      { action, namespace, name, options, dryRun: isDryRun(body) },
+      { action, namespace, name, options, dryRun: isDryRun(body, request) },
       request.signal,
     );
     return ACCEPTED;
@@ -140,7 +140,7 @@ export class SubresourceServer {
     const guest = await this.#guest(attempt, request.signal);
     const refusal = guestRefusal(action, guest);
     if (refusal) throw refusal;
-    if (isDryRun(body)) return ACCEPTED;
+    if (isDryRun(body, request)) return ACCEPTED;
     const { signal } = request;
     const path = guestPath(namespace, name, action);
     const answer = await this.#options.agents.send(nodeOf(guest), { method: 'PUT', path, signal });
@@ -242,8 +242,14 @@ function secondsIn(body: Body, field: string): number | undefined {
   return value;
 }
 
-function isDryRun({ dryRun }: Body): boolean {
-  return Array.isArray(dryRun) && dryRun[0] === 'All';
+/** Said in the body, as in KubeVirt, or in the query. What is asked for in other words must not be done for real. */
+function isDryRun({ dryRun = [] }: Body, { query }: ExtensionRequest): boolean {
+  const said: readonly unknown[] = [...(Array.isArray(dryRun) ? dryRun : [dryRun]), ...query.getAll('dryRun')];
+  const values = said.filter((value) => value !== null && value !== '');
+  const other = values.find((value) => value !== 'All');
+  if (other !== undefined)
+    throw badRequest(`dryRun: Unsupported value: ${JSON.stringify(other)}: supported values: "All"`);
+  return values.length > 0;
 }
 
 /** What the agent said, as if it had been asked directly. */
