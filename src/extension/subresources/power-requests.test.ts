@@ -80,7 +80,7 @@ describe('start', () => {
     const requestsOf = (strategy: RunStrategy, given: VirtualMachineInstance | undefined): unknown => {
       const { machineStatus, ...rest } = planPower('start', machine(strategy), given, { paused: true });
       expect(rest).toEqual({});
-      return (machineStatus?.['status'] as { stateChangeRequests: unknown }).stateChangeRequests;
+      return (machineStatus as { status: { stateChangeRequests: unknown } }).status.stateChangeRequests;
     };
     expect(requestsOf('Halted', undefined)).toEqual([start]);
     expect(requestsOf('Manual', undefined)).toEqual([start]);
