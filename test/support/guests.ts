@@ -72,7 +72,7 @@ export function signsOfLife(log: string): Sign[] {
  * listens at the console was too slow to take it, which may make one number of another: such a sign stands alone. A
  * guest that runs twice does not.
  */
-function credible(signs: readonly Sign[]): Sign[] {
+export function credible(signs: readonly Sign[]): Sign[] {
   const isNext = (one: Sign | undefined, other: Sign | undefined): boolean =>
     one !== undefined && other !== undefined && one.boot === other.boot && one.count + 1 === other.count;
   return signs.filter((sign, index) => isNext(signs[index - 1], sign) || isNext(sign, signs[index + 1]));
