@@ -1,0 +1,34 @@
+import { errorMessage } from '../../api/error-message.ts';
+import { type Peer, type PeerAnswer, PeerError, type PeerRequest, type Peers, type PeerService } from './peer.ts';
+import { parseAnswer, parseRequest } from './peer-language.ts';
+
+/** Agents in one process that speak with each other as they would from afar, over a link that can be cut. */
+export class NearPeers {
+  readonly services = new Map<string, PeerService>();
+  /** Nodes that nobody reaches. */
+  readonly unreachable = new Set<string>();
+  /** Nodes whose answers are lost. */
+  readonly unheard = new Set<string>();
+
+  /** What the agent of this node speaks with. */
+  of(caller: string): Peers {
+    return { exchange: (peer, request, signal) => this.#exchange(caller, peer, request, signal) };
+  }
+
+  async #exchange(caller: string, { node }: Peer, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer> {
+    const service = this.services.get(node);
+    if (!service || this.unreachable.has(node)) throw new PeerError('Unreachable', `nobody answers at ${node}`);
+    let answer: PeerAnswer;
+    try {
+      answer = await service.answer(caller, parseRequest(overWire(request)), signal);
+    } catch (error) {
+      throw new PeerError('Refused', errorMessage(error), error);
+    }
+    if (this.unheard.has(node)) throw new PeerError('Unreachable', `the answer of ${node} was lost`);
+    return parseAnswer(overWire(answer));
+  }
+}
+
+function overWire(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
