@@ -1,3 +1,4 @@
+import type { CopyState } from '../api/copy-state.ts';
 import type { DevicePlace } from './machine.ts';
 
 /**
@@ -138,35 +139,8 @@ export interface SendOptions extends CopyMethod {
   readonly allowsAutoConverge: boolean;
 }
 
-/**
- * How a migration is, on either side:
- * - `none`: there was none;
- * - `setup`: a target listens, or a source connects;
- * - `active`: memory is copied while the guest runs;
- * - `pre-switchover`: the source has stopped its guest, and waits to be told;
- * - `device`: the rest is on its way;
- * - `postcopy-active`: the guest's state is over, and its memory follows;
- * - `postcopy-paused`: the link broke, and waits to be mended;
- * - `postcopy-recover`: it is being mended;
- * - `completed`: all is over. A source that says so never goes on by itself;
- * - `failed`, `cancelled`: the source goes on with its guest, by itself unless it was stopped for post-copy.
- */
-export type MigrationState =
-  | 'none'
-  | 'setup'
-  | 'active'
-  | 'pre-switchover'
-  | 'device'
-  | 'postcopy-active'
-  | 'postcopy-paused'
-  | 'postcopy-recover'
-  | 'completed'
-  | 'failed'
-  | 'cancelling'
-  | 'cancelled';
-
 export interface MigrationProgress {
-  readonly state: MigrationState;
+  readonly state: CopyState;
   /** Why it failed, in the hypervisor's words. */
   readonly message: string | undefined;
   /** Known to the source alone, once memory is copied. */
@@ -193,7 +167,7 @@ export interface MemoryProgress {
 
 /** What a machine tells unasked of its migration. */
 export type MigrationEvent =
-  | { readonly kind: 'migration'; readonly state: MigrationState; readonly atMs: number | undefined }
+  | { readonly kind: 'migration'; readonly state: CopyState; readonly atMs: number | undefined }
   /** A pass over memory begins, the first of which is 1. */
   | { readonly kind: 'migration-pass'; readonly pass: number; readonly atMs: number | undefined }
   /** A mirror is whole now, or has failed; `mirrors` says which. */

@@ -1,3 +1,4 @@
+import { type CopyState, isPostCopy } from '../../api/copy-state.ts';
 import type { Clock } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
 import type {
@@ -7,7 +8,6 @@ import type {
   MigrationAddress,
   MigrationLimits,
   MigrationProgress,
-  MigrationState,
   Mirror,
   MirrorOptions,
   PortRange,
@@ -22,7 +22,7 @@ import type { ModelLink, ModelNetwork } from './model-network.ts';
 const CONNECT_MS = 5;
 const LAST_WORD_MS = 1;
 
-const CANCELLABLE: readonly MigrationState[] = ['setup', 'active', 'pre-switchover', 'device'];
+const CANCELLABLE: readonly CopyState[] = ['setup', 'active', 'pre-switchover', 'device'];
 
 /**
  * The part of a model in a migration, at either side, with what QEMU was seen to do: a source that fails goes on by
@@ -36,7 +36,7 @@ export class HostedMigration {
   readonly #mirrors: HostedMirrors;
   readonly #addresses: MigrationAddress[] = [];
   #disksAddress: MigrationAddress | undefined;
-  #state: MigrationState = 'none';
+  #state: CopyState = 'none';
   #message: string | undefined;
   #method: CopyMethod | undefined;
   #peer: HostedMigration | undefined;
@@ -61,7 +61,7 @@ export class HostedMigration {
     return state === 'pre-switchover' || state === 'device' || (this.#copy !== undefined && isPostCopy(state));
   }
 
-  get state(): MigrationState {
+  get state(): CopyState {
     return this.#state;
   }
 
@@ -271,7 +271,7 @@ export class HostedMigration {
   }
 
   /** A target has the guest, which does not run yet. */
-  #receive(source: HostedModel, state: MigrationState): void {
+  #receive(source: HostedModel, state: CopyState): void {
     this.#model.arrive(source.guest);
     this.#become(state);
   }
@@ -328,7 +328,7 @@ export class HostedMigration {
     if (this.#hasStoppedGuest && !(this.#isPostCopy && state === 'failed')) this.#model.continue();
   }
 
-  #become(state: MigrationState): void {
+  #become(state: CopyState): void {
     if (this.#model.end) return;
     this.#state = state;
     this.#model.tell({ kind: 'migration', state, atMs: this.#clock.now() });
@@ -337,10 +337,6 @@ export class HostedMigration {
 
 function refused(why: string): HypervisorError {
   return new HypervisorError('Refused', `the model of a machine refuses: ${why}`);
-}
-
-function isPostCopy(state: MigrationState): boolean {
-  return state.startsWith('postcopy-');
 }
 
 function checkMethod({ allowsPostCopy, channels }: CopyMethod): void {

@@ -1,5 +1,6 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import type { Clock, Timer } from '../../env/ports.ts';
-import type { MemoryProgress, MigrationLimits, MigrationState } from '../migration.ts';
+import type { MemoryProgress, MigrationLimits } from '../migration.ts';
 import type { ModelGuest } from './model-guest.ts';
 import { dirtiedBytes } from './model-memory.ts';
 import type { LinkUser, ModelLink } from './model-network.ts';
@@ -119,7 +120,7 @@ export class ModelCopy implements LinkUser {
     this.#timer = clock.setTimer(() => this.#legEnds(), Math.max(this.#isLastLeg ? 0 : PASS_MS_MIN, durationMs));
   }
 
-  progress(state: MigrationState): MemoryProgress | undefined {
+  progress(state: CopyState): MemoryProgress | undefined {
     this.#account();
     if (state === 'setup') return undefined;
     return {

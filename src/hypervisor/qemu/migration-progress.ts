@@ -1,10 +1,11 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import { HypervisorError } from '../hypervisor.ts';
-import type { MemoryProgress, MigrationEvent, MigrationProgress, MigrationState } from '../migration.ts';
+import type { MemoryProgress, MigrationEvent, MigrationProgress } from '../migration.ts';
 import { isRecord, type QmpEvent } from './qmp-message.ts';
 
 /** QEMU's words about migrations in ours. */
 
-const STATES: ReadonlyMap<unknown, MigrationState> = new Map([
+const STATES: ReadonlyMap<unknown, CopyState> = new Map([
   // A machine that has never migrated says nothing.
   [undefined, 'none'],
   ['none', 'none'],

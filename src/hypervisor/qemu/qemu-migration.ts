@@ -1,3 +1,4 @@
+import { type CopyState, isPostCopy } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import { sleep } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
@@ -8,7 +9,6 @@ import type {
   MigrationAddress,
   MigrationLimits,
   MigrationProgress,
-  MigrationState,
   MigrationTls,
   Mirror,
   MirrorOptions,
@@ -139,7 +139,7 @@ export class QemuMigration implements MachineMigration {
   async cancel(): Promise<void> {
     const { state } = await this.progress();
     // Older versions would obey, and the guest would be nowhere.
-    if (state.startsWith('postcopy-'))
+    if (isPostCopy(state))
       throw new HypervisorError('Refused', 'the guest has gone over already: its memory has to follow');
     await this.#qemu.execute('migrate_cancel');
   }
@@ -180,7 +180,7 @@ export class QemuMigration implements MachineMigration {
   }
 
   /** The state; undefined where nobody answers for so long. */
-  async #stateWithin(timeoutMs: number): Promise<MigrationState | undefined> {
+  async #stateWithin(timeoutMs: number): Promise<CopyState | undefined> {
     try {
       return migrationProgress(await this.#qemu.execute('query-migrate', undefined, { timeoutMs })).state;
     } catch (error) {

@@ -1,8 +1,9 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import type { Decision } from './decision.ts';
 import type { MonitorOptions } from './monitor-options.ts';
 import { type Monitor, newMonitor } from './monitor-state.ts';
 import { type Observation, observe } from './monitor.ts';
-import type { CopyState, Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 
 const MIB = 2 ** 20;
 

@@ -1,3 +1,4 @@
+import { isOver, isPostCopy, isSwitchingOver } from '../../api/copy-state.ts';
 import { type Decision, giveUp, inMebibytes, inSeconds, keepCopying, type Trigger } from './decision.ts';
 import { firstDowntimeMs, nextDowntimeMs } from './downtime.ts';
 import { escalate } from './escalate.ts';
@@ -5,7 +6,7 @@ import type { MonitorOptions } from './monitor-options.ts';
 import type { Monitor } from './monitor-state.ts';
 import { bytesIfStopped } from './passes.ts';
 import { sendingMs } from './rates.ts';
-import { isOver, isPostCopy, isSwitchingOver, type Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 
 type Seen = Monitor & { readonly sample: Sample };
 

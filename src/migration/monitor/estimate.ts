@@ -1,6 +1,7 @@
+import { isOver, isPostCopy, isSwitchingOver } from '../../api/copy-state.ts';
 import { bytesIfStopped, type Passes } from './passes.ts';
 import type { Rates } from './rates.ts';
-import { isOver, isPostCopy, isSwitchingOver, type Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 
 /** How long a copy will take from now on; what is unknown is undefined, and `maxMs` too where it may never end. */
 export interface Estimate {

@@ -1,9 +1,10 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import type { GiveUpReason } from './decision.ts';
 import { awaitSteps, type Downtime, NO_DOWNTIME } from './downtime.ts';
 import { noPasses, type Passes, updatePasses } from './passes.ts';
 import type { MonitorOptions } from './monitor-options.ts';
 import { type Rates, updateRates } from './rates.ts';
-import type { CopyState, Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 import { NO_STALL, type Stall, type StallVerdict, updateStall } from './stall.ts';
 import { NO_THROTTLE, type Throttle, updateThrottle } from './throttle.ts';
 

@@ -4,7 +4,7 @@ import { resolveOptions } from '../policies/options.ts';
 import { type CopyModel, type Look, mib, runCopy } from './copy.fixture.ts';
 import { monitorOptions, type MonitorOptions } from './monitor-options.ts';
 import { observe } from './monitor.ts';
-import { isPostCopy } from './sample.ts';
+import { isPostCopy } from '../../api/copy-state.ts';
 
 /** Whatever a guest and its link do, these hold. */
 

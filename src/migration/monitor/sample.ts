@@ -1,19 +1,6 @@
-/** What the monitor is told of a copy, as the source's hypervisor says it. */
+import type { CopyState } from '../../api/copy-state.ts';
 
-/** How the copy is; the words are the hypervisor's. */
-export type CopyState =
-  | 'none'
-  | 'setup'
-  | 'active'
-  | 'pre-switchover'
-  | 'device'
-  | 'postcopy-active'
-  | 'postcopy-paused'
-  | 'postcopy-recover'
-  | 'completed'
-  | 'failed'
-  | 'cancelling'
-  | 'cancelled';
+/** What the monitor is told of a copy, as the source's hypervisor says it. */
 
 export interface MemorySample {
   readonly totalBytes: number;
@@ -42,19 +29,4 @@ export interface Sample {
   readonly disks?: DisksSample;
   /** How much of the guest's time is taken from it so that it writes less. */
   readonly throttlePercent?: number;
-}
-
-/** Whether nothing will come of this state any more. */
-export function isOver(state: CopyState): boolean {
-  return state === 'completed' || state === 'failed' || state === 'cancelled';
-}
-
-/** Whether the guest may be at its target already, so that there is no way back. */
-export function isPostCopy(state: CopyState): boolean {
-  return state === 'postcopy-active' || state === 'postcopy-paused' || state === 'postcopy-recover';
-}
-
-/** Whether the guest stands still, and the end of the copy is under way. */
-export function isSwitchingOver(state: CopyState): boolean {
-  return state === 'pre-switchover' || state === 'device';
 }

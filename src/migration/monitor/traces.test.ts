@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import type { CopyState } from '../../api/copy-state.ts';
 import { type MigrationOptions, resolveOptions } from '../policies/options.ts';
 import type { Look } from './copy.fixture.ts';
 import { decisionsOf } from './copy.fixture.ts';
 import { monitorOptions } from './monitor-options.ts';
 import { newMonitor } from './monitor-state.ts';
 import { observe } from './monitor.ts';
-import type { CopyState, Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 
 /**
  * Copies of the probe guest as QEMU 7.2 reported them: each line of `traces/` is a look at one of them. What was decided

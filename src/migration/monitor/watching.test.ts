@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { CopyState } from '../../api/copy-state.ts';
 import { resolveOptions } from '../policies/options.ts';
 import { mib } from './copy.fixture.ts';
 import { monitorOptions, type MonitorOptions } from './monitor-options.ts';
 import { newMonitor } from './monitor-state.ts';
 import { type Observation, observe } from './monitor.ts';
-import type { CopyState, Sample } from './sample.ts';
+import type { Sample } from './sample.ts';
 
 /** Single looks at a copy, in every state. */
 
