@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { NAMESPACE } from '../../src/control/control.fixture.ts';
+import { pods } from '../../src/control/resources.ts';
 import type { GuestAccess } from '../../src/node/guests/guest-access.ts';
 import { AgentScene } from './agent-scene.ts';
 
@@ -21,17 +22,25 @@ const access = (): GuestAccess => {
 const paused = async (): Promise<string | undefined> =>
   (await scene.guest()).status?.conditions?.find(({ type }) => type === 'Paused')?.reason;
 
+/** Pods behind a Service get traffic while they are ready. */
+const readyPods = async (): Promise<number> =>
+  (await scene.list(pods)).filter(({ status }) =>
+    status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True'),
+  ).length;
+
 describe('a guest that runs', () => {
   it('is held and let go on, once or twice, and says so', async () => {
     await access().pause(NAMESPACE, 'web');
     await access().pause(NAMESPACE, 'web');
     expect(scene.host.machines[0]?.status).toBe('paused');
     await scene.until(async () => expect(await paused()).toBe('PausedByUser'));
+    await scene.until(async () => expect(await readyPods()).toBe(0));
     await access().unpause(NAMESPACE, 'web');
     await access().unpause(NAMESPACE, 'web');
     expect(scene.host.machines[0]?.status).toBe('running');
     await scene.until(async () => expect(await paused()).toBeUndefined());
-    expect(scene.agentWrites).toHaveLength(5);
+    await scene.until(async () => expect(await readyPods()).toBe(1));
+    expect(scene.agentWrites).toHaveLength(7);
   });
   it('that stopped at an error of its disk says so, and can go on', async () => {
     scene.host.machines[0]?.becomes('disk-error', 'disk-error');

@@ -18,8 +18,12 @@ export const CREATED_BY_LABEL = 'kubevirt.io/created-by';
 export const MACHINE_NAME_LABEL = 'vm.kubevirt.io/name';
 /** Name of the guest that a migration is of, as far as a label has room for it. For selectors alone. */
 export const MIGRATION_GUEST_LABEL = 'kubevirt.io/vmi-name';
+/** On launcher pods, a readiness gate and its condition: whoever is sent traffic must be there to answer. */
+export const UNPAUSED_CONDITION = 'kubevirt.io/virtual-machine-unpaused';
 /** The node that a guest was given to. */
 export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
+/** The node that a guest is about to move to. */
+export const MIGRATION_TARGET_NODE_LABEL = 'kubevirt.io/migrationTargetNodeName';
 /** Nodes that can run guests. */
 export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 

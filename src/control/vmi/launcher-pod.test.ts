@@ -106,6 +106,11 @@ describe('the launcher pod', () => {
             "kubernetes.io/arch": "amd64",
             "kubevirt.io/schedulable": "true",
           },
+          "readinessGates": [
+            {
+              "conditionType": "kubevirt.io/virtual-machine-unpaused",
+            },
+          ],
           "restartPolicy": "Never",
           "securityContext": {
             "fsGroup": 107,
@@ -263,6 +268,11 @@ describe('the launcher pod', () => {
             "kubevirt.io/schedulable": "true",
           },
           "priorityClassName": "important",
+          "readinessGates": [
+            {
+              "conditionType": "kubevirt.io/virtual-machine-unpaused",
+            },
+          ],
           "restartPolicy": "Never",
           "schedulerName": "default-scheduler",
           "securityContext": {

@@ -8,6 +8,7 @@ import {
   MACHINE_NAME_LABEL,
   SCHEDULABLE_LABEL,
   TEMPLATE_HASH_ANNOTATION,
+  UNPAUSED_CONDITION,
 } from '../../api/kubevirt/well-known.ts';
 import { launcherResources } from './launcher-resources.ts';
 import { podVolumes } from './launcher-volumes.ts';
@@ -63,6 +64,7 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
       automountServiceAccountToken: account !== undefined,
       ...(account === undefined ? {} : { serviceAccountName: account }),
       securityContext: { runAsUser: USER, runAsGroup: USER, fsGroup: USER, runAsNonRoot: true },
+      readinessGates: [{ conditionType: UNPAUSED_CONDITION }],
       ...scheduling(guest),
       ...present({ subdomain: spec.subdomain, dnsPolicy: spec.dnsPolicy, dnsConfig: spec.dnsConfig }),
       containers: [

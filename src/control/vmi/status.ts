@@ -121,7 +121,7 @@ function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefi
   if (!pod) return isNot('PodNotExists', 'virt-launcher pod has not yet been scheduled');
   if (isGoingDown(pod)) return isNot('PodTerminating', 'virt-launcher pod is terminating');
   if (guest.status?.phase !== 'Running') return isNot('GuestNotRunning', 'Guest VM is not reported as running');
-  // KubeVirt's launchers have a readiness gate for this; what is said of the guest is the same.
+  // Its launcher says so too, by its readiness gate, but a moment later, and not why.
   if (isConditionTrue(guest.status?.conditions, 'Paused')) return isNot('GuestPaused', 'Guest VM is paused');
   const ready = findPodCondition(pod, 'Ready');
   if (!ready) return isNot('PodConditionMissing', 'virt-launcher pod is missing the Ready condition');

@@ -7,6 +7,7 @@ import type { PodCondition } from '../../migration/fit/objects.ts';
 export interface LauncherPod extends KubeObject {
   spec?: {
     readonly nodeName?: string;
+    readonly readinessGates?: readonly { readonly conditionType: string }[];
     readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
   };
   status?: LauncherPodStatus;

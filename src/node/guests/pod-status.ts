@@ -1,3 +1,4 @@
+import { UNPAUSED_CONDITION } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { PodCondition } from '../../migration/fit/objects.ts';
 import type { ContainerStatus, LauncherPod, LauncherPodStatus } from './launcher-pod.ts';
@@ -10,15 +11,15 @@ export interface Cause {
   readonly message: string;
 }
 
-/** All that the pod needs is there: its guest can be handed over. */
-export function runningStatus(pod: LauncherPod, nowMs: number): LauncherPodStatus {
+/** All that the pod needs is there: its guest can be handed over. One that is paused answers nobody. */
+export function runningStatus(pod: LauncherPod, isPaused: boolean, nowMs: number): LauncherPodStatus {
   const startTime = pod.status?.startTime ?? formatTime(nowMs);
   return {
     phase: 'Running',
     reason: undefined,
     message: undefined,
     startTime,
-    conditions: conditionsAfter(pod, { isReady: true }, nowMs),
+    conditions: conditionsAfter(pod, { isReady: true, isPaused }, nowMs),
     containerStatuses: containers(pod, { running: { startedAt: formatTime(nowMs) } }, true),
   };
 }
@@ -87,26 +88,42 @@ function containers({ metadata, spec, status }: LauncherPod, state: ContainerSta
 }
 
 interface Readiness {
+  /** Whether the container is. */
   readonly isReady: boolean;
   readonly cause?: Cause;
+  /** Whether its guest is paused, where there is one. */
+  readonly isPaused?: boolean;
 }
 
-function conditionsAfter({ status }: LauncherPod, { isReady, cause }: Readiness, nowMs: number): PodCondition[] {
-  const wanted: [string, boolean][] = [
-    ['PodReadyToStartContainers', isReady],
+const PAUSED: Cause = { reason: 'Paused', message: 'the virtual machine is paused' };
+const NOT_PAUSED: Cause = { reason: 'NotPaused', message: 'the virtual machine is not paused' };
+const GATE_CLOSED: Cause = {
+  reason: 'ReadinessGatesNotReady',
+  message: `the condition of the readiness gate ${UNPAUSED_CONDITION} is not True`,
+};
+
+type Wanted = readonly [type: string, isTrue: boolean, cause?: Cause | undefined];
+
+function conditionsAfter(pod: LauncherPod, { isReady, cause, isPaused }: Readiness, nowMs: number): PodCondition[] {
+  const hasGate = pod.spec?.readinessGates?.some(({ conditionType }) => conditionType === UNPAUSED_CONDITION) === true;
+  const isClosed = isReady && hasGate && isPaused === true;
+  const wanted: Wanted[] = [
+    ['PodReadyToStartContainers', isReady, cause],
     ['Initialized', true],
-    ['ContainersReady', isReady],
-    ['Ready', isReady],
+    ['ContainersReady', isReady, cause],
+    ['Ready', isReady && !isClosed, isClosed ? GATE_CLOSED : cause],
   ];
-  const conditions = [...(status?.conditions ?? [])];
-  for (const [type, isTrue] of wanted) {
+  if (hasGate && isPaused !== undefined) wanted.push([UNPAUSED_CONDITION, !isPaused, isPaused ? PAUSED : NOT_PAUSED]);
+  const conditions = [...(pod.status?.conditions ?? [])];
+  for (const [type, isTrue, why] of wanted) {
     const index = conditions.findIndex((condition) => condition.type === type);
     const old = conditions[index];
     const next: PodCondition = {
       type,
       status: isTrue ? 'True' : 'False',
       lastTransitionTime: old?.status === (isTrue ? 'True' : 'False') ? old.lastTransitionTime : formatTime(nowMs),
-      ...(isTrue || cause === undefined ? {} : cause),
+      // Only of the gate is it told why it is open.
+      ...((isTrue && why !== NOT_PAUSED) || why === undefined ? {} : why),
     };
     if (old) conditions[index] = next;
     else conditions.push(next);

@@ -3,6 +3,7 @@ import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { MachineEnd } from '../../hypervisor/hypervisor.ts';
 import type { Client } from '../../kube/client.ts';
+import { isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
@@ -56,12 +57,14 @@ export class Reports {
       return this.#tell(pod, endedStatus(pod, hasSucceeded(end), cause, nowMs), signal);
     if (!guest) return;
     const isPending = pod.status?.phase !== 'Running';
+    const running = runningStatus(pod, isConditionTrue(guest.status?.conditions, 'Paused'), nowMs);
     // Whoever takes the node for lost says that its pods are not ready; nobody but the node says that they are again.
-    const isDoubted = !isPending && pod.metadata.deletionTimestamp === undefined && !isReady(pod);
-    if (view.standing.kind === 'holding' && isDoubted) return this.#tell(pod, runningStatus(pod, nowMs), signal);
+    const isDoubted =
+      !isPending && pod.metadata.deletionTimestamp === undefined && isReady(pod.status) !== isReady(running);
+    if (view.standing.kind === 'holding' && isDoubted) return this.#tell(pod, running, signal);
     if (!prepared) return;
     if (prepared.kind === 'ready') {
-      if (isPending || isDoubted) await this.#tell(pod, runningStatus(pod, nowMs), signal);
+      if (isPending || isDoubted) await this.#tell(pod, running, signal);
       return;
     }
     this.#complain(guest, pod, prepared.cause);
@@ -125,7 +128,7 @@ export class Reports {
   }
 }
 
-function isReady({ status }: LauncherPod): boolean {
+function isReady(status: LauncherPodStatus | undefined): boolean {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
 }
 
