@@ -31,7 +31,7 @@ const REQUESTS: readonly PeerRequest[] = [
 const ANSWER: PeerAnswer = {
   machine: 'inmigrate',
   letters: [{ kind: 'refused', attempt: ATTEMPT }],
-  port: 49_152,
+  listening: { host: '10.0.0.2', port: 49_152 },
   opened: {
     host: '10.0.0.2',
     memoryPort: 49_153,

@@ -9,7 +9,7 @@ import type {
   NetworkSpec,
   PortForward,
 } from '../../hypervisor/machine.ts';
-import type { MultipleChannels } from '../../hypervisor/migration.ts';
+import type { MigrationAddress, MultipleChannels } from '../../hypervisor/migration.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type {
@@ -176,7 +176,7 @@ const answer = shape<PeerAnswer>({
   machine: choice('running', 'paused', 'postmigrate', 'inmigrate', 'postcopy', 'dead', 'unknown'),
   letters: listOf(message, LETTERS_MAX),
   opened: optional(opened),
-  port: optional(port),
+  listening: optional(shape<MigrationAddress>({ host: word, port })),
 });
 
 /** What another agent asks. Throws a ShapeError. */

@@ -1,6 +1,6 @@
 import type { ComparedMachine } from '../../hypervisor/compare.ts';
 import type { DevicePlace, MachineSpec } from '../../hypervisor/machine.ts';
-import type { MultipleChannels } from '../../hypervisor/migration.ts';
+import type { MigrationAddress, MultipleChannels } from '../../hypervisor/migration.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { MachineFact } from '../../migration/right-to-run/view.ts';
@@ -55,8 +55,8 @@ export interface PeerAnswer {
   readonly letters: readonly Message[];
   /** To `open`. */
   readonly opened?: Opened;
-  /** To `listen-again`. */
-  readonly port?: number;
+  /** To `listen-again`: where it waits now. */
+  readonly listening?: MigrationAddress;
 }
 
 /** What a source needs for its copy. */
