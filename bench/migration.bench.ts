@@ -1,0 +1,23 @@
+import { availableParallelism, loadavg } from 'node:os';
+import { report } from './figures.ts';
+import { pairs } from './migration/pairs.ts';
+
+/**
+ * Live migration: real guests on the nodes of a real `godwit up`, beside the same QEMU that is moved by hand. Arguments
+ * choose parts: `npm run bench -- migration pairs`.
+ */
+
+const parts: { readonly [name: string]: () => Promise<void> } = { pairs };
+
+// What was started is ended when this process ends, so it has to end in its own way.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
+
+const [oneMinute = 0] = loadavg();
+report('migration', { figure: 'load before', value: oneMinute, unit: 'processes', cores: availableParallelism() });
+
+const asked = process.argv.slice(2);
+for (const name of asked.length > 0 ? asked : Object.keys(parts)) {
+  const part = parts[name];
+  if (!part) throw new Error(`there is no part ${name}; there are ${Object.keys(parts).join(', ')}`);
+  await part();
+}
