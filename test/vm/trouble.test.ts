@@ -42,6 +42,29 @@ describe('a guest that fits nowhere', () => {
   });
 });
 
+describe('a guest that cannot start', () => {
+  it.each([
+    [
+      'by the word of its agent',
+      'pc-q35-rhel9.4.0',
+      /spec\.domain\.machine\.type: pc-q35-rhel9\.4\.0 is not supported/,
+    ],
+    ['by the word of QEMU', 'pc-q35-99.9', /QEMU did not start: .*unsupported machine type/],
+  ])('has its machine say why: %s', async (_, machineType, pattern) => {
+    const name = machineType.replaceAll('.', '-');
+    await host.create(virtualMachine(name, probe({ machineType })));
+    await host.isSaidToBe(name, 'CrashLoopBackOff');
+    await eventually(async () =>
+      expect(conditionOf(await host.machine(name), 'Failure')).toMatchObject({
+        status: 'True',
+        reason: 'CrashLoopBackOff',
+        message: expect.stringMatching(pattern) as string,
+      }),
+    );
+    await host.kubectl.ok(`delete vm ${name}`);
+  });
+});
+
 describe('a guest whose image is missing', () => {
   it('says which, and runs as soon as it was imported', async () => {
     const kernelImage = 'godwit/late:1';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { testEnv } from '../../env/test.ts';
 import { guestOf, machineOf } from './machines.fixture.ts';
-import { retryDelaySeconds, startFailureAfter } from './start-failure.ts';
+import { crashLoopFailure, retryDelaySeconds, startFailureAfter } from './start-failure.ts';
 
 describe('the delay before the next try', () => {
   it.each([
@@ -45,5 +45,26 @@ describe('what is counted as a failure to start', () => {
   it('nothing where users start guests themselves', () => {
     const manual = machineOf({ runStrategy: 'Manual' }, { startFailure: known });
     expect(startFailureAfter(manual, guestOf('Failed'), env)).toBeUndefined();
+  });
+});
+
+describe('why guests do not start', () => {
+  const failing = { consecutiveFailCount: 1 };
+  const conditions = [{ type: 'Synchronized', status: 'False' as const, reason: 'Killed', message: 'by SIGKILL' }];
+  const told = { reason: 'CrashLoopBackOff', message: 'the guest ended before it ran: Killed: by SIGKILL' };
+  const machine = machineOf({ runStrategy: 'Always' });
+  it('is what the last one told', () => {
+    expect(crashLoopFailure(machine, guestOf('Failed', { status: { conditions } }), failing)).toEqual(told);
+  });
+  it('is remembered until one has run', () => {
+    const known = machineOf({ runStrategy: 'Always' }, { conditions: [{ type: 'Failure', status: 'True', ...told }] });
+    expect(crashLoopFailure(known, undefined, failing)).toEqual(told);
+    expect(crashLoopFailure(known, guestOf('Scheduling'), failing)).toEqual(told);
+    expect(crashLoopFailure(known, guestOf('Running'), undefined)).toBeUndefined();
+  });
+  it('is not what another failure was', () => {
+    const other = { type: 'Failure', status: 'True' as const, reason: 'FailedCreate', message: 'no quota' };
+    const { message } = crashLoopFailure(machineOf({}, { conditions: [other] }), undefined, failing) ?? {};
+    expect(message).toBe("the guest ended before it ran; 'kubectl events --for vmi/web' may tell more");
   });
 });

@@ -1,8 +1,10 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
 import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Env } from '../../env/ports.ts';
+import { findCondition } from '../../kube/conditions.ts';
 import { isFinal } from './decide.ts';
 
 /** Guests that end before they ever ran are not started again at once, but after delays that grow. */
@@ -37,6 +39,30 @@ export function startFailureAfter(
     consecutiveFailCount,
     ...(uid === undefined ? {} : { lastFailedVMIUID: uid }),
     retryAfterTimestamp: formatTime(env.clock.now() + delayMs),
+  };
+}
+
+const CRASH_LOOP = 'CrashLoopBackOff';
+
+/** Why a machine's guests do not start, for as long as none has: as the last one told it. */
+export function crashLoopFailure(
+  machine: VirtualMachine,
+  guest: VirtualMachineInstance | undefined,
+  startFailure: StartFailure,
+): Pick<KubeVirtCondition, 'reason' | 'message'> | undefined {
+  if (!startFailure?.consecutiveFailCount) return undefined;
+  const told = guest && isFinal(guest) ? findCondition(guest.status?.conditions, 'Synchronized') : undefined;
+  if (told?.status === 'False')
+    return {
+      reason: CRASH_LOOP,
+      message: `the guest ended before it ran: ${told.reason ?? ''}: ${told.message ?? ''}`,
+    };
+  const known = findCondition(machine.status?.conditions, 'Failure');
+  if (known?.reason === CRASH_LOOP) return { reason: CRASH_LOOP, message: known.message ?? '' };
+  const { name = '' } = machine.metadata;
+  return {
+    reason: CRASH_LOOP,
+    message: `the guest ended before it ran; 'kubectl events --for vmi/${name}' may tell more`,
   };
 }
 

@@ -7,7 +7,7 @@ import { findCondition, isConditionTrue, removeCondition, setCondition } from '.
 import { GENERATION_ANNOTATION, TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type Decision, isFinal, openRequests } from './decide.ts';
 import { printableStatus } from './printable-status.ts';
-import { startFailureAfter } from './start-failure.ts';
+import { crashLoopFailure, startFailureAfter } from './start-failure.ts';
 import { templateHash } from './template-hash.ts';
 
 /** What a machine's status says, of all that its controller writes. */
@@ -42,7 +42,12 @@ export function statusAfter(
     }),
     created: guest !== undefined || undefined,
     ready: isConditionTrue(guest?.status?.conditions, 'Ready') || undefined,
-    conditions: conditionsAfter(machine, guest, failure, env.clock.now()),
+    conditions: conditionsAfter(
+      machine,
+      guest,
+      failure ?? crashLoopFailure(machine, guest, startFailure),
+      env.clock.now(),
+    ),
     // A strategy that could not be acted on is still to be acted on.
     runStrategy: failure ? status.runStrategy : effectiveRunStrategy(machine.spec),
     desiredGeneration: metadata.generation,
@@ -75,7 +80,7 @@ const OWN: ReadonlySet<string> = new Set(['Ready', 'Failure', 'RestartRequired']
 function conditionsAfter(
   machine: VirtualMachine,
   guest: VirtualMachineInstance | undefined,
-  failure: Outcome['failure'],
+  failure: Pick<KubeVirtCondition, 'reason' | 'message'> | undefined,
   nowMs: number,
 ): KubeVirtCondition[] {
   const own = (machine.status?.conditions ?? []).filter(({ type }) => OWN.has(type));

@@ -103,9 +103,18 @@ describe('a machine that always runs', () => {
     await make({ runStrategy: 'Always' });
     for (let failures = 1; failures <= 3; failures++) {
       const { metadata } = await scene.until(guest);
-      await play('Failed');
+      const message = `failure ${failures}`;
+      await play('Failed', { conditions: [{ type: 'Synchronized', status: 'False', reason: 'Killed', message }] });
       await isGone();
       await shows('CrashLoopBackOff');
+      expect((await machine()).status?.conditions).toContainEqual(
+        expect.objectContaining({
+          type: 'Failure',
+          status: 'True',
+          reason: 'CrashLoopBackOff',
+          message: `the guest ended before it ran: Killed: ${message}`,
+        }),
+      );
       const { startFailure } = (await machine()).status ?? {};
       expect(startFailure).toMatchObject({ consecutiveFailCount: failures, lastFailedVMIUID: metadata.uid });
       await scene.pass(10_000 * failures ** 2 - 1000, 5000);
@@ -113,8 +122,10 @@ describe('a machine that always runs', () => {
       await scene.pass(5000 * failures ** 2 + 2000, 5000);
     }
     await scene.until(guest);
+    expect((await machine()).status?.conditions?.some(({ type }) => type === 'Failure')).toBe(true);
     await play('Running');
     await scene.until(async () => expect((await machine()).status?.startFailure).toBeUndefined());
+    expect((await machine()).status?.conditions?.some(({ type }) => type === 'Failure')).toBe(false);
   });
   it('is restarted on request', async () => {
     await make({ runStrategy: 'Always' });

@@ -83,11 +83,33 @@ describe('pods', () => {
 });
 
 describe('failures', () => {
+  const endedPod = (reason: string, message: string): LauncherPod => {
+    const status = { phase: 'Failed', reason, message };
+    return podOf(status, 'node-a');
+  };
   it('are told, a missing claim as what keeps the pod from a node too', () => {
     const failure = { reason: 'FailedPvcNotFound', message: 'PVC shop/disk does not exist' };
     const next = after({ phase: 'Pending' }, undefined, { failure });
     expect(ofType(next, 'Synchronized')).toMatchObject({ status: 'False', ...failure });
     expect(ofType(next, 'PodScheduled')).toMatchObject({ reason: 'Unschedulable', message: failure.message });
+  });
+  it('of a guest that ended are told as its launcher tells them, and stay told', () => {
+    const cause = { reason: 'Failed', message: 'QEMU ended with exit code 1' };
+    const pod = endedPod(cause.reason, cause.message);
+    const rightToRun = { epoch: 1 };
+    const next = after({ phase: 'Failed', rightToRun }, pod);
+    expect(ofType(next, 'Synchronized')).toMatchObject({ status: 'False', ...cause });
+    const later = after({ phase: 'Failed', rightToRun, conditions: next.conditions ?? [] }, undefined);
+    expect(ofType(later, 'Synchronized')).toMatchObject({ status: 'False', ...cause });
+    expect(ofType(after({ phase: 'Running', rightToRun }, pod), 'Synchronized')).toBeUndefined();
+    const told = endedPod('Quit', 'QEMU was told to quit');
+    expect(ofType(after({ phase: 'Failed', rightToRun }, told), 'Synchronized')).toBeUndefined();
+  });
+  it('before a guest was handed over are told at once', () => {
+    const pod = endedPod('NotSupported', 'spec.domain.x: no');
+    const next = after({ phase: 'Scheduling' }, pod);
+    expect(next.phase).toBe('Failed');
+    expect(ofType(next, 'Synchronized')).toMatchObject({ reason: 'NotSupported', message: 'spec.domain.x: no' });
   });
   it('are forgotten when they are over', () => {
     const conditions = [{ type: 'Synchronized', status: 'False' as const, reason: 'FailedCreate' }];

@@ -49,7 +49,7 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
     phaseTransitionTimestamps: isNewPhase
       ? [...(status.phaseTransitionTimestamps ?? []), transition]
       : status.phaseTransitionTimestamps,
-    conditions: conditionsAfter(observed, isFinal(guest) ? [] : conditions, nowMs),
+    conditions: conditionsAfter(observed, phase, isFinal(guest) ? [] : conditions, nowMs),
     activePods: activePods(pods),
     ...(isFinal(guest) ? {} : { migrationMethod: method, volumeStatus: volumeStatusOf(guest, claimOf) }),
     ...(pod ? fromPod(pod, status) : {}),
@@ -90,13 +90,14 @@ function sizeOf({ spec }: VirtualMachineInstance): Pick<VirtualMachineInstanceSt
 
 function conditionsAfter(
   { guest, pod, failure }: Observed,
+  phase: VirtualMachineInstanceStatus['phase'],
   migratability: readonly KubeVirtCondition[],
   nowMs: number,
 ): KubeVirtCondition[] {
   const wanted: (readonly [string, KubeVirtCondition | undefined])[] = [
     ['Ready', readyCondition(guest, pod)],
     ['PodScheduled', scheduledCondition(pod, failure)],
-    ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod))],
+    ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod) ?? endOf(guest, pod, phase))],
   ];
   for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
@@ -137,6 +138,27 @@ function scheduledCondition(pod: LauncherPod | undefined, failure: Failure | und
   if (scheduled?.status !== 'False') return undefined;
   const { reason = '', message = '' } = scheduled;
   return { type: 'PodScheduled', status: 'False', reason, message };
+}
+
+/** What of a pod's status says how it ended. */
+interface PodEnd {
+  readonly phase?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** How a guest failed, by its launcher; that stays said when the launcher is gone. */
+function endOf(
+  { status }: VirtualMachineInstance,
+  pod: LauncherPod | undefined,
+  phase: VirtualMachineInstanceStatus['phase'],
+): Failure | undefined {
+  if (phase !== 'Failed') return undefined;
+  const { phase: podPhase, reason, message = '' }: PodEnd = pod?.status ?? {};
+  // Whoever told it to go knows why.
+  if (podPhase === 'Failed' && reason !== undefined) return reason === 'Quit' ? undefined : { reason, message };
+  const known = findCondition(status?.conditions, 'Synchronized');
+  return known?.status === 'False' ? { reason: known.reason ?? '', message: known.message ?? '' } : undefined;
 }
 
 function synchronizedCondition(failure: Failure | undefined): KubeVirtCondition | undefined {
