@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parseQuantity, quantityToNumber } from '../api/quantity.ts';
 import { realEnv } from '../env/real.ts';
+import { accessFailure } from './access-failure.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { down, type DownOptions } from './down.ts';
 import { UserError } from './failure.ts';
@@ -167,6 +168,7 @@ try {
   };
   // Commander has already printed its own complaints, and help is no failure.
   if (typeof code === 'string' && code.startsWith('commander.')) process.exit(exitCode === 0 ? 0 : 2);
-  process.stderr.write(error instanceof UserError ? `godwit: ${message}\n` : `godwit: ${stack ?? message}\n`);
-  process.exit(error instanceof UserError ? error.exitCode : 1);
+  const told = accessFailure(error) ?? error;
+  process.stderr.write(`godwit: ${told instanceof UserError ? told.message : (stack ?? message)}\n`);
+  process.exit(told instanceof UserError ? told.exitCode : 1);
 }

@@ -18,7 +18,7 @@ export async function stopHolder(
 ): Promise<Holder | undefined> {
   const holder = holderOf(directory);
   if (!holder) return undefined;
-  process.kill(holder.pid, signal);
+  tell(holder.pid, signal);
   const deadlineMs = clock.now() + timeoutMs;
   // A process that is not our child gives no event when it ends.
   while (holderOf(directory)?.pid === holder.pid) {
@@ -29,4 +29,16 @@ export async function stopHolder(
     await sleep(clock, POLL_INTERVAL_MS);
   }
   return holder;
+}
+
+function tell(pid: number, signal: StopSignal): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EPERM')
+      throw new UserError(`process ${pid} is another user's; stop it as that user`, { cause: error });
+    // It ended just now, which is what was wanted.
+    if (code !== 'ESRCH') throw error;
+  }
 }

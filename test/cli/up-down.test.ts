@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Anything } from '../support/api.ts';
-import { type Running, runCli, startCli } from '../support/cli.ts';
+import { type Running, runCli, startCli, type Wrap } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { configMap } from '../support/objects.ts';
@@ -415,6 +415,28 @@ describe('godwit down', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(`Stopped the control plane in ${directory} (process ${child.pid}).\n`);
     expect((await finished).code).toBe(0);
+  });
+
+  it.each([
+    ['down'],
+    ['up', '--nodes', '0'],
+    ['image', 'list'],
+    ['image', 'import', 'web', process.execPath],
+    ['token', 'list'],
+  ])("says in a sentence whose a directory is that it may not use: '%s %s'", async (...words) => {
+    const directory = join(scratch, 'theirs');
+    mkdirSync(join(directory, 'images'), { recursive: true });
+    writeFileSync(join(directory, 'kubeconfig'), '');
+    // Nothing is closed to root, which has to become somebody else first.
+    chmodSync(directory, 0);
+    const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+    const wrap: Wrap = (command, args) =>
+      process.getuid?.() === 0 ? ['setpriv', [...asNobody, command, ...args]] : [command, [...args]];
+    const { finished } = startCli([...words.filter(Boolean), '--data-dir', directory], {}, wrap);
+    const { code, stdout, stderr } = await finished;
+    chmodSync(directory, 0o700);
+    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    expect(stderr).toMatch(/^godwit: permission denied: \/.*; .*--data-dir\n$/);
   });
 
   it('says when nothing runs there, also after a kill -9', async () => {
