@@ -5,7 +5,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ControlContext } from './context.ts';
-import { MigrationRefusals } from './migration/refusals.ts';
+import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
 import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
@@ -36,7 +36,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new VirtualMachines(context),
     new VirtualMachineInstances({ ...context, launcherImage }),
     new Seizures(context),
-    new MigrationRefusals(context),
+    new Migrations({ ...context, launcherImage }),
     new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),
   ];

@@ -28,6 +28,8 @@ export const persistentVolumeClaims = resource<PersistentVolumeClaim>(
   '',
 );
 export const persistentVolumes = resource<PersistentVolume>('persistentvolumes', 'PersistentVolume', '', false);
+export const namespaces = resource('namespaces', 'Namespace', '', false);
+export const resourceQuotas = resource<ResourceQuota>('resourcequotas', 'ResourceQuota', '');
 export const storageClasses = resource<StorageClass>('storageclasses', 'StorageClass', 'storage.k8s.io', false);
 export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');
 
@@ -57,6 +59,8 @@ export interface LauncherPod extends KubeObject {
   };
   status?: {
     readonly phase?: string;
+    readonly reason?: string;
+    readonly message?: string;
     readonly qosClass?: 'BestEffort' | 'Burstable' | 'Guaranteed';
     readonly conditions?: readonly PodCondition[];
     readonly containerStatuses?: readonly ContainerStatus[];
@@ -69,7 +73,16 @@ interface ContainerStatus {
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
     readonly running?: object;
-    readonly terminated?: object;
+    readonly terminated?: { readonly reason?: string; readonly message?: string };
+  };
+}
+
+/** How much of what a namespace may have it has. */
+export interface ResourceQuota extends KubeObject {
+  spec?: { readonly hard?: { readonly [name: string]: string } };
+  status?: {
+    readonly hard?: { readonly [name: string]: string };
+    readonly used?: { readonly [name: string]: string };
   };
 }
 

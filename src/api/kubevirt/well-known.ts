@@ -22,8 +22,12 @@ export const MIGRATION_GUEST_LABEL = 'kubevirt.io/vmi-name';
 export const UNPAUSED_CONDITION = 'kubevirt.io/virtual-machine-unpaused';
 /** The node that a guest was given to. */
 export const NODE_NAME_LABEL = 'kubevirt.io/nodeName';
-/** The node that a guest is about to move to. */
-export const MIGRATION_TARGET_NODE_LABEL = 'kubevirt.io/migrationTargetNodeName';
+/** The node that a guest moves to, while it does. */
+export const TARGET_NODE_LABEL = 'kubevirt.io/migrationTargetNodeName';
+/** UID of the migration that a launcher pod was made for. */
+export const MIGRATION_UID_LABEL = 'kubevirt.io/migrationJobUID';
+/** Name of that migration. */
+export const MIGRATION_NAME_ANNOTATION = 'kubevirt.io/migrationJobName';
 /** Nodes that can run guests. */
 export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
 

@@ -36,7 +36,7 @@ export function controllerRights(): KubeObject[] {
         // Whoever names an owner that blocks its deletion must be able to hold that owner.
         rule(['update'], 'kubevirt.io', 'virtualmachines/finalizers', 'virtualmachineinstances/finalizers'),
         rule(READ, 'kubevirt.io', 'kubevirts'),
-        rule([...READ, 'patch'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
+        rule([...READ, 'patch', 'delete'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
         rule(['patch'], 'kubevirt.io', 'virtualmachineinstancemigrations/status'),
         rule(['get'], 'instancetype.kubevirt.io', '*'),
         rule([...READ, 'create', 'delete'], '', 'pods'),
@@ -45,7 +45,8 @@ export function controllerRights(): KubeObject[] {
         rule(READ, 'storage.k8s.io', 'storageclasses'),
         rule(['get', 'create'], 'apps', 'controllerrevisions'),
         rule(['create', 'patch'], '', 'events'),
-        rule(READ, '', 'nodes'),
+        rule(READ, '', 'nodes', 'namespaces', 'resourcequotas'),
+        rule(READ, 'migrations.kubevirt.io', 'migrationpolicies'),
         // By what the API server is known, no node is.
         { ...rule(['get'], '', 'services'), resourceNames: ['kubernetes'] },
         { ...rule(['get'], 'discovery.k8s.io', 'endpointslices'), resourceNames: ['kubernetes'] },

@@ -54,6 +54,8 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
     ...(isFinal(guest) ? {} : { migrationMethod: method, volumeStatus: volumeStatusOf(guest, claimOf) }),
     ...(pod ? fromPod(pod, status) : {}),
     ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
+    // A guest is where it may be executed; one that nobody may execute is where it was.
+    ...(status.rightToRun?.holder ? { nodeName: status.rightToRun.holder.node } : {}),
     ...(status.memory ? {} : sizeOf(guest)),
   };
 }

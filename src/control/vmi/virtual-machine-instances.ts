@@ -16,8 +16,9 @@ import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { GUEST_FINALIZER, MACHINE_FINALIZER, NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { isForgettable, isHandedOver, needsPod } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
@@ -28,8 +29,6 @@ export interface VirtualMachineInstancesOptions extends ControlContext {
 }
 
 const WORKERS = 8;
-/** All pods that we make, and few others. */
-const LAUNCHERS = 'kubevirt.io=virt-launcher';
 /** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
 const RECHECK_MS = 1000;
 /** How soon a pod is tried again that the server refused. */
@@ -57,7 +56,7 @@ export class VirtualMachineInstances implements Service {
     this.#recorder = recorder;
     this.#launcherImage = launcherImage;
     this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
-    this.#pods = informers.of(pods, { guest: guestUids }, { labelSelector: LAUNCHERS });
+    this.#pods = informers.of(pods, { guest: guestUids });
     this.#claims = informers.of(persistentVolumeClaims);
     this.#configuration = configurationOf(informers);
     this.#controller = new Controller({
@@ -188,12 +187,9 @@ export class VirtualMachineInstances implements Service {
     return this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, { subresource: 'status' });
   }
 
-  /** Agents find their guests by label; this is theirs to change once they have taken over. */
   async #label(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
-    const { phase, nodeName } = guest.status ?? {};
-    const { labels = {} } = guest.metadata;
-    if (phase !== 'Scheduled' || isHandedOver(guest) || !nodeName || labels[NODE_NAME_LABEL] === nodeName) return;
-    await this.#patchMetadata(guest, { labels: { [NODE_NAME_LABEL]: nodeName } }, signal);
+    const labels = labelChanges(guest);
+    if (Object.keys(labels).length > 0) await this.#patchMetadata(guest, { labels }, signal);
   }
 
   /** Ends the pods of a guest that is to be deleted, and lets it go once nobody executes it. */

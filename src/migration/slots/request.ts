@@ -34,6 +34,8 @@ export interface SlotRequest {
   /** When the guest must be gone, where there is such a moment. */
   readonly deadlineMs: number | undefined;
   readonly createdMs: number;
+  /** Whether it could not use a slot now: then it stands in no line, and gives back what it may give back. */
+  readonly isHeldUp?: boolean;
 }
 
 /** A migration that has slots. */
@@ -60,6 +62,7 @@ export function poolOf(kind: MigrationKind): Pool {
 
 /** Whether it may ask for slots by now: the receiving half goes first. */
 export function isEligible(request: SlotRequest): boolean {
+  if (request.isHeldUp === true) return false;
   return request.kind !== 'send' || request.peer !== undefined;
 }
 

@@ -195,7 +195,7 @@ export class SlotBook {
       wish.notBeforeMs = nowMs + pauseMs * (0.5 + this.#random.number() / 2);
       return set(uid, undefined);
     }
-    if (!isEligible(request)) return set(uid, undefined);
+    if (!isEligible(request) || request.sourceNode !== holder.sourceNode) return set(uid, undefined);
     const isBoundAnew = kind !== 'send' && targetNode !== holder.targetNode;
     if (isBoundAnew && (holder.targetNode !== undefined || targetNode === undefined)) return set(uid, undefined);
     if (isBoundAnew && targetNode !== undefined && !this.#usage.hasRoomToArrive(targetNode)) return set(uid, undefined);

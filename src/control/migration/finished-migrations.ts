@@ -1,0 +1,197 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { MIGRATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import { ApiError } from '../../api/status.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { controllerOf } from '../../kube/owner.ts';
+import { splitKey } from '../../kube/resource.ts';
+import { statusPatch } from '../../kube/status-patch.ts';
+import { isStarted } from '../../migration/phase/facts.ts';
+import { failure } from '../../migration/phase/failure.ts';
+import { finalState } from '../../migration/phase/status.ts';
+import type { ControlContext } from '../context.ts';
+import { type LauncherPod, pods } from '../resources.ts';
+import { isGoingDown } from '../vmi/phase.ts';
+import { withdrawnState, writeState } from './hand-off.ts';
+import { migrationUidsOf } from './keys.ts';
+
+export interface FinishedMigrationsOptions extends ControlContext {
+  readonly configuration: () => KubeVirtConfiguration;
+}
+
+/** KubeVirt's. */
+const KEPT = 5;
+
+/** A migration that is over, and what is left of it. */
+interface Finished {
+  readonly migration: VirtualMachineInstanceMigration;
+  readonly guest: VirtualMachineInstance | undefined;
+  readonly pod: LauncherPod | undefined;
+}
+
+/** Lets migrations go that are over, and tidies up after them. */
+export class FinishedMigrations {
+  readonly #options: FinishedMigrationsOptions;
+  readonly #client: Client;
+  readonly #pods: Informer<LauncherPod>;
+  readonly #guests: Informer<VirtualMachineInstance>;
+
+  constructor(options: FinishedMigrationsOptions) {
+    this.#options = options;
+    this.#client = options.client;
+    this.#pods = options.informers.of(pods);
+    this.#guests = options.informers.of(virtualMachineInstances);
+  }
+
+  /** Does all that there is to do for one that is over; `all` are the migrations of the same guest. */
+  async settle(
+    finished: Finished,
+    all: readonly VirtualMachineInstanceMigration[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { migration, guest, pod } = finished;
+    // A pod that no agent was told to take is nobody's.
+    if (pod && migration.status?.migrationState?.targetPod === undefined)
+      await this.#delete(pod, guest, migration, signal);
+    const told = await this.#complete(finished, signal);
+    await this.#letGo(told, signal);
+    if (guest) return this.#collect(guest, all, signal);
+    // Nobody could ask for it by its guest any more.
+    if (migration.metadata.deletionTimestamp === undefined) await this.#deleteMigration(migration, signal);
+  }
+
+  /**
+   * Tidies up after a migration that is gone without having ended, as when somebody took its finalizer away: what the
+   * agents have begun is stopped, and a pod that they were not told of goes.
+   */
+  async cleanUpAfter(key: string, left: readonly LauncherPod[], signal: AbortSignal): Promise<void> {
+    const { namespace, name } = splitKey(key);
+    for (const pod of left) {
+      const guestName = controllerOf(pod)?.name ?? '';
+      // Most pods of migrations that are gone are where guests run now.
+      if (!isLeftBehind(pod, this.#guests.get(`${namespace}/${guestName}`))) continue;
+      const [uid] = migrationUidsOf(pod);
+      const migration = await found(this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal));
+      const guest = await found(this.#client.get(virtualMachineInstances, namespace, guestName, signal));
+      if (migration?.metadata.uid === uid || !guest || !isLeftBehind(pod, guest)) continue;
+      if (isUnfinishedOf(guest, uid)) await this.#stop(guest, signal);
+      else await this.#delete(pod, guest, guest, signal);
+    }
+  }
+
+  async #stop(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const state = guest.status?.migrationState ?? {};
+    const nowMs = this.#options.env.clock.now();
+    const stopped = isStarted(guest)
+      ? { ...state, abortRequested: true }
+      : withdrawnState(state, failure('Canceled'), nowMs);
+    await writeState(this.#client, guest, stopped, signal);
+  }
+
+  /** The status with all that the agents told in the end. */
+  async #complete({ migration, guest }: Finished, signal: AbortSignal): Promise<VirtualMachineInstanceMigration> {
+    const state = finalState({ migration, guest });
+    const progress = state?.progress ?? migration.status?.progress;
+    const body = statusPatch(migration, { migrationState: state, progress });
+    if (!body) return migration;
+    const { namespace = '', name = '' } = migration.metadata;
+    const patch = { type: 'merge', body } as const;
+    const options = { subresource: 'status' };
+    return this.#client.patch(virtualMachineInstanceMigrations, namespace, name, patch, signal, options);
+  }
+
+  async #letGo({ metadata }: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', uid = '', resourceVersion = '', finalizers = [] } = metadata;
+    if (!finalizers.includes(MIGRATION_FINALIZER)) return;
+    const left = finalizers.filter((each) => each !== MIGRATION_FINALIZER);
+    const body = { metadata: { uid, resourceVersion, finalizers: left } };
+    await this.#client.patch(virtualMachineInstanceMigrations, namespace, name, { type: 'merge', body }, signal);
+  }
+
+  /** Keeps the newest ones, and deletes the others with the pods that they left. */
+  async #collect(
+    guest: VirtualMachineInstance,
+    all: readonly VirtualMachineInstanceMigration[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const kept = this.#options.configuration().migrations?.finishedMigrationsKept ?? KEPT;
+    const over = all.filter((each) => isFinalMigration(each) && each.metadata.deletionTimestamp === undefined);
+    const old = over.toSorted(isNewer).slice(kept).toReversed();
+    for (const migration of old) {
+      const stale = this.#stalePod(migration);
+      if (stale) await this.#delete(stale, guest, migration, signal);
+      await this.#deleteMigration(migration, signal);
+    }
+  }
+
+  /** What is left of a migration: the pod that it left, or the one that it did not reach. */
+  #stalePod({ metadata, status }: VirtualMachineInstanceMigration): LauncherPod | undefined {
+    const { sourcePod = '' } = status?.migrationState ?? {};
+    if (status?.phase === 'Succeeded') return this.#pods.get(`${metadata.namespace ?? ''}/${sourcePod}`);
+    return this.#pods.byIndex('migration', metadata.uid ?? '')[0];
+  }
+
+  /** Deletes a pod of the guest, unless the guest runs there or may come to. */
+  async #delete(
+    pod: LauncherPod,
+    guest: VirtualMachineInstance | undefined,
+    about: VirtualMachineInstance | VirtualMachineInstanceMigration,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { namespace = '', name = '', uid = '', deletionTimestamp } = pod.metadata;
+    const { holder, successor } = guest?.status?.rightToRun ?? {};
+    if (deletionTimestamp !== undefined || holder?.podUID === uid || successor?.podUID === uid) return;
+    const { recorder } = this.#options;
+    try {
+      await this.#client.delete(pods, namespace, name, signal, { preconditions: { uid } });
+      recorder.event(about, 'Normal', 'SuccessfulDelete', `Deleted pod ${name}`);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return;
+      recorder.event(about, 'Warning', 'FailedDelete', `Error deleting pod ${name}: ${String(error)}`);
+      throw error;
+    }
+  }
+
+  async #deleteMigration({ metadata }: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
+    const { namespace = '', name = '', uid = '' } = metadata;
+    try {
+      await this.#client.delete(virtualMachineInstanceMigrations, namespace, name, signal, { preconditions: { uid } });
+    } catch (error) {
+      if (!(error instanceof ApiError && error.code === 404)) throw error;
+    }
+  }
+}
+
+function isNewer(a: VirtualMachineInstanceMigration, b: VirtualMachineInstanceMigration): number {
+  const [madeA, madeB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
+  return (madeB ?? 0) - (madeA ?? 0) || ((a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? 1 : -1);
+}
+
+/** Whether a pod was made for a migration, and nobody sees to it if that is gone. */
+function isLeftBehind(pod: LauncherPod, guest: VirtualMachineInstance | undefined): boolean {
+  const { name, uid = '' } = pod.metadata;
+  const { rightToRun, migrationState } = guest?.status ?? {};
+  if (isUnfinishedOf(guest, migrationUidsOf(pod)[0])) return migrationState?.abortRequested !== true;
+  const isKnown = [rightToRun?.holder?.podUID, rightToRun?.successor?.podUID].includes(uid);
+  return !isKnown && !isGoingDown(pod) && migrationState?.sourcePod !== name && migrationState?.targetPod !== name;
+}
+
+function isUnfinishedOf(guest: VirtualMachineInstance | undefined, migrationUid: string | undefined): boolean {
+  const state = guest?.status?.migrationState;
+  return state !== undefined && state.migrationUid === migrationUid && state.completed !== true;
+}
+
+async function found<T>(object: Promise<T>): Promise<T | undefined> {
+  try {
+    return await object;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 404) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,58 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
+import { controllerOf } from '../../kube/owner.ts';
+import { earliestDeadlineMs, effectivePriority } from '../../migration/slots/order.ts';
+import type { SlotRequest } from '../../migration/slots/request.ts';
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
+import type { LauncherPod } from '../resources.ts';
+
+/** What migrations, guests and pods know each other by. */
+
+/** The guest that a migration is of. */
+export function guestKeyOf({ metadata, spec }: VirtualMachineInstanceMigration): string {
+  return `${metadata.namespace ?? ''}/${spec.vmName ?? spec.vmiName ?? ''}`;
+}
+
+/** UID of the migration that a launcher pod was made for; none for other pods. */
+export function migrationUidsOf(pod: LauncherPod): readonly string[] {
+  const uid = pod.metadata.labels?.[MIGRATION_UID_LABEL];
+  return uid !== undefined && isLauncher(pod) ? [uid] : [];
+}
+
+/** The same migration, by namespace and name. */
+export function jobKeysOf(pod: LauncherPod): readonly string[] {
+  const name = pod.metadata.annotations?.[MIGRATION_NAME_ANNOTATION];
+  return name !== undefined && migrationUidsOf(pod).length > 0 ? [`${pod.metadata.namespace ?? ''}/${name}`] : [];
+}
+
+/** Labels can be on any pod; only who may hold guests can make pods that guests own. */
+function isLauncher(pod: LauncherPod): boolean {
+  const owner = controllerOf(pod);
+  return owner?.kind === 'VirtualMachineInstance' && owner.apiVersion.startsWith('kubevirt.io/');
+}
+
+/** What a migration needs of slots; undefined where it is of a guest that leaves no node. */
+export function requestOf(
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance | undefined,
+  pod: LauncherPod | undefined,
+): SlotRequest | undefined {
+  const { namespace = '', name = '', uid = '', creationTimestamp } = migration.metadata;
+  const state = migration.status?.migrationState;
+  // What was handed off keeps its source, wherever its guest is by now.
+  const sourceNode = state?.targetNode ? state.sourceNode : guest?.status?.nodeName;
+  if (!sourceNode || migrationRole(migration.spec) !== 'local') return undefined;
+  const causes = migration.status?.causes ?? [];
+  return {
+    uid,
+    kind: 'local',
+    members: [{ namespace, name, uid }],
+    sourceNode,
+    targetNode: pod?.spec?.nodeName || undefined,
+    peer: undefined,
+    priority: effectivePriority(migration.spec.priority, causes),
+    deadlineMs: earliestDeadlineMs(causes),
+    createdMs: Date.parse(creationTimestamp ?? ''),
+  };
+}

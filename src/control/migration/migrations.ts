@@ -1,0 +1,294 @@
+import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { RUNNING_PRIORITY } from '../../api/kubevirt/migration-priority.ts';
+import { ApiError } from '../../api/status.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller, type Result, soonest } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { keyOf, splitKey } from '../../kube/resource.ts';
+import type { Service } from '../../kube/service.ts';
+import { statusPatch } from '../../kube/status-patch.ts';
+import { backoffUntilMs } from '../../migration/phase/backoff.ts';
+import { decide, type MigrationDecision } from '../../migration/phase/decide.ts';
+import type { MigrationFacts } from '../../migration/phase/facts.ts';
+import { hasBetterRival } from '../../migration/phase/rivals.ts';
+import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
+import type { ControlContext } from '../context.ts';
+import { type LauncherPod, pods } from '../resources.ts';
+import { FinishedMigrations } from './finished-migrations.ts';
+import { guestKeyOf, jobKeysOf, migrationUidsOf, requestOf } from './keys.ts';
+import { Ledger } from './ledger.ts';
+import { slotRules } from './ledger-rules.ts';
+import { MigrationSteps, STALE } from './steps.ts';
+import { targetPodFacts } from './target-pod.ts';
+
+export interface MigrationsOptions extends ControlContext {
+  /** The launcher's image. */
+  readonly launcherImage: string;
+}
+
+const WORKERS = 8;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 1000;
+
+/**
+ * Brings each migration within the cluster to its end. It looks at the migration, its guest, its target pod and its
+ * slots, asks `src/migration/phase` what is next, does that, and writes the status once. What takes part in the copy is
+ * the agents' business: from the hand-off on they speak through the guest's status.
+ *
+ * Nothing polls. A migration that waits is in the ledger's line and in no queue; it is looked at again when it gets a
+ * slot, when its guest changes, or when a deadline of its phase has passed.
+ */
+export class Migrations implements Service {
+  readonly name = 'migrations';
+  readonly #env: Env;
+  readonly #client: Client;
+  readonly #recorder: ControlContext['recorder'];
+  readonly #migrations: Informer<VirtualMachineInstanceMigration>;
+  readonly #guests: Informer<VirtualMachineInstance>;
+  readonly #pods: Informer<LauncherPod>;
+  readonly #kubeVirts: Informer<KubeVirt>;
+  readonly #ledger: Ledger;
+  readonly #steps: MigrationSteps;
+  readonly #finished: FinishedMigrations;
+  readonly #controller: Controller;
+  /** What was last heard of copies, by the migration's UID, and when: a clock of ours, since theirs may be wrong. */
+  readonly #news = new Map<string, { readonly text: string; readonly atMs: number }>();
+
+  constructor(options: MigrationsOptions) {
+    const { env, client, recorder, informers, metrics } = options;
+    this.#env = env;
+    this.#client = client;
+    this.#recorder = recorder;
+    this.#migrations = informers.of(virtualMachineInstanceMigrations, {
+      guest: (migration) => [guestKeyOf(migration)],
+      uid: ({ metadata }) => [metadata.uid ?? ''],
+    });
+    this.#guests = informers.of(virtualMachineInstances);
+    this.#pods = informers.of(pods, {
+      migration: migrationUidsOf,
+      migrationKey: jobKeysOf,
+      uid: ({ metadata }) => [metadata.uid ?? ''],
+    });
+    this.#kubeVirts = informers.of(kubeVirts);
+    this.#ledger = new Ledger({
+      env,
+      client,
+      rules: () => slotRules(this.#kubeVirt()),
+      onChange: ({ members }) => {
+        for (const { namespace, name } of members) this.#controller.enqueue(`${namespace}/${name}`);
+      },
+    });
+    const configuration = (): KubeVirtConfiguration => this.#kubeVirt()?.spec.configuration ?? {};
+    const wake = (key: string): void => this.#controller.enqueue(key);
+    this.#steps = new MigrationSteps({ ...options, configuration, wake });
+    this.#finished = new FinishedMigrations({ ...options, configuration });
+    this.#controller = new Controller({
+      name: 'migration-controller',
+      env,
+      workers: WORKERS,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      priorityOf: (key) => priorityOf(this.#migrations.get(key)),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#listen();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    // Everybody who waits is in line before the first slot is given.
+    for (const migration of this.#migrations.list()) if (!isFinalMigration(migration)) this.#want(migration);
+    this.#ledger.open();
+    await Promise.all([this.#ledger.run(signal), this.#controller.run(signal)]);
+  }
+
+  #listen(): void {
+    this.#migrations.onChange(({ type, object, old }) => {
+      const { uid = '' } = object.metadata;
+      if (old && old.metadata.uid !== uid) this.#forget(old);
+      if (type === 'deleted') this.#forget(object);
+      this.#controller.enqueue(keyOf(object));
+      // One that is over may be what another one waits for.
+      if (type === 'deleted' || isFinalMigration(object))
+        for (const each of this.#unfinishedOf(guestKeyOf(object))) this.#controller.enqueue(keyOf(each));
+    });
+    this.#guests.onChange(({ type, object }) => {
+      const key = keyOf(object);
+      const all = this.#migrations.byIndex('guest', key);
+      for (const each of all) if (type === 'deleted' || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each));
+      const last = object.status?.migrationState?.migrationUid ?? '';
+      for (const each of this.#migrations.byIndex('uid', last)) this.#controller.enqueue(keyOf(each));
+    });
+    this.#pods.onChange(({ object }) => {
+      for (const key of jobKeysOf(object)) this.#controller.enqueue(key);
+    });
+    this.#kubeVirts.onChange(() => this.#ledger.rulesChanged());
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
+    const migration = this.#migrations.get(key);
+    try {
+      if (!migration) return await this.#finished.cleanUpAfter(key, this.#pods.byIndex('migrationKey', key), signal);
+      if (isFinalMigration(migration)) return await this.#finish(migration, signal);
+      return await this.#bring(migration, signal);
+    } catch (error) {
+      // Somebody else wrote at the same time, or it is gone; we hear of it, and begin anew.
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === 404) return;
+      if (error.code === 409) return { requeueAfterMs: RECHECK_MS };
+      throw error;
+    }
+  }
+
+  async #bring(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<Result | void> {
+    const facts = await this.#observe(migration, signal);
+    const decision = decide(facts);
+    const source = this.#sourcePod(facts.guest);
+    const [target] = this.#pods.byIndex('migration', migration.metadata.uid ?? '');
+    const done = await this.#steps.make(facts, decision, { source, target }, signal);
+    if (done === STALE) return { requeueAfterMs: RECHECK_MS };
+    const told = await this.#tell(done.facts, { ...done.input, sourcePod: source?.metadata.name }, signal);
+    this.#tellPeople(migration, told, done.input, decision);
+    if (isFinalMigration(told)) return this.#finish(told, signal);
+    const untilMs = this.#want(told);
+    const wakes = [untilMs, decision.wakeAtMs].map((atMs) => (atMs === undefined ? {} : this.#at(atMs)));
+    return soonest(wakes);
+  }
+
+  #at(atMs: number): Result {
+    return { requeueAfterMs: Math.max(0, atMs - this.#env.clock.now()) };
+  }
+
+  async #observe(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<MigrationFacts> {
+    const { uid = '' } = migration.metadata;
+    const key = guestKeyOf(migration);
+    const guest = this.#guests.get(key) ?? (await this.#unseenGuest(key, signal));
+    const [pod] = this.#pods.byIndex('migration', uid);
+    const owner = guest?.status?.migrationState?.migrationUid ?? '';
+    const nowMs = this.#env.clock.now();
+    return {
+      migration,
+      guest,
+      targetPod: pod && targetPodFacts(pod),
+      slots: this.#ledger.standing(uid),
+      hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
+      isOtherOwnerAlive: this.#migrations.byIndex('uid', owner).some((each) => !isFinalMigration(each)),
+      newsMs: this.#newsMs(uid, guest, nowMs),
+      nowMs,
+    };
+  }
+
+  /** That there is no guest is believed of the server alone. */
+  async #unseenGuest(key: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
+    const { namespace, name } = splitKey(key);
+    try {
+      return await this.#client.get(virtualMachineInstances, namespace, name, signal);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 404) return undefined;
+      throw error;
+    }
+  }
+
+  #newsMs(uid: string, guest: VirtualMachineInstance | undefined, nowMs: number): number {
+    const { startTimestamp = '', progress, mode = '' } = guest?.status?.migrationState ?? {};
+    const text = `${startTimestamp} ${progress?.time ?? ''} ${mode}`;
+    const known = this.#news.get(uid);
+    if (known?.text === text) return known.atMs;
+    this.#news.set(uid, { text, atMs: nowMs });
+    return nowMs;
+  }
+
+  /** The pod that executes the guest. */
+  #sourcePod(guest: VirtualMachineInstance | undefined): LauncherPod | undefined {
+    return this.#pods.byIndex('uid', guest?.status?.rightToRun?.holder?.podUID ?? '')[0];
+  }
+
+  /** Says which slots a migration needs now. Answers until when it needs none, where it has to wait that long. */
+  #want(migration: VirtualMachineInstanceMigration): number | undefined {
+    const { uid = '' } = migration.metadata;
+    const key = guestKeyOf(migration);
+    const guest = this.#guests.get(key);
+    const [pod] = this.#pods.byIndex('migration', uid);
+    const request = requestOf(migration, guest, pod);
+    if (!request) return undefined;
+    const isWaiting = pod === undefined;
+    const backoffMs = isWaiting ? backoffUntilMs(migration, this.#migrations.byIndex('guest', key)) : undefined;
+    const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
+    const isHeldUp = isBackingOff || (isWaiting && this.#steps.isWaitingForQuota(keyOf(migration)));
+    this.#ledger.want({ ...request, isHeldUp });
+    return isBackingOff ? backoffMs : undefined;
+  }
+
+  async #tell(
+    facts: MigrationFacts,
+    input: StatusInput,
+    signal: AbortSignal,
+  ): Promise<VirtualMachineInstanceMigration> {
+    const { migration } = facts;
+    const body = statusPatch(migration, statusAfter(facts, input));
+    if (!body) return migration;
+    const { namespace = '', name = '' } = migration.metadata;
+    const patch = { type: 'merge', body } as const;
+    const options = { subresource: 'status' };
+    return this.#client.patch(virtualMachineInstanceMigrations, namespace, name, patch, signal, options);
+  }
+
+  /** What people are told of a change that was written down. */
+  #tellPeople(
+    before: VirtualMachineInstanceMigration,
+    { metadata, status }: VirtualMachineInstanceMigration,
+    { failure, unfitness }: StatusInput,
+    { step }: MigrationDecision,
+  ): void {
+    const event = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
+      this.#recorder.event(before, type, reason, message);
+    const isNew = status?.phase !== before.status?.phase;
+    if (isNew && failure) event('Warning', 'FailedMigration', failure.message);
+    if (isNew && status?.phase === 'Succeeded')
+      event('Normal', 'SuccessfulMigration', 'Source node reported migration succeeded');
+    if (step?.kind === 'request-abort')
+      event('Normal', 'SuccessfulAbortMigration', 'Migration is ready to be canceled by virt-handler.');
+    const old = before.status?.conditions?.find(({ type }) => type === 'migrationTargetPodUnschedulable')?.message;
+    if (unfitness === undefined || unfitness === old) return;
+    const guest = `${metadata.namespace}/${before.spec.vmName ?? before.spec.vmiName}`;
+    const message = `Migration target pod for VMI [${guest}] is currently unschedulable. ${unfitness}`;
+    event('Warning', 'migrationTargetPodUnschedulable', message);
+  }
+
+  async #finish(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
+    const { uid = '' } = migration.metadata;
+    this.#forget(migration);
+    const key = guestKeyOf(migration);
+    const guest = this.#guests.get(key) ?? (await this.#unseenGuest(key, signal));
+    const [pod] = this.#pods.byIndex('migration', uid);
+    await this.#finished.settle({ migration, guest, pod }, this.#migrations.byIndex('guest', key), signal);
+  }
+
+  #forget(migration: VirtualMachineInstanceMigration): void {
+    const { uid = '' } = migration.metadata;
+    this.#ledger.ended(uid);
+    this.#news.delete(uid);
+    this.#steps.forget(keyOf(migration));
+  }
+
+  #unfinishedOf(guestKey: string): VirtualMachineInstanceMigration[] {
+    return this.#migrations.byIndex('guest', guestKey).filter((each) => !isFinalMigration(each));
+  }
+
+  #kubeVirt(): KubeVirt | undefined {
+    for (const kubeVirt of this.#kubeVirts.list()) return kubeVirt;
+    return undefined;
+  }
+}
+
+/** What has begun is carried on before anything else begins. */
+function priorityOf(migration: VirtualMachineInstanceMigration | undefined): number {
+  if (!migration || isFinalMigration(migration)) return 0;
+  const { phase = '', effectivePriority = 0 } = migration.status ?? {};
+  return phase === '' || phase === 'Pending' ? effectivePriority : RUNNING_PRIORITY;
+}

@@ -1,0 +1,242 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { ApiError } from '../../api/status.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { migrationPolicies, virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
+import { keyOf } from '../../kube/resource.ts';
+import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import type { AbortReason, MigrationDecision } from '../../migration/phase/decide.ts';
+import { type MigrationFacts, ownState } from '../../migration/phase/facts.ts';
+import { failure, type MigrationFailure } from '../../migration/phase/failure.ts';
+import type { StatusInput } from '../../migration/phase/status.ts';
+import { PolicyIndex } from '../../migration/policies/policy-index.ts';
+import type { ControlContext } from '../context.ts';
+import { type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
+import { announce, handedOffState, withdrawnState, writeState } from './hand-off.ts';
+import { migrationUidsOf } from './keys.ts';
+import { QuotaWaiters } from './quota-waiters.ts';
+import { TargetFitness } from './target-fitness.ts';
+import { targetPodName, targetPodOf } from './target-pod.ts';
+
+export interface MigrationStepsOptions extends ControlContext {
+  readonly launcherImage: string;
+  readonly configuration: () => KubeVirtConfiguration;
+  /** Has a migration looked at again, by its key. */
+  readonly wake: (key: string) => void;
+}
+
+/** The pods of a migration, as far as they are there. */
+export interface MigrationPods {
+  /** The one that executes the guest. */
+  readonly source: LauncherPod | undefined;
+  readonly target: LauncherPod | undefined;
+}
+
+/** What was learned on the way: the facts as they are now, and what the status has to say. */
+export interface StepOutcome {
+  readonly facts: MigrationFacts;
+  readonly input: StatusInput;
+}
+
+/** Stands for: what was decided is not true any more. It has to be looked at again. */
+export const STALE = 'stale';
+
+/** Makes the steps that were decided. Each can be made again, by whoever finds it undone. */
+export class MigrationSteps {
+  readonly #options: MigrationStepsOptions;
+  readonly #client: Client;
+  readonly #nodes: Informer<Node>;
+  readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly #namespaces: ReturnType<ControlContext['informers']['of']>;
+  readonly #policies = new PolicyIndex();
+  readonly #fitness: TargetFitness;
+  readonly #quotas: QuotaWaiters;
+
+  constructor(options: MigrationStepsOptions) {
+    const { informers, client, wake } = options;
+    this.#options = options;
+    this.#client = client;
+    this.#nodes = informers.of(nodes);
+    this.#claims = informers.of(persistentVolumeClaims);
+    this.#namespaces = informers.of(namespaces);
+    this.#fitness = new TargetFitness(informers);
+    this.#quotas = new QuotaWaiters(informers, wake);
+    informers.of<MigrationPolicy>(migrationPolicies).onChange(({ type, object }) => {
+      if (type === 'deleted') this.#policies.delete(object.metadata.name ?? '');
+      else this.#policies.set(object);
+    });
+  }
+
+  /** Whether a migration, by its key, could not use a slot until a quota changes. */
+  isWaitingForQuota(key: string): boolean {
+    return this.#quotas.has(key);
+  }
+
+  /** Forgets a migration that waits for nothing any more. */
+  forget(key: string): void {
+    this.#quotas.delete(key);
+  }
+
+  async make(
+    facts: MigrationFacts,
+    { phase, failure: cause, step }: MigrationDecision,
+    these: MigrationPods,
+    signal: AbortSignal,
+  ): Promise<StepOutcome | typeof STALE> {
+    const { guest } = facts;
+    const input = { phase, failure: cause };
+    if (!step || !guest) return { facts, input: { ...input, unfitness: this.#unfitness(facts, these.target, phase) } };
+    switch (step.kind) {
+      case 'create-target':
+        return this.#createTarget(facts, guest, signal);
+      case 'hand-off':
+        return this.#handOff(facts, guest, these, signal);
+      case 'announce':
+        await announce(this.#client, guest, ownState(facts)?.targetNode ?? '', signal);
+        return { facts, input };
+      case 'request-abort':
+        return this.#requestAbort(facts, guest, step.reason, signal);
+      case 'withdraw':
+        return this.#withdraw(facts, guest, step.failure, signal);
+      default:
+        return unreachable(step);
+    }
+  }
+
+  #unfitness({ guest }: MigrationFacts, pod: LauncherPod | undefined, phase: string): string | undefined {
+    const isUnbound = phase === 'Scheduling' && pod !== undefined && !pod.spec?.nodeName;
+    return isUnbound && guest ? this.#fitness.unfitness(guest, pod) : undefined;
+  }
+
+  async #createTarget(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    signal: AbortSignal,
+  ): Promise<StepOutcome | typeof STALE> {
+    const { migration } = facts;
+    const { namespace = '', name = '', uid, resourceVersion } = migration.metadata;
+    // One whose pod came and went must not get another one on the word of a late cache.
+    const current = await this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal);
+    if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
+    const pod = this.#podOf(guest, migration);
+    const quotaChanges = this.#quotas.changeCount;
+    try {
+      const created = await this.#client.create(pods, pod as LauncherPod, signal);
+      const message = `Created migration target pod ${created.metadata.name}`;
+      this.#options.recorder.event(migration, 'Normal', 'SuccessfulCreate', message);
+      this.#quotas.delete(keyOf(migration));
+      return { facts, input: { phase: 'Scheduling', unfitness: this.#unfitness(facts, created, 'Scheduling') } };
+    } catch (error) {
+      const outcome = await this.#refusedTarget(facts, guest, error, signal);
+      return this.#quotas.changeCount === quotaChanges ? outcome : STALE;
+    }
+  }
+
+  #podOf(guest: VirtualMachineInstance, migration: VirtualMachineInstanceMigration) {
+    const { launcherImage: image, configuration } = this.#options;
+    const { namespace = '' } = guest.metadata;
+    const isBlock = (claim: string): boolean => this.#claims.get(`${namespace}/${claim}`)?.spec?.volumeMode === 'Block';
+    const sourceNode = this.#nodes.get(guest.status?.nodeName ?? '');
+    return targetPodOf(guest, migration, sourceNode, { image, configuration: configuration(), isBlock });
+  }
+
+  async #refusedTarget(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    error: unknown,
+    signal: AbortSignal,
+  ): Promise<StepOutcome | typeof STALE> {
+    const { migration } = facts;
+    if (!(error instanceof ApiError)) throw error;
+    if (error.code === 409 && (await this.#isThere(guest, migration, signal)))
+      return { facts, input: { phase: 'Scheduling' } };
+    if (error.code === 403 && error.message.includes('exceeded quota')) {
+      this.#quotas.add(keyOf(migration));
+      return { facts, input: { phase: 'Pending', quotaRefusal: error.message } };
+    }
+    this.#options.recorder.event(migration, 'Warning', 'FailedCreate', `Error creating pod: ${error.message}`);
+    const isForGood = error.code === 403 || error.code === 422 || error.code === 400;
+    if (!isForGood) throw error;
+    return { facts, input: { phase: 'Failed', failure: failure('TargetPodRefused', error.message) } };
+  }
+
+  /** Whether the pod that is in the way is the migration's own, and only our cache is late. */
+  async #isThere(
+    guest: VirtualMachineInstance,
+    migration: VirtualMachineInstanceMigration,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { namespace = '' } = guest.metadata;
+    const pod = await this.#client.get(pods, namespace, targetPodName(guest, migration), signal);
+    return migrationUidsOf(pod).includes(migration.metadata.uid ?? '');
+  }
+
+  async #handOff(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    { source, target }: MigrationPods,
+    signal: AbortSignal,
+  ): Promise<StepOutcome | typeof STALE> {
+    const { migration } = facts;
+    const sourceNode = guest.status?.rightToRun?.holder?.node;
+    if (!source || !target || sourceNode === undefined) return STALE;
+    const route = {
+      migrationUid: migration.metadata.uid ?? '',
+      sourceNode,
+      sourcePod: source.metadata.name ?? '',
+      targetNode: target.spec?.nodeName ?? '',
+      targetPod: target.metadata.name ?? '',
+    };
+    const labels = this.#namespaces.get(guest.metadata.namespace ?? '')?.metadata.labels ?? {};
+    const state = handedOffState(route, guest, labels, this.#policies, this.#options.configuration());
+    const written = await this.#write(facts, guest, state, signal);
+    const message = 'Migration target pod is ready for preparation by virt-handler.';
+    this.#options.recorder.event(migration, 'Normal', 'SuccessfulHandOver', message);
+    const announced = await announce(this.#client, written, route.targetNode, signal);
+    return { facts: { ...facts, guest: announced }, input: { phase: 'PreparingTarget' } };
+  }
+
+  async #write(
+    { migration }: MigrationFacts,
+    guest: VirtualMachineInstance,
+    state: Parameters<typeof writeState>[2],
+    signal: AbortSignal,
+  ): Promise<VirtualMachineInstance> {
+    try {
+      return await writeState(this.#client, guest, state, signal);
+    } catch (error) {
+      const isLate = error instanceof ApiError && (error.code === 409 || error.code === 404);
+      const message = `Failed to hand over the migration: ${String(error)}`;
+      if (!isLate) this.#options.recorder.event(migration, 'Warning', 'FailedHandOver', message);
+      throw error;
+    }
+  }
+
+  async #requestAbort(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    reason: AbortReason,
+    signal: AbortSignal,
+  ): Promise<StepOutcome> {
+    const written = await writeState(this.#client, guest, { ...ownState(facts), abortRequested: true }, signal);
+    return { facts: { ...facts, guest: written }, input: { phase: 'Running', abort: reason } };
+  }
+
+  async #withdraw(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    cause: MigrationFailure,
+    signal: AbortSignal,
+  ): Promise<StepOutcome> {
+    const state = withdrawnState(ownState(facts) ?? {}, cause, facts.nowMs);
+    const written = await writeState(this.#client, guest, state, signal);
+    const { uid = '' } = facts.migration.metadata;
+    const message = `VirtualMachineInstance migration uid ${uid} failed. reason: ${cause.message}`;
+    this.#options.recorder.event(guest, 'Warning', 'FailedMigration', message);
+    return { facts: { ...facts, guest: written }, input: { phase: 'Failed', failure: cause } };
+  }
+}

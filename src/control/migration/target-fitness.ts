@@ -1,0 +1,83 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Informer } from '../../kube/informer.ts';
+import type { SharedInformers } from '../../kube/shared-informers.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import { ClusterState } from '../../migration/fit/cluster-state.ts';
+import { Demand } from '../../migration/fit/fit.ts';
+import { nodeInfoOf } from '../../migration/fit/node-state.ts';
+import type { Node, PersistentVolume, Pod } from '../../migration/fit/objects.ts';
+import { podInfoOf } from '../../migration/fit/pod-info.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { namespaces, nodes, persistentVolumeClaims, persistentVolumes, pods, storageClasses } from '../resources.ts';
+
+/** Nodes are listed by name up to so many: a condition is read by people. */
+const NODES_NAMED_MAX = 30;
+
+const allPods = pods as unknown as Resource<Pod>;
+
+/**
+ * Whether any node can take a target pod, by our own reckoning, which is there at once and says of each node what it
+ * lacks. The scheduler of the cluster has the last word, and may know better.
+ */
+export class TargetFitness {
+  readonly #cluster: ClusterState;
+  readonly #volumes: Informer<PersistentVolume>;
+
+  constructor(informers: SharedInformers) {
+    const claims = informers.of(persistentVolumeClaims);
+    const classes = informers.of(storageClasses);
+    const spaces = informers.of(namespaces);
+    this.#volumes = informers.of(persistentVolumes, { unbound: unboundClass });
+    this.#cluster = new ClusterState({
+      namespaceLabels: (name) => spaces.get(name)?.metadata.labels,
+      claim: (key) => claims.get(key),
+      volume: (name) => this.#volumes.get(name),
+      storageClass: (name) => classes.get(name),
+      unboundVolumes: (name) => this.#volumes.byIndex('unbound', name),
+    });
+    informers.of(nodes).onChange(({ type, object, old }) => {
+      if (type === 'deleted') this.#cluster.removeNode(object.metadata.name ?? '');
+      else if (!old || isNodeChanged(object, old)) this.#cluster.setNode(nodeInfoOf(object));
+    });
+    informers.of(allPods).onChange(({ type, object, old }) => {
+      if (old && old.metadata.uid !== object.metadata.uid) this.#cluster.removePod(old.metadata.uid ?? '');
+      if (type === 'deleted' || isFinished(object)) this.#cluster.removePod(object.metadata.uid ?? '');
+      else if (object.spec?.nodeName) this.#cluster.addPod(podInfoOf(object), object.spec.nodeName);
+    });
+  }
+
+  /** Why no node takes the pod, node by node; undefined where one does. */
+  unfitness(guest: VirtualMachineInstance, pod: Pod): string | undefined {
+    const demand = new Demand(podInfoOf(pod), this.#cluster);
+    const lines: string[] = [];
+    for (const node of this.#cluster.nodes.values()) {
+      const reasons = demand.reasons(node);
+      const isSource = node.name === guest.status?.nodeName;
+      if (reasons.length === 0 && !isSource) return undefined;
+      lines.push(
+        `${node.name}: ${isSource ? 'the guest runs there' : reasons.map(({ message }) => message).join(', ')}`,
+      );
+    }
+    if (lines.length === 0) return 'there are no nodes';
+    const rest = lines.length - NODES_NAMED_MAX;
+    const named = lines.toSorted().slice(0, NODES_NAMED_MAX);
+    return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  }
+}
+
+function unboundClass({ spec, status }: PersistentVolume): readonly string[] {
+  return status?.phase === 'Bound' ? [] : [spec?.storageClassName ?? ''];
+}
+
+/** Most changes of nodes are heartbeats. */
+function isNodeChanged(node: Node, old: Node): boolean {
+  return !(
+    deepEqual(node.metadata.labels, old.metadata.labels) &&
+    deepEqual(node.spec, old.spec) &&
+    deepEqual(node.status?.allocatable, old.status?.allocatable)
+  );
+}
+
+function isFinished({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}

@@ -1,0 +1,40 @@
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { phaseBeganMs } from './facts.ts';
+
+/**
+ * How long the cluster's own migrations of a guest wait after others failed, as KubeVirt has it: 20 seconds after the
+ * first failure in a row, twice as long after each further one. What people ask for never waits.
+ */
+
+const FIRST_MS = 20_000;
+/** As many failures as KubeVirt remembers: it keeps five finished migrations. */
+const DOUBLINGS_MAX = 4;
+
+const OWN_ANNOTATIONS = ['kubevirt.io/evacuationMigration', 'kubevirt.io/workloadUpdateMigration'];
+
+/** Whether the cluster itself made it, to empty a node or to update a workload. */
+export function isClustersOwn({ metadata }: VirtualMachineInstanceMigration): boolean {
+  return OWN_ANNOTATIONS.some((name) => Object.hasOwn(metadata.annotations ?? {}, name));
+}
+
+/** Before which moment a migration should not begin; undefined where it need not wait. All are of one guest. */
+export function backoffUntilMs(
+  migration: VirtualMachineInstanceMigration,
+  all: Iterable<VirtualMachineInstanceMigration>,
+): number | undefined {
+  if (!isClustersOwn(migration)) return undefined;
+  const others = [...all]
+    .filter((each) => each.metadata.uid !== migration.metadata.uid && isClustersOwn(each))
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .toSorted((a, b) => madeMs(b) - madeMs(a));
+  const firstOther = others.findIndex(({ status }) => status?.phase !== 'Failed');
+  const failures = firstOther < 0 ? others : others.slice(0, firstOther);
+  const [newest] = failures;
+  if (!newest) return undefined;
+  const delayMs = FIRST_MS * 2 ** Math.min(failures.length - 1, DOUBLINGS_MAX);
+  return (phaseBeganMs(newest, 'Failed') ?? madeMs(newest)) + delayMs;
+}
+
+function madeMs({ metadata }: VirtualMachineInstanceMigration): number {
+  return Date.parse(metadata.creationTimestamp ?? '');
+}

@@ -1,0 +1,72 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type {
+  MigrationPhase,
+  VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { SlotState } from '../slots/request.ts';
+
+/** What is known of one migration when it is decided what becomes of it. */
+export interface MigrationFacts {
+  readonly migration: VirtualMachineInstanceMigration;
+  /** Undefined only where the server itself says that there is none. */
+  readonly guest: VirtualMachineInstance | undefined;
+  readonly targetPod: TargetPod | undefined;
+  /** The slots that it has. */
+  readonly slots: SlotState | undefined;
+  /** Another migration of the same guest that goes before this one. */
+  readonly hasBetterRival: boolean;
+  /** Whether the migration that the guest's state is of, if it is another one, is still there and not over. */
+  readonly isOtherOwnerAlive: boolean;
+  /** Since when nothing new was heard of the copy. */
+  readonly newsMs: number;
+  readonly nowMs: number;
+}
+
+/** What is looked at in the target's launcher pod. */
+export interface TargetPod {
+  readonly name: string;
+  /** Empty until it is bound. */
+  readonly nodeName: string;
+  /** Whether its container runs. Whether it is ready to serve is not asked: nothing serves there yet. */
+  readonly isUp: boolean;
+  /** Whether it has ended, or is about to. */
+  readonly isDown: boolean;
+  /** Why it ended, where anybody says so. */
+  readonly cause: string;
+  /** Whether the scheduler says that no node does. */
+  readonly isUnschedulable: boolean;
+  readonly createdMs: number;
+}
+
+/** Phases in which the agents have the migration. */
+const HANDED_OFF: ReadonlySet<MigrationPhase> = new Set(['PreparingTarget', 'TargetReady', 'Running']);
+
+/** The guest's state of this very migration; undefined where it is of another one, or of none. */
+export function ownState({
+  migration,
+  guest,
+}: Pick<MigrationFacts, 'migration' | 'guest'>): MigrationState | undefined {
+  const state = guest?.status?.migrationState;
+  return state?.migrationUid === migration.metadata.uid ? state : undefined;
+}
+
+/** Whether the agents have it, or had it: its phase says so, or the guest, which is told first. */
+export function isHandedOff(facts: Pick<MigrationFacts, 'migration' | 'guest'>): boolean {
+  return ownState(facts) !== undefined || HANDED_OFF.has(facts.migration.status?.phase ?? '');
+}
+
+/** Whether the source may have begun: from then on nobody but the agents can say how it ends. */
+export function isStarted({ status }: VirtualMachineInstance): boolean {
+  return isSet(status?.migrationState?.startTimestamp) || status?.rightToRun?.successor !== undefined;
+}
+
+/** When a phase began; undefined where it has not. */
+export function phaseBeganMs({ status }: VirtualMachineInstanceMigration, phase: MigrationPhase): number | undefined {
+  const found = status?.phaseTransitionTimestamps?.find((each) => each.phase === phase)?.phaseTransitionTimestamp;
+  return found === undefined || found === null ? undefined : Date.parse(found);
+}
+
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null && value !== '';
+}

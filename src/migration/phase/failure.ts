@@ -1,0 +1,53 @@
+/** Why migrations fail: one word for programs, a sentence for people. Sentences that KubeVirt has are KubeVirt's. */
+
+export type FailureReason =
+  | 'AcrossClusters'
+  | 'AnotherMigration'
+  | 'Canceled'
+  | 'GuestEnded'
+  | 'GuestGone'
+  | 'NotMigratable'
+  | 'PreparationTimeout'
+  | 'ReportedByNode'
+  | 'SlotTimeout'
+  | 'StartTimeout'
+  | 'StateCleared'
+  | 'TakenOver'
+  | 'TargetIsSource'
+  | 'TargetPodDown'
+  | 'TargetPodPending'
+  | 'TargetPodRefused'
+  | 'TargetPodRemoved'
+  | 'TargetPodUnschedulable';
+
+export interface MigrationFailure {
+  readonly reason: FailureReason;
+  readonly message: string;
+}
+
+const MESSAGES: Readonly<Record<FailureReason, string>> = {
+  AcrossClusters: 'this version of Godwit moves guests within one cluster only; the guest stays where it is',
+  AnotherMigration: 'VMI is not eligible for migration because another migration job is in progress.',
+  Canceled: 'Migration failed due to being canceled',
+  GuestEnded: 'Migration failed vmi shutdown during migration.',
+  GuestGone: 'Migration failed because vmi does not exist.',
+  NotMigratable: 'Cannot migrate VMI',
+  PreparationTimeout: 'the target node did not prepare the guest in time',
+  ReportedByNode: 'source node reported migration failed',
+  SlotTimeout: 'the target node took no more guests for too long',
+  StartTimeout: 'the source node did not begin in time',
+  StateCleared: "VMI's migration state was cleared during the active migration.",
+  TakenOver: "VMI's migration state was taken over by another migration job during active migration.",
+  TargetIsSource: 'the target pod was bound to the node that the guest runs on',
+  TargetPodDown: 'Migration failed because target pod shutdown during migration',
+  TargetPodPending: 'pending pod timeout period exceeded',
+  TargetPodRefused: 'the target pod was refused',
+  TargetPodRemoved: 'Migration target pod was removed during active migration.',
+  TargetPodUnschedulable: 'unschedulable pod timeout period exceeded',
+};
+
+/** A failure in words; details are what only this case knows. */
+export function failure(reason: FailureReason, details = ''): MigrationFailure {
+  const sentence = MESSAGES[reason];
+  return { reason, message: details === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${details}` };
+}

@@ -1,0 +1,187 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
+import { priorityNumber } from '../../api/kubevirt/migration-priority.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import {
+  isFinalMigration,
+  type MigrationPhase,
+  type VirtualMachineInstanceMigration,
+  type VirtualMachineInstanceMigrationStatus,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { formatTime } from '../../api/meta.ts';
+import { effectivePriority } from '../slots/order.ts';
+import type { AbortReason } from './decide.ts';
+import { type MigrationFacts, ownState } from './facts.ts';
+import type { MigrationFailure } from './failure.ts';
+
+/** What a migration's status says, given what was decided. */
+
+/** What was decided and learned, besides the facts. */
+export interface StatusInput {
+  readonly phase: MigrationPhase;
+  readonly failure?: MigrationFailure | undefined;
+  /** What a quota has against the target pod. */
+  readonly quotaRefusal?: string | undefined;
+  /** Why no node takes the target pod, node by node. */
+  readonly unfitness?: string | undefined;
+  /** Why the source's agent was asked to stop, where nobody deleted the migration. */
+  readonly abort?: AbortReason | undefined;
+  /** The pod that the guest is in. */
+  readonly sourcePod?: string | undefined;
+}
+
+/** Seconds between two looks at progress are enough for people, and each costs a write. */
+const PROGRESS_INTERVAL_MS = 5000;
+
+/** The fields of the status as they should be; what should be absent is undefined. */
+export function statusAfter(facts: MigrationFacts, input: StatusInput): VirtualMachineInstanceMigrationStatus {
+  const { migration, nowMs } = facts;
+  const { status = {} } = migration;
+  const state = ownState(facts);
+  const causes = causesOf(migration);
+  const isNewPhase = input.phase !== status.phase;
+  const isProgressDue = isNewPhase || hasProgressed(status, state);
+  return {
+    phase: input.phase,
+    phaseTransitionTimestamps: isNewPhase
+      ? transitions(status, input.phase, state, nowMs)
+      : status.phaseTransitionTimestamps,
+    conditions: conditionsAfter(facts, input),
+    causes,
+    effectivePriority: effectivePriority(migration.spec.priority, causes),
+    progress: isProgressDue ? (state?.progress ?? status.progress) : status.progress,
+    migrationState: isProgressDue ? stateAfter(facts, input) : status.migrationState,
+  };
+}
+
+/** The causes that it serves: others may have been added; its own is there from the beginning. */
+function causesOf({ metadata, spec, status }: VirtualMachineInstanceMigration): ServedCause[] {
+  const known = status?.causes ?? [];
+  if (known.length > 0 || spec.cause === undefined) return [...known];
+  const { creationTimestamp: since } = metadata;
+  return [{ cause: spec.cause, priority: priorityNumber(spec.priority), ...(since ? { since } : {}) }];
+}
+
+/** The way that a migration goes if all goes well. */
+const WAY: readonly MigrationPhase[] = [
+  'Pending',
+  'Scheduling',
+  'Scheduled',
+  'PreparingTarget',
+  'TargetReady',
+  'Running',
+  'Succeeded',
+];
+
+type Transition = NonNullable<VirtualMachineInstanceMigrationStatus['phaseTransitionTimestamps']>[number];
+
+/** When phases began, each once: also those that were over before anybody looked. */
+function transitions(
+  { phaseTransitionTimestamps: known = [] }: VirtualMachineInstanceMigrationStatus,
+  phase: MigrationPhase,
+  state: MigrationState | undefined,
+  nowMs: number,
+): Transition[] {
+  const startedAt = state?.startTimestamp ?? undefined;
+  const passed: readonly MigrationPhase[] =
+    phase === 'Failed' ? (startedAt ? ['Running'] : []) : WAY.slice(0, WAY.indexOf(phase));
+  const missed = [...passed, phase].filter((wanted) => !known.some((each) => each.phase === wanted));
+  const now = formatTime(nowMs);
+  const momentOf = (each: MigrationPhase): string => (each === 'Running' && phase !== each ? (startedAt ?? now) : now);
+  return [...known, ...missed.map((each) => ({ phase: each, phaseTransitionTimestamp: momentOf(each) }))];
+}
+
+function hasProgressed(
+  { progress }: VirtualMachineInstanceMigrationStatus,
+  state: MigrationState | undefined,
+): boolean {
+  if (!state?.progress) return false;
+  if (!progress) return true;
+  return Date.parse(state.progress.time ?? '') - Date.parse(progress.time ?? '') >= PROGRESS_INTERVAL_MS;
+}
+
+/** What the guest says of this migration; before it says anything, where the guest is, and why nothing came of it. */
+function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput): MigrationState {
+  const { migration, guest, nowMs } = facts;
+  const state = ownState(facts);
+  const before = migration.status?.migrationState ?? {};
+  const { uid = '' } = migration.metadata;
+  const early = {
+    ...before,
+    migrationUid: uid,
+    ...(guest?.status?.nodeName ? { sourceNode: guest.status.nodeName } : {}),
+    ...(sourcePod === undefined ? {} : { sourcePod }),
+  };
+  const known = state ?? early;
+  if (!failure) return known;
+  const { failureReason = failure.message, endTimestamp = formatTime(nowMs) } = known;
+  return { ...known, failed: true, completed: true, failureReason, endTimestamp };
+}
+
+function conditionsAfter({ migration, guest, nowMs }: MigrationFacts, input: StatusInput): KubeVirtCondition[] {
+  const isCanceled = migration.metadata.deletionTimestamp !== undefined;
+  const mode = guest?.status?.migrationState?.mode;
+  const wanted = new Map<string, KubeVirtCondition | undefined>([
+    [ABORT, abortCondition(input, isCanceled, mode, findCondition(migration, ABORT))],
+    [QUOTA, quotaCondition(input, findCondition(migration, QUOTA))],
+    [UNFIT, input.unfitness === undefined ? undefined : isTrue(UNFIT, 'NoNodeFits', input.unfitness)],
+    [FAILED, input.failure && isTrue(FAILED, input.failure.reason, input.failure.message)],
+  ]);
+  const others = (migration.status?.conditions ?? []).filter(({ type }) => !wanted.has(type));
+  const own = [...wanted].flatMap(([type, condition]): KubeVirtCondition[] => {
+    if (!condition) return [];
+    const lastTransitionTime = findCondition(migration, type)?.lastTransitionTime ?? formatTime(nowMs);
+    return [{ ...condition, lastTransitionTime }];
+  });
+  return [...others, ...own];
+}
+
+/** KubeVirt's conditions, and two of our own in its manner. All of them are there only while they are true. */
+const ABORT = 'migrationAbortRequested';
+const QUOTA = 'migrationRejectedByResourceQuota';
+const UNFIT = 'migrationTargetPodUnschedulable';
+const FAILED = 'migrationFailed';
+
+const ABORT_MESSAGES: Readonly<Record<AbortReason, string>> = {
+  Canceled: 'the migration was deleted: it stops, and the guest stays where it is',
+  TargetPodDown: 'the target pod has ended: the source was asked to stop',
+  NoNews: 'the source has told nothing of the copy for too long: it was asked to stop',
+};
+const POST_COPY_MESSAGE =
+  'the guest runs at the target already, with part of its memory still at the source: the migration goes on to its end';
+
+function abortCondition(
+  { phase, abort }: StatusInput,
+  isCanceled: boolean,
+  mode: MigrationState['mode'],
+  old: KubeVirtCondition | undefined,
+): KubeVirtCondition | undefined {
+  if (isCanceled && mode === 'PostCopy' && phase === 'Running') return isTrue(ABORT, 'PostCopy', POST_COPY_MESSAGE);
+  if (isCanceled) return isTrue(ABORT, 'Canceled', ABORT_MESSAGES.Canceled);
+  return abort ? isTrue(ABORT, abort, ABORT_MESSAGES[abort]) : old;
+}
+
+/** It stays for as long as the migration waits, and goes when there is a pod. */
+function quotaCondition(
+  { phase, quotaRefusal }: StatusInput,
+  old: KubeVirtCondition | undefined,
+): KubeVirtCondition | undefined {
+  if (quotaRefusal !== undefined) return isTrue(QUOTA, 'ExceededQuota', quotaRefusal);
+  return phase === 'Pending' ? old : undefined;
+}
+
+function isTrue(type: string, reason: string, message: string): KubeVirtCondition {
+  return { type, status: 'True', reason, message };
+}
+
+function findCondition({ status }: VirtualMachineInstanceMigration, type: string): KubeVirtCondition | undefined {
+  return status?.conditions?.find((condition) => condition.type === type);
+}
+
+/** What is left to say of a migration that is over: all that the agents told of it, also what came late. */
+export function finalState(facts: Pick<MigrationFacts, 'migration' | 'guest'>): MigrationState | undefined {
+  const { status } = facts.migration;
+  const state = ownState(facts);
+  if (!isFinalMigration(facts.migration) || !state || state.completed !== true) return status?.migrationState;
+  return status?.phase === 'Failed' ? { ...status.migrationState, ...state } : state;
+}
