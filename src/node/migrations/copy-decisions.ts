@@ -1,0 +1,19 @@
+import type { MigrationDecision } from '../../api/kubevirt/migration-state.ts';
+import { formatTime } from '../../api/meta.ts';
+import type { Decision } from '../../migration/monitor/decision.ts';
+
+/** A status has room for so many: the first and the last ones tell the story. */
+const DECISIONS_MAX = 64;
+const FIRST_KEPT = DECISIONS_MAX / 2;
+
+/** The decisions after one more; those by which nothing was done are not kept. */
+export function withDecision(
+  before: readonly MigrationDecision[],
+  { kind, reason, message }: Decision,
+  atMs: number,
+  iteration: number,
+): readonly MigrationDecision[] {
+  if (kind === 'keep-copying' || kind === 'nothing') return before;
+  const all = [...before, { time: formatTime(atMs), decision: kind, reason, message, iteration }];
+  return all.length <= DECISIONS_MAX ? all : [...all.slice(0, FIRST_KEPT), ...all.slice(FIRST_KEPT + 1)];
+}

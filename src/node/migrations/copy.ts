@@ -1,0 +1,439 @@
+import { type CopyState, isOver, isPostCopy } from '../../api/copy-state.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import type { MigrationProgress } from '../../api/kubevirt/migration-progress.ts';
+import type { MigrationDecision, MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import { sleep } from '../../env/ports.ts';
+import { HypervisorError, type MachineEvent } from '../../hypervisor/hypervisor.ts';
+import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } from '../../hypervisor/migration.ts';
+import type { Decision } from '../../migration/monitor/decision.ts';
+import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
+import { channelStatus } from './copy-method.ts';
+import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions } from './copy-options.ts';
+import { sampleOf } from './copy-sample.ts';
+import { CopyWatch } from './copy-watch.ts';
+
+/**
+ * Drives the copy of one guest, at its source: disks first, then memory, watched by the monitor, up to the end of it.
+ *
+ *   copying ──▶ switching ──▶ completed            the guest may be granted
+ *      │            │
+ *      │            └──▶ post-copy ──▶ completed   likewise, once the target says that it is in it too
+ *      └────────────┴──▶ failed                    nothing is copied any more; who runs the guest is asked elsewhere
+ *
+ * It never grants, never continues a guest and writes nothing down: that is the protocol's. What it does once the guest
+ * stands still needs the machine alone. It remembers nothing that another agent, which adopts the copy, could not find out.
+ */
+export type CopyPhase = 'copying' | 'switching' | 'post-copy' | 'completed' | 'failed';
+
+type Channel = NonNullable<MigrationState['channel']>;
+type Mode = NonNullable<MigrationState['mode']>;
+
+const LOOK_MS = 400;
+/** Passes of small guests follow each other faster than anyone needs to know. */
+const LOOK_GAP_MS = 50;
+/** How often progress alone is news: writing it down costs more than looking. */
+const PROGRESS_NEWS_MS = 2000;
+const NEVER = Number.NEGATIVE_INFINITY;
+
+export class Copy {
+  /** Resolves once nothing is done here any more; never rejects. */
+  readonly settled: Promise<void>;
+  readonly #context: CopyContext;
+  readonly #migration: MachineMigration;
+  readonly #channel: Channel;
+  readonly #leaving = new AbortController();
+  #news = new AbortController();
+  #watch: CopyWatch | undefined;
+  #state: CopyPhase = 'copying';
+  #failure: CopyFailure | undefined;
+  #mode: Mode = 'PreCopy';
+  #stoppedAtMs: number | undefined;
+  /** Why it is being given up, while it is. */
+  #givingUp: CopyFailure | undefined;
+  /** What a cancel must not overtake, since more would follow from it. */
+  #underWay: Promise<void> = Promise.resolve();
+  /** Sends memory, once disks are whole; until then what the machine says of memory is of an earlier copy. */
+  #startMemory: (() => Promise<void>) | undefined;
+  #isAtSwitchover = false;
+  #hasSwitchedOver = false;
+  #isAdopted = false;
+  #lookedAtMs = NEVER;
+  #toldProgressAtMs = NEVER;
+
+  private constructor(context: CopyContext, channel: Channel, begin: (copy: Copy) => Promise<void>) {
+    this.#context = context;
+    this.#channel = channel;
+    this.#migration = context.machine.migration;
+    this.settled = this.#run(() => begin(this));
+  }
+
+  /** Begins at once; the guest's successor must have been reserved before. */
+  static start(options: CopyOptions): Copy {
+    return new Copy(options, channelStatus(options.method), (copy) => copy.#begin(options));
+  }
+
+  /** Goes on with a copy that a former agent began; fails it where that had not got as far as memory. */
+  static adopt(options: AdoptOptions): Copy {
+    const { channel = channelStatus({ isEncrypted: true }) } = options.known;
+    return new Copy(options, channel, (copy) => copy.#adopt(options));
+  }
+
+  get state(): CopyPhase {
+    return this.#state;
+  }
+
+  /** Present once it has failed. */
+  get failure(): CopyFailure | undefined {
+    return this.#failure;
+  }
+
+  get mode(): Mode {
+    return this.#mode;
+  }
+
+  /** What it is sent with. */
+  get channel(): Channel {
+    return this.#channel;
+  }
+
+  get progress(): MigrationProgress | undefined {
+    return this.#watch?.progress;
+  }
+
+  get decisions(): readonly MigrationDecision[] {
+    return this.#watch?.decisions ?? [];
+  }
+
+  /** Since when the guest stands still, by the host's clock; undefined while it runs. */
+  get stoppedAtMs(): number | undefined {
+    return this.#stoppedAtMs;
+  }
+
+  /**
+   * Gives up. Resolves when the machine copies no more, whether it was stopped, was over already, or never began. Rejects
+   * with a HypervisorError: `Refused` in post-copy, which goes on; else it may be asked again.
+   */
+  async cancel(): Promise<void> {
+    const failure = (this.#givingUp ??= { reason: 'Cancelled', message: 'the migration was cancelled' });
+    await this.#underWay;
+    await this.#giveUp(failure);
+  }
+
+  /** Lets go of the copy, which goes on by itself as far as it can. */
+  detach(): void {
+    this.#leaving.abort();
+    this.#news.abort();
+  }
+
+  get #isDriven(): boolean {
+    return this.#state !== 'completed' && this.#state !== 'failed' && !this.#leaving.signal.aborted;
+  }
+
+  async #run(begin: () => Promise<void>): Promise<void> {
+    const { machine, env } = this.#context;
+    const forget = machine.onEvent((event) => this.#hear(event));
+    void machine.ended.then(({ message }) => this.#fail({ reason: 'MachineGone', message }));
+    try {
+      await begin();
+    } catch (error) {
+      await this.#tryGiveUp(failureOf(error));
+    }
+    while (this.#isDriven) {
+      try {
+        await (this.#isAtSwitchover ? this.#goOver() : this.#look());
+      } catch (error) {
+        env.log.warn('a machine whose guest is copied does not obey', { error: errorMessage(error) });
+      }
+      await this.#pause();
+    }
+    if (this.#state === 'completed') await this.#lookBack();
+    forget();
+    await this.#dropMirrors();
+  }
+
+  #hear(event: MachineEvent): void {
+    const { hooks, env } = this.#context;
+    if (!this.#isDriven) return;
+    if (event.kind === 'stopped') {
+      this.#stoppedAtMs = event.atMs ?? env.clock.now();
+      hooks.onStill();
+    } else if (event.kind === 'resumed') {
+      this.#stoppedAtMs = undefined;
+      hooks.onNews();
+    } else if (event.kind === 'migration') {
+      this.#isAtSwitchover = event.state === 'pre-switchover';
+      // Heard, not asked for: nothing waits for a question while the guest stands still.
+      if (event.state === 'completed') this.#become('completed');
+    } else if (event.kind !== 'migration-pass' && event.kind !== 'mirror') return;
+    if (event.kind !== 'migration-pass') this.#lookedAtMs = NEVER;
+    this.#news.abort();
+  }
+
+  /** Waits until there is something to see. */
+  async #pause(): Promise<void> {
+    const { clock } = this.#context.env;
+    if (!this.#isDriven) return;
+    await sleep(clock, LOOK_MS, this.#news.signal);
+    this.#news = new AbortController();
+    const gapMs = this.#lookedAtMs + LOOK_GAP_MS - clock.now();
+    if (gapMs > 0 && this.#isDriven) await sleep(clock, gapMs, this.#news.signal);
+  }
+
+  /** Looks at everything once, and does what has to be done about it. */
+  async #look(): Promise<void> {
+    const { env } = this.#context;
+    this.#lookedAtMs = env.clock.now();
+    let seen: MachineProgress | undefined;
+    let mirrors: readonly Mirror[] = [];
+    try {
+      seen = await this.#progress();
+      if (this.#copiesDisks(seen.state)) mirrors = await this.#migration.mirrors();
+    } catch (error) {
+      // The monitor knows for how long that may be so.
+      env.log.debug('a machine does not tell of its migration', { error: errorMessage(error) });
+      seen = undefined;
+    }
+    if (this.#givingUp || !this.#isDriven) return;
+    const decision = this.#watch?.consider(seen && sampleOf(seen, mirrors));
+    if (seen && isOver(seen.state)) return this.#end(seen);
+    const failure = seen && this.#mirrorFailure(seen.state, mirrors);
+    if (failure) return this.#tryGiveUp(failure);
+    if (decision) await this.#carryOut(decision);
+    if (seen && this.#isDriven) await this.#proceed(seen.state, mirrors);
+  }
+
+  /** How far memory is; an earlier copy's does not count. */
+  async #progress(): Promise<MachineProgress> {
+    const progress = await this.#migration.progress();
+    return this.#startMemory ? { ...progress, state: 'none', memory: undefined, throttlePercent: 0 } : progress;
+  }
+
+  #copiesDisks(state: CopyState): boolean {
+    return this.#context.disks.length > 0 && (state === 'none' || state === 'setup' || state === 'active');
+  }
+
+  #mirrorFailure(state: CopyState, mirrors: readonly Mirror[]): CopyFailure | undefined {
+    const failed = mirrors.find((mirror) => mirror.state === 'failed');
+    const isGone = this.#copiesDisks(state) && mirrors.length < this.#context.disks.length;
+    if (!failed && !isGone) return undefined;
+    return { reason: 'MirrorFailed', message: `a disk cannot be copied: ${failed?.message ?? 'its copy is gone'}` };
+  }
+
+  #end({ state, message }: MachineProgress): void {
+    this.#watch?.carriedOut();
+    if (state === 'completed') return this.#become('completed');
+    this.#fail({ reason: 'CopyFailed', message: message ?? `the machine says of its copy: ${state}` });
+  }
+
+  async #proceed(state: CopyState, mirrors: readonly Mirror[]): Promise<void> {
+    if (state === 'pre-switchover') return this.#goOver();
+    if (isPostCopy(state) && (this.#hasSwitchedOver || this.#isAdopted)) {
+      this.#mode = 'PostCopy';
+      // It says that it is in post-copy before its guest stands still.
+      if ((await this.#context.machine.status()) !== 'running') this.#become('post-copy');
+    }
+    const startMemory = this.#startMemory;
+    if (startMemory && mirrors.every((mirror) => mirror.state === 'whole')) {
+      this.#news.abort();
+      try {
+        await this.#uninterrupted(startMemory);
+      } catch (error) {
+        return this.#tryGiveUp(failureOf(error));
+      }
+    }
+    this.#tellProgress();
+  }
+
+  async #carryOut(decision: Decision): Promise<void> {
+    const { env, hooks } = this.#context;
+    try {
+      await this.#act(decision);
+    } catch (error) {
+      const fields = { decision: decision.kind, error: errorMessage(error) };
+      env.log.warn('what was decided about a copy could not be done', fields);
+      if (decision.kind === 'post-copy' && isRefused(error)) this.#watch?.forbidPostCopy();
+      // A link is mended again after a while; anything else is decided anew.
+      if (decision.kind !== 'recover') return;
+    }
+    this.#watch?.carriedOut();
+    if (decision.kind !== 'keep-copying' && decision.kind !== 'nothing') hooks.onNews();
+  }
+
+  #act(decision: Decision): Promise<void> | undefined {
+    switch (decision.kind) {
+      case 'keep-copying':
+      case 'nothing':
+      case 'throttle':
+        return undefined;
+      case 'set-downtime':
+        return this.#migration.setLimits({ downtimeMs: decision.downtimeMs });
+      case 'post-copy':
+        return this.#uninterrupted(async () => {
+          await this.#migration.startPostCopy();
+          this.#mode = 'PostCopy';
+        });
+      case 'pause':
+        return this.#uninterrupted(async () => {
+          await this.#context.machine.stop();
+          this.#mode = 'Paused';
+        });
+      case 'recover':
+        return recover(this.#migration, this.#context.hooks, this.#leaving.signal);
+      case 'give-up':
+        return this.#giveUp({ reason: decision.reason, message: decision.message });
+      default:
+        return unreachable(decision);
+    }
+  }
+
+  /** Disks end here and only here: the guest writes to none of them any more. */
+  async #goOver(): Promise<void> {
+    this.#isAtSwitchover = false;
+    if (this.#givingUp || this.#hasSwitchedOver) return;
+    this.#become('switching');
+    if (this.#context.disks.length > 0) {
+      try {
+        await this.#finishMirrors();
+      } catch (error) {
+        const message = `a disk cannot be copied: ${errorMessage(error)}`;
+        return this.#tryGiveUp({ reason: 'MirrorFailed', message });
+      }
+    }
+    await this.#uninterrupted(() => this.#migration.switchOver());
+    this.#hasSwitchedOver = true;
+  }
+
+  async #finishMirrors(): Promise<void> {
+    // A former agent may have ended some; those that were begun here have to be there.
+    const failure = this.#isAdopted ? undefined : this.#mirrorFailure('active', await this.#migration.mirrors());
+    if (failure) throw new HypervisorError('Refused', failure.message);
+    await this.#migration.finishMirrors();
+  }
+
+  async #begin(options: CopyOptions): Promise<void> {
+    const { env, opened, method } = options;
+    const startedAtMs = env.clock.now();
+    const watch = new CopyWatch({
+      clock: env.clock,
+      options: options.options,
+      ramBytes: await this.#migration.ramBytes(),
+      isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
+      startedAtMs,
+    });
+    this.#watch = watch;
+    this.#startMemory = async () => {
+      this.#startMemory = undefined;
+      await sendMemory(this.#migration, options, watch.firstDowntimeMs);
+    };
+    if (options.disks.length > 0) await this.#uninterrupted(() => startMirrors(this.#migration, options));
+  }
+
+  async #adopt({ known, startedAtMs, env, options, machine, hooks }: AdoptOptions): Promise<void> {
+    this.#isAdopted = true;
+    this.#mode = known.mode || 'PreCopy';
+    const [{ state }, status] = [await this.#migration.progress(), await machine.status()];
+    if (state === 'none' || state === 'failed' || state === 'cancelled') {
+      const message = 'the agent was restarted, and nothing of the guest was being copied any more';
+      return this.#giveUp({ reason: 'AgentRestarted', message });
+    }
+    const nowMs = env.clock.now();
+    if (status !== 'running') {
+      this.#stoppedAtMs ??= nowMs;
+      hooks.onStill();
+    }
+    const elapsedMs = nowMs - (startedAtMs ?? nowMs);
+    const isPaused = status !== 'running' && state === 'active';
+    this.#watch = new CopyWatch({
+      clock: env.clock,
+      options,
+      ramBytes: await this.#migration.ramBytes(),
+      isPostCopyPossible: true,
+      startedAtMs: startedAtMs ?? nowMs,
+      resumed: {
+        percent: known.progress?.percent ?? 0,
+        ...(isPaused ? { pausedAtMs: elapsedMs } : {}),
+        ...(this.#mode === 'PostCopy' ? { postCopyAtMs: elapsedMs } : {}),
+      },
+      decisions: known.decisions ?? [],
+    });
+  }
+
+  /** Gives up, or leaves it at that: the next look tells what became of it. */
+  async #tryGiveUp(failure: CopyFailure): Promise<void> {
+    try {
+      await this.#giveUp(failure);
+    } catch (error) {
+      this.#context.env.log.warn('a copy cannot be given up', { error: errorMessage(error) });
+    }
+  }
+
+  async #giveUp(failure: CopyFailure): Promise<void> {
+    if (this.#state === 'failed') return;
+    this.#givingUp ??= failure;
+    try {
+      const state = await giveUp(this.#migration, this.#context.env.clock);
+      if (state === 'completed' && !this.#startMemory) this.#become('completed');
+      else this.#fail(failure);
+    } finally {
+      // Where it could not be, it goes on.
+      this.#givingUp = undefined;
+      this.#news.abort();
+    }
+  }
+
+  async #uninterrupted(command: () => Promise<void>): Promise<void> {
+    if (this.#givingUp || !this.#isDriven) throw new HypervisorError('Refused', 'the copy is being given up');
+    const done = command();
+    // Whoever waits for it does not care how it went.
+    this.#underWay = done.catch(() => undefined);
+    await done;
+  }
+
+  #become(state: CopyPhase): void {
+    if (this.#state === state || this.#state === 'failed' || this.#state === 'completed') return;
+    this.#state = state;
+    this.#context.hooks.onNews();
+  }
+
+  #fail(failure: CopyFailure): void {
+    if (!this.#isDriven) return;
+    this.#failure = this.#givingUp ?? failure;
+    this.#become('failed');
+    this.#news.abort();
+  }
+
+  #tellProgress(): void {
+    const nowMs = this.#context.env.clock.now();
+    if (nowMs - this.#toldProgressAtMs < PROGRESS_NEWS_MS || !this.#isDriven) return;
+    this.#toldProgressAtMs = nowMs;
+    this.#context.hooks.onNews();
+  }
+
+  /** The last numbers of a copy that is over; nobody waits for them. */
+  async #lookBack(): Promise<void> {
+    try {
+      this.#watch?.consider(sampleOf(await this.#migration.progress(), []));
+      this.#watch?.carriedOut();
+      this.#context.hooks.onNews();
+    } catch (error) {
+      // Its machine has done its work, and may be gone.
+      this.#context.env.log.debug('a machine that was copied answers no more', { error: errorMessage(error) });
+    }
+  }
+
+  async #dropMirrors(): Promise<void> {
+    if (this.#state !== 'failed' || this.#failure?.reason === 'MachineGone' || this.#context.disks.length === 0) return;
+    try {
+      await this.#migration.dropMirrors();
+    } catch (error) {
+      // The next attempt does it before it begins.
+      this.#context.env.log.warn('the copies of disks could not be given up', { error: errorMessage(error) });
+    }
+  }
+}
+
+function failureOf(error: unknown): CopyFailure {
+  const isUnreachable = error instanceof HypervisorError && error.code === 'Unreachable';
+  return { reason: isUnreachable ? 'TargetUnreachable' : 'CopyFailed', message: errorMessage(error) };
+}
