@@ -84,3 +84,35 @@ describe('field selectors', () => {
     expect(selects(first, 'spec.a=1', stored)).toBe(true);
   });
 });
+
+describe('the interest of a selector', () => {
+  const valueFor = (labelSelector: string, fieldSelector: string): string | undefined => {
+    const pods = definitionOf('pods');
+    const { interest } = filterOf(pods, new URLSearchParams({ labelSelector, fieldSelector }));
+    const found = interest?.facet.valueOf(storedOf({ spec: { nodeName: 'n' } }));
+    return interest && `${interest.value}: ${found}`;
+  };
+
+  it.each<[string, string, string | undefined]>([
+    ['', '', undefined],
+    ['', 'spec.nodeName=m', 'm: n'],
+    ['', 'spec.nodeName!=m', undefined],
+    ['app=web', 'spec.nodeName=m', 'm: n'],
+    ['app=web', 'spec.nodeName=m,metadata.name=x', 'x: a'],
+    ['app=db', '', 'db: web'],
+    ['app in (db)', 'metadata.namespace=c', 'db: web'],
+    ['app in (db,web)', 'metadata.namespace=c', 'c: b'],
+    ['app', '', undefined],
+    ['app!=db', '', undefined],
+    ['constructor=x', '', 'x: undefined'],
+  ])('of labels "%s" and fields "%s" is in %s', (labelSelector, fieldSelector, expected) => {
+    expect(valueFor(labelSelector, fieldSelector)).toBe(expected);
+  });
+
+  it('is looked up together with others that select by the same', () => {
+    const pods = definitionOf('pods');
+    const of = (fieldSelector: string) => filterOf(pods, new URLSearchParams({ fieldSelector })).interest?.facet;
+    expect(of('spec.nodeName=a')).toBe(of('spec.nodeName=b'));
+    expect(of('spec.nodeName=a')).not.toBe(of('status.phase=a'));
+  });
+});

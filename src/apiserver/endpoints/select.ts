@@ -10,6 +10,7 @@ import {
   type Selector,
 } from '../../machinery/selectors.ts';
 import { decodeStored } from '../registry/codec.ts';
+import type { Facet, Interest } from '../storage/audience.ts';
 import type { Stored } from '../storage/store.ts';
 
 /** Label and field selectors of a request, against stored objects that are parsed at most once each. */
@@ -21,6 +22,8 @@ export interface Filter {
   readonly name: string | undefined;
   /** The one namespace asked for, likewise. */
   readonly namespace: string | undefined;
+  /** What all that match have in common, where the selector asks for one value of anything. */
+  readonly interest: Interest | undefined;
 }
 
 interface Selectable {
@@ -99,13 +102,62 @@ function checkPaths(definition: ResourceDefinition, requirements: readonly Field
   );
 }
 
+const nameFacet: Facet = { valueOf: ({ key }) => fromKey('metadata.name', key) };
+const namespaceFacet: Facet = { valueOf: ({ key }) => fromKey('metadata.namespace', key) };
+
+/** Fields and labels that watches select by, so that those who select by the same find each other. */
+const facets = new WeakMap<ResourceDefinition, Map<string, Facet>>();
+
+function facetOf(definition: ResourceDefinition, name: string, valueOf: (of: Selectable) => string | undefined): Facet {
+  const known = facets.get(definition) ?? new Map<string, Facet>();
+  facets.set(definition, known);
+  const facet = known.get(name) ?? { valueOf: (stored) => valueOf(selectableOf(definition, stored)) };
+  known.set(name, facet);
+  return facet;
+}
+
+function fieldInterest(definition: ResourceDefinition, { path, value }: FieldRequirement): Interest {
+  if (path === 'metadata.name') return { facet: nameFacet, value };
+  if (path === 'metadata.namespace') return { facet: namespaceFacet, value };
+  return { facet: facetOf(definition, `field ${path}`, ({ fields }) => fields.get(path)), value };
+}
+
+function labelInterest(definition: ResourceDefinition, key: string, value: string): Interest {
+  const labelOf = ({ labels }: Selectable): string | undefined =>
+    Object.hasOwn(labels, key) ? labels[key] : undefined;
+  return { facet: facetOf(definition, `label ${key}`, labelOf), value };
+}
+
+/** The one requirement that is worth looking up: names are rarest, and whole namespaces the least rare. */
+function interestOf(
+  definition: ResourceDefinition,
+  labels: Selector,
+  fields: readonly FieldRequirement[],
+): Interest | undefined {
+  const equal = fields.filter(({ equals }) => equals);
+  const field =
+    equal.find(({ path }) => path === 'metadata.name') ?? equal.find(({ path }) => path !== 'metadata.namespace');
+  if (field) return fieldInterest(definition, field);
+  const label = labels.requirements.find(({ operator, values }) => operator === 'In' && values.length === 1);
+  const [value] = label?.values ?? [];
+  if (label && value !== undefined) return labelInterest(definition, label.key, value);
+  const [namespace] = equal;
+  return namespace && fieldInterest(definition, namespace);
+}
+
+/** The interest of who sees one namespace. */
+export function interestInNamespace(namespace: string): Interest {
+  return { facet: namespaceFacet, value: namespace };
+}
+
 /** The filter of a list, watch or deletecollection. Throws 400 on bad or unsupported selectors. */
 export function filterOf(definition: ResourceDefinition, query: URLSearchParams): Filter {
   const labels: Selector = parseLabelSelector(query.get('labelSelector') ?? '');
   const fields = parseFieldSelector(query.get('fieldSelector') ?? '');
   checkPaths(definition, fields);
   const pinned = (path: string): string | undefined => fields.find((each) => each.path === path && each.equals)?.value;
-  const pins = { name: pinned('metadata.name'), namespace: pinned('metadata.namespace') };
+  const interest = interestOf(definition, labels, fields);
+  const pins = { name: pinned('metadata.name'), namespace: pinned('metadata.namespace'), interest };
   if (labels === everything && fields.length === 0) return { matches: undefined, ...pins };
   const matches = (stored: Stored): boolean =>
     fields.every(({ path, equals, value }) => {

@@ -12,7 +12,7 @@ import { includeObjectOf, partialMetadata } from './list.ts';
 import { refuseFuture, type WatchOptions, watchOptionsOf } from './list-options.ts';
 import type { Representation } from './negotiate.ts';
 import { prefixOf, readPage } from './page.ts';
-import { type Filter, filterOf } from './select.ts';
+import { type Filter, filterOf, interestInNamespace } from './select.ts';
 import { Turns } from './turns.ts';
 
 /** Watches: what is, then every change in order, with bookmarks, until the client or the time-out ends it. */
@@ -162,6 +162,7 @@ export async function answerWatch(request: WatchRequest): Promise<ApiResponse> {
     const body = openWatch(request, options, encoder, {
       since,
       prefix: prefixOf(definition, namespace, filter),
+      interest: filter.interest ?? (namespace === '' ? undefined : interestInNamespace(namespace)),
       opening: initial,
       encode: (change) => {
         const type = eventOf(change, filter.matches);
@@ -186,7 +187,7 @@ function openWatch(
   request: WatchRequest,
   options: WatchOptions,
   encoder: EventEncoder,
-  what: Pick<BucketWatchOptions, 'since' | 'prefix' | 'opening' | 'encode'>,
+  what: Pick<BucketWatchOptions, 'since' | 'prefix' | 'interest' | 'opening' | 'encode'>,
 ): BucketWatch {
   const { env, store, definition, signal, onWithdrawn } = request;
   let timer: Timer | undefined;

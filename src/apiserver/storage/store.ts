@@ -1,4 +1,5 @@
 import { type Clock, sleep } from '../../env/ports.ts';
+import { Audience, type ChangeListener, type Interest } from './audience.ts';
 import { Bucket } from './bucket.ts';
 import { Committer, type StagedWrite } from './committer.ts';
 import { type ChangeRecord, History, recordOf } from './history.ts';
@@ -55,8 +56,6 @@ export interface Listing {
   readonly remaining: number;
 }
 
-export type ChangeListener = (change: Change) => void;
-
 /**
  * All objects, in memory as text, in step with the engine's log.
  *
@@ -76,7 +75,7 @@ export class Store {
   readonly #history: History;
   /** Staged writes by bucket and key, newest only. */
   readonly #overlay = new Map<string, Map<string, StagedWrite>>();
-  readonly #listeners = new Map<string, readonly ChangeListener[]>();
+  readonly #audiences = new Map<string, Audience>();
   #revision: number;
   #nextRevision: number;
   #closed = false;
@@ -187,20 +186,13 @@ export class Store {
 
   /**
    * Calls back after each durable change of a bucket, in order of commits, when reads show it and before its writer
-   * is answered. Listeners must not throw. Answers a function that ends it.
+   * is answered; with an interest, after those that concern it, and perhaps others. Listeners must not throw. Answers
+   * a function that ends it.
    */
-  subscribe(bucket: string, listener: ChangeListener): () => void {
-    // Lists are replaced rather than changed: one who subscribes during a change must not get that change as well.
-    this.#listeners.set(bucket, [...(this.#listeners.get(bucket) ?? []), listener]);
-    let subscribed = true;
-    return () => {
-      if (!subscribed) return;
-      subscribed = false;
-      const rest = [...(this.#listeners.get(bucket) ?? [])];
-      rest.splice(rest.indexOf(listener), 1);
-      if (rest.length > 0) this.#listeners.set(bucket, rest);
-      else this.#listeners.delete(bucket);
-    };
+  subscribe(bucket: string, listener: ChangeListener, interest?: Interest): () => void {
+    const audience = this.#audiences.get(bucket) ?? new Audience();
+    this.#audiences.set(bucket, audience);
+    return audience.add(listener, interest);
   }
 
   /**
@@ -295,7 +287,7 @@ export class Store {
   }
 
   #notify(change: Change): void {
-    for (const listener of this.#listeners.get(change.bucket) ?? []) {
+    for (const listener of this.#audiences.get(change.bucket)?.of(change) ?? []) {
       try {
         listener(change);
       } catch (error) {

@@ -1,3 +1,4 @@
+import type { Interest } from './audience.ts';
 import type { Change } from './model.ts';
 import type { Store } from './store.ts';
 
@@ -13,6 +14,8 @@ export interface WatchOptions {
   readonly since: number;
   /** Only keys that begin with this: `namespace/`. */
   readonly prefix?: string;
+  /** What all changes have in common that `encode` does not leave out: spares it the others. */
+  readonly interest?: Interest;
   /** Ends the watch, and frees what it holds, also while nobody is pulling. */
   readonly signal: AbortSignal;
   /** How much may wait for a consumer that does not pull (counted in UTF-16 units, mostly bytes). */
@@ -140,7 +143,8 @@ class StoreWatch implements BucketWatch {
         const { done, value } = past.next();
         if (done) {
           this.#past = undefined;
-          this.#unsubscribe = this.#store.subscribe(this.#bucket, (change) => this.#onChange(change));
+          const listener = (change: Change): void => this.#onChange(change);
+          this.#unsubscribe = this.#store.subscribe(this.#bucket, listener, this.#options.interest);
           return;
         }
         this.#add(value);
