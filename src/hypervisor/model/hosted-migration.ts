@@ -23,6 +23,7 @@ const CONNECT_MS = 5;
 const LAST_WORD_MS = 1;
 
 const CANCELLABLE: readonly CopyState[] = ['setup', 'active', 'pre-switchover', 'device'];
+const SENDING: readonly CopyState[] = [...CANCELLABLE, 'postcopy-active', 'postcopy-paused', 'postcopy-recover'];
 
 /**
  * The part of a model in a migration, at either side, with what QEMU was seen to do: a source that fails goes on by
@@ -63,6 +64,11 @@ export class HostedMigration {
 
   get state(): CopyState {
     return this.#state;
+  }
+
+  /** Whether memory goes from here to another machine, or waits to. */
+  get isSending(): boolean {
+    return this.#copy !== undefined && SENDING.includes(this.#state);
   }
 
   ramBytes(): number {

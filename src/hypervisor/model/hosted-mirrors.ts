@@ -44,7 +44,7 @@ export class HostedMirrors implements LinkUser {
       return {
         place,
         state,
-        copiedBytes: this.#copiedBytes / disks.length,
+        copiedBytes: Math.floor(this.#copiedBytes / disks.length),
         totalBytes: this.#totalBytes / disks.length,
         message: this.#failure,
       };

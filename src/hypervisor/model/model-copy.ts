@@ -125,10 +125,11 @@ export class ModelCopy implements LinkUser {
     if (state === 'setup') return undefined;
     return {
       totalBytes: this.#options.guest.memory.bytes,
-      remainingBytes: this.#left.bytes,
-      transferredBytes: this.#sentBytes,
-      bytesPerSecond: this.#left.bytesPerSecond,
-      dirtyBytesPerSecond: this.#dirtyBytesPerSecond,
+      // Mathematics has halves of bytes; whoever counts has not.
+      remainingBytes: Math.ceil(this.#left.bytes),
+      transferredBytes: Math.floor(this.#sentBytes),
+      bytesPerSecond: Math.round(this.#left.bytesPerSecond),
+      dirtyBytesPerSecond: Math.round(this.#dirtyBytesPerSecond),
       passes: this.#pass,
       requestedPages: 0,
     };
