@@ -19,6 +19,9 @@ import { type LogFiles, RunUpkeep } from './guests/run-upkeep.ts';
 import type { InterfacesOf } from './guests/protocol.ts';
 import { Surroundings } from './guests/surroundings.ts';
 import { JournalFile } from './journal/journal-file.ts';
+import { LONELY_NODE } from './migrations/lonely-node.ts';
+import type { NodeMigration } from './migrations/node-migration.ts';
+import type { PeerService } from './migrations/peer.ts';
 import type { GuestVolumes } from './volumes/guest-volumes.ts';
 
 export interface AgentOptions {
@@ -39,6 +42,8 @@ export interface AgentOptions {
   readonly logFiles?: LogFiles;
   /** What is said of the interfaces of a guest that runs in such a machine. */
   readonly interfacesOf?: InterfacesOf;
+  /** What guests need that leave this node, or come to it; where absent, none can. */
+  readonly migration?: NodeMigration;
   /** Where the agent keeps what is its own, with a name short enough for sockets below it. */
   readonly directory: string;
   /** Whom machines run as, if not as this process. */
@@ -56,6 +61,8 @@ const PASSAGE = { mode: 0o711 };
 export class Agent {
   /** What others may ask of the guests on this node. */
   readonly access: GuestAccess;
+  /** Answers the agents of other nodes whose guests come here. */
+  readonly peers: PeerService;
   /** What a manager has to run. */
   readonly services: readonly Service[];
   readonly #options: AgentOptions;
@@ -90,6 +97,7 @@ export class Agent {
       notes: this.#notes,
       serialLogOf: (podUID) => this.#serialLogOf(podUID),
     });
+    this.peers = { answer: async (...asked) => (await this.#running).peers.answer(...asked) };
     this.services = [
       ...(options.informers ? [] : informers.all()),
       this.#recorder,
@@ -125,6 +133,7 @@ export class Agent {
         }),
         notes: this.#notes,
         interfacesOf,
+        migration: this.#options.migration ?? LONELY_NODE,
         ...(metrics ? { metrics } : {}),
       });
       this.#resolveRunning(this.#guests);

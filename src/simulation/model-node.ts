@@ -9,10 +9,13 @@ import { NODES_GROUP } from '../machinery/node-user.ts';
 import { Agent } from '../node/agent.ts';
 import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
 import { machineSpec } from '../node/machine/machine-spec.ts';
+import type { CopyCredentials } from '../node/migrations/copy-credentials.ts';
+import { PeerError, type Peers, type PeerService } from '../node/migrations/peer.ts';
 import { registrationServices } from '../node/registration/node-registration.ts';
 import type { GuestVolumes } from '../node/volumes/guest-volumes.ts';
 import type { Program } from './component.ts';
 import { type ModelDisk, ModelDiskError } from './model-disk.ts';
+import type { SimulatedProcess } from './process.ts';
 import { unending } from './world.ts';
 
 /** What there is of a node even while no agent runs on it. */
@@ -23,6 +26,32 @@ export interface ModelNode {
   /** A hypervisor that is worse than its host, for planted bugs. */
   readonly spoilHypervisor?: ((hypervisor: Hypervisor) => Hypervisor) | undefined;
 }
+
+/** How the agent of a node reaches the others, and is reached by them. */
+export interface AgentsLink {
+  readonly peers: Peers;
+  /** Lets the others reach it. */
+  serve(service: PeerService): void;
+}
+
+/** Nobody reaches anybody. */
+const NO_LINK: AgentsLink = {
+  peers: { exchange: () => Promise.reject(new PeerError('Unreachable', 'these agents have no channel')) },
+  serve: () => undefined,
+};
+
+/** Models of machines know each other without proof. */
+const MODEL_TLS = { directory: '/model', peer: 'model' };
+const MODEL_CREDENTIALS: CopyCredentials = {
+  issue: async (_podUID, use) => ({
+    used: await use(MODEL_TLS),
+    source: { authorityPem: 'model', certificatePem: 'model', keyPem: 'model', peer: MODEL_TLS.peer },
+  }),
+  write: () => Promise.resolve({ tls: MODEL_TLS, remove: () => Promise.resolve() }),
+};
+/** Where the models of machines of a node are reached, its name being its address. */
+const MODEL_PORT = 10_250;
+const MODEL_CPUS = 16;
 
 const GIBIBYTE = 2 ** 30;
 /** What a model answers to whoever asks for the version of QEMU. */
@@ -44,7 +73,7 @@ const MODEL_FACTS: HostFacts = {
       machineID: '',
       systemUUID: '',
       bootID: '',
-      cpus: 16,
+      cpus: MODEL_CPUS,
       memoryBytes: 64 * GIBIBYTE,
       addresses: [],
     }),
@@ -63,7 +92,12 @@ export function nodeIdentity(name: string): LocalIdentity {
 }
 
 /** All that the real agent of a node does, on models of a host and of its disk. */
-export function agentServices(node: ModelNode, env: Env, client: Client): readonly Service[] {
+export function agentServices(
+  node: ModelNode,
+  env: Env,
+  client: Client,
+  link: AgentsLink = NO_LINK,
+): readonly Service[] {
   const { name, host, disk, spoilHypervisor } = node;
   const hypervisor = host.hypervisor(env.clock);
   const { services } = registrationServices({
@@ -94,16 +128,26 @@ export function agentServices(node: ModelNode, env: Env, client: Client): readon
     journal: disk.journal(env.clock),
     files: disk.files(env.clock),
     directory: `/${name}`,
+    migration: {
+      peers: link.peers,
+      address: () => ({ address: name, port: MODEL_PORT }),
+      host: name,
+      credentials: MODEL_CREDENTIALS,
+      cpus: MODEL_CPUS,
+      ramBytesOf: ({ memoryBytes }) => memoryBytes,
+    },
   });
+  link.serve(agent.peers);
   return [...services, ...agent.services];
 }
 
 /** The program of a node, with the node's own rights. */
-export function agentProgram(node: ModelNode): Program {
-  return async ({ env }, clientOf) => {
+export function agentProgram(node: ModelNode, linkOf?: (process: SimulatedProcess) => AgentsLink): Program {
+  return async (process, clientOf) => {
     const { name } = node;
+    const { env } = process;
     try {
-      const services = agentServices(node, env, clientOf(nodeIdentity(name)));
+      const services = agentServices(node, env, clientOf(nodeIdentity(name)), linkOf?.(process));
       await new Manager({ env, name }).add(...services).run(unending());
     } catch (error) {
       // An agent whose disk fails ends; whoever looks after it starts it again.

@@ -15,6 +15,7 @@ import {
 } from '../typed-schema.ts';
 import { migrationConfiguration } from './migration-configuration.ts';
 import { migrationProgress } from './migration-progress.ts';
+import { runner } from './right-to-run.ts';
 
 /**
  * The migration that a guest is in, or was in last. The flat fields are the older ones and always set; the nested
@@ -103,6 +104,19 @@ const decision = object('What was decided while the guest moved.', {
   iteration: integer('The pass of the copy at which it was.'),
 });
 
+/** What agents say to each other through the API where their own channel does not carry it. */
+const letter = (description: string) =>
+  object(description, {
+    kind: needed(
+      choice('What it says.', ['grant', 'taken', 'refused', 'aborted', 'please-refuse', 'is-it-over'] as const),
+    ),
+    epoch: needed(long('The epoch in which the source holds the right to run.', { minimum: 1 })),
+    migrationUid: needed(text('UID of the migration object.')),
+    sourcePodUID: needed(text('UID of the launcher pod that the guest leaves.')),
+    targetPodUID: needed(text('UID of the launcher pod that it moves to.')),
+    isPostCopy: flag('Whether the guest goes over before its memory has.'),
+  });
+
 /** How many decisions a status has room for: the first and the last ones tell the story. */
 const DECISIONS_MAX = 64;
 
@@ -115,6 +129,7 @@ export const migrationState = openObject('The migration that the guest is in, or
   targetPod: text('The launcher pod that it moves to.'),
   targetNodeAddress: text('Where the target agent listens.'),
   targetDirectMigrationNodePorts: ports,
+  targetRunner: runner('Who waits for the guest there.'),
   targetNodeDomainDetected: flag('Whether the target knows the guest.'),
   targetNodeDomainReadyTimestamp: moment('When the guest ran at the target.'),
   targetAttachmentPodUID: text('UID of the pod that holds plugged-in volumes at the target.'),
@@ -138,9 +153,12 @@ export const migrationState = openObject('The migration that the guest is in, or
   migrationNetworkType,
   sourcePersistentStatePVCName: text('Claim with the state of firmware and TPM at the source.'),
   targetPersistentStatePVCName: text('The same at the target.'),
+  sourceLetter: letter('What the source has to say, where the target could not be reached.'),
+  targetLetter: letter('What the target has to say, where the source has not asked for it.'),
   sourceState,
   targetState,
 });
 
+export type MigrationLetter = NonNullable<MigrationState['sourceLetter']>;
 export type MigrationState = Infer<typeof migrationState>;
 export type MigrationDecision = Infer<typeof decision>;

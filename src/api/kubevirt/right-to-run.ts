@@ -21,7 +21,8 @@ import { flag, type Infer, listByKey, long, needed, object, text } from '../type
 const NODE_NAME_LENGTH_MAX = 253;
 const UID_LENGTH_MAX = 128;
 
-const runner = (description: string) =>
+/** A launcher pod, with what tells it from all others. */
+export const runner = (description: string) =>
   object(description, {
     node: needed(text('Name of the node.', { maxLength: NODE_NAME_LENGTH_MAX })),
     nodeUID: needed(text('UID of the node: one that registers anew is another.', { maxLength: UID_LENGTH_MAX })),

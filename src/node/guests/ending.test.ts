@@ -3,6 +3,7 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import { formatTime } from '../../api/meta.ts';
 import { testEnv } from '../../env/test.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
 import { Ending } from './ending.ts';
 import { FakeHost } from './fake-hypervisor.fixture.ts';
 import { Machines } from './machines.ts';
@@ -20,6 +21,8 @@ function goingGuest(seconds: number): VirtualMachineInstance {
     status: { rightToRun: { epoch: 1, holder: { node: 'node-a', nodeUID: 'node-1', podUID: 'a' } } },
   };
 }
+
+const STANDING: Standing = { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false };
 
 /** An agent that finds the machine of pod `a` on the host. */
 function agentOn(host: FakeHost): { readonly machines: Machines; readonly ending: Ending } {
@@ -40,11 +43,11 @@ describe('a machine whose guest is to end, and that does not answer', () => {
     const { machines, ending } = agentOn(host);
     host.isSilent = true;
     const scene = { podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(5) };
-    expect(await ending.bring(scene)).toEqual({ requeueAfterMs: 2000 });
+    expect(await ending.bring(scene, STANDING)).toEqual({ requeueAfterMs: 2000 });
     host.isSilent = false;
     expect((await machines.look('a')).fact).toBe('paused');
     host.isSilent = true;
-    expect(await ending.bring(scene)).toEqual({ requeueAfterMs: 2000 });
+    expect(await ending.bring(scene, STANDING)).toEqual({ requeueAfterMs: 2000 });
     expect(host.alive()).toHaveLength(1);
   });
 
@@ -53,12 +56,12 @@ describe('a machine whose guest is to end, and that does not answer', () => {
     const { machines, ending } = agentOn(host);
     await machines.start('a', SMALL_MACHINE);
     host.isSilent = true;
-    await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) });
+    await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) }, STANDING);
     expect(host.alive()).toEqual([]);
   });
 
   it('is left alone where there is none', async () => {
     const { ending } = agentOn(new FakeHost());
-    expect(await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) })).toEqual({});
+    expect(await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) }, STANDING)).toEqual({});
   });
 });

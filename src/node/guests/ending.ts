@@ -3,6 +3,7 @@ import type { Clock, Logger } from '../../env/ports.ts';
 import type { Machine, MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Machines } from './machines.ts';
 import { deadlineMs, powerOff } from './power-off.ts';
 import type { Scene } from './scene.ts';
@@ -34,9 +35,10 @@ export class Ending {
   }
 
   /** Does what is due, and answers when to come again. */
-  async bring({ podUID, pod, guest }: Scene): Promise<Result> {
+  async bring({ podUID, pod, guest }: Scene, standing: Standing): Promise<Result> {
     const { clock, log, machines } = this.#options;
-    const { fact, status } = await machines.look(podUID);
+    const isMoving = standing.kind === 'receiving' || (standing.kind === 'holding' && standing.reserved !== undefined);
+    const { fact, status } = await machines.look(podUID, isMoving || standing.kind === 'granted');
     const machine = machines.get(podUID);
     if (status === 'shut-down') return {};
     if (!machine) return fact === 'unknown' ? AGAIN : {};
@@ -47,6 +49,8 @@ export class Ending {
       await machine.kill();
       return {};
     }
+    // Part of the guest, or all of it, is somewhere else: that is settled first, and who has it then ends it.
+    if (standing.kind === 'granted' || (isMoving && (fact === 'postmigrate' || fact === 'postcopy'))) return {};
     const nowMs = clock.now();
     // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
     const isMissing = !pod && guest.status?.rightToRun?.holder?.podUID !== podUID;

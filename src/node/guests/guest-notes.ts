@@ -1,5 +1,6 @@
 import type { DiskFiles } from '../../env/ports.ts';
 import type { MachineEnd } from '../../hypervisor/hypervisor.ts';
+import type { MachineSpec } from '../../hypervisor/machine.ts';
 
 /**
  * What an agent notes about each of its launcher pods beside the journal: whose guest it is, and how its machine ended.
@@ -16,6 +17,8 @@ export interface GuestNote {
   readonly guestUID: string;
   /** When it was noted: before its machine was started. */
   readonly atMs: number;
+  /** What its machine was started as; nothing but a like one can take its guest. */
+  readonly spec?: MachineSpec;
   readonly end?: MachineEnd;
 }
 

@@ -34,6 +34,8 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
   if (isFinal(guest)) return {};
   if (standing.kind === 'holding' && !standing.mustContinue && isRecorded(facts)) {
     if (status === 'running') return told(facts, 'Running', undefined, nowMs);
+    // It stands still because it is being moved.
+    if (standing.reserved) return {};
     if (status === 'paused') return told(facts, 'Running', PAUSED_BY_USER, nowMs);
     if (status === 'disk-error') return told(facts, 'Running', PAUSED_BY_ERROR, nowMs);
     return {};

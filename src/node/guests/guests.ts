@@ -3,18 +3,25 @@ import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
+import { errorText } from '../../kube/error-text.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Refusal } from '../../migration/right-to-run/plan.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
+import { describedMachines } from '../migrations/described-machines.ts';
+import { Incoming } from '../migrations/incoming.ts';
+import { Migrations } from '../migrations/migrations.ts';
+import type { NodeMigration } from '../migrations/node-migration.ts';
+import { Outgoing } from '../migrations/outgoing.ts';
+import type { PeerService } from '../migrations/peer.ts';
 import { Ending } from './ending.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { deadlineMs } from './power-off.ts';
 import type { Preparation, Prepared } from './preparation.ts';
-import { type InterfacesOf, isFresh, Protocol } from './protocol.ts';
+import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
 import { Reports } from './reports.ts';
 import type { Scene } from './scene.ts';
 import { Steps } from './steps.ts';
@@ -30,6 +37,7 @@ export interface GuestsOptions {
   readonly preparation: Preparation;
   readonly notes: GuestNotes;
   readonly interfacesOf?: InterfacesOf | undefined;
+  readonly migration: NodeMigration;
   readonly metrics?: KubeMetrics;
 }
 
@@ -42,13 +50,20 @@ const CONFLICT_MS = 100;
 const UNKNOWN_MS = 2000;
 /** How soon it is looked again whether what was refused is refused still. */
 const REFUSED_MS = 30_000;
+/** How soon the other side of a migration is spoken to again that was not heard. */
+const SAY_AGAIN_MS = 1000;
 
 /**
  * Runs the guests of the launcher pods that are bound to this node. Each pod is brought to where it should be by looking
  * at it, at its guest, at the journal and at its machine. Nothing else counts, so that an agent that was killed goes on
  * where its journal says it was.
+ *
+ * A guest that is being moved stands still for a moment, in which nothing may wait for the API server, nor for the other
+ * guests: then its pod is advanced by what is known already, and looked at in the ordinary way afterwards.
  */
 export class Guests {
+  /** Answers the sources of guests that come to this node. */
+  readonly peers: PeerService;
   readonly #env: Env;
   readonly #recorder: Pick<EventRecorder, 'event'>;
   readonly #surroundings: Surroundings;
@@ -57,7 +72,14 @@ export class Guests {
   readonly #preparation: Preparation;
   readonly #notes: GuestNotes;
   readonly #ending: Ending;
+  readonly #migrations: Migrations;
   readonly #protocol: Protocol;
+  /** Pods as they were last looked at. */
+  readonly #scenes = new Map<string, Scene>();
+  /** Whoever follows the protocol of a pod, alone. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #sayingAgain = new Set<string>();
+  readonly #stopping = new AbortController();
   readonly #reports: Reports;
   readonly #controller: Controller;
   #departure: Departure | undefined;
@@ -73,10 +95,15 @@ export class Guests {
     this.#preparation = options.preparation;
     this.#notes = notes;
     this.#ending = new Ending({ clock, log: env.log, recorder, machines });
+    const { incoming, migrations } = this.#newMigrations(options);
+    this.peers = incoming;
+    this.#migrations = migrations;
     const steps = new Steps({
       client,
       journal,
       machines,
+      migrations,
+      discard: (podUID) => this.#preparation.forget(podUID),
       onWritten: (podUID, before, after) => {
         surroundings.wrote(after);
         this.#reports.tellPeople(podUID, before, after);
@@ -89,9 +116,11 @@ export class Guests {
       machines,
       notes,
       steps,
+      migrations,
+      ramBytesOf: options.migration.ramBytesOf,
       interfacesOf: options.interfacesOf,
     });
-    this.#reports = new Reports({ clock, client, recorder, notes, steps });
+    this.#reports = new Reports({ clock, client, recorder, notes, steps, migrations });
     this.#controller = new Controller({
       name: 'guests',
       env,
@@ -105,6 +134,22 @@ export class Guests {
   /** Asks for a pod to be looked at. */
   enqueue(podUID: string): void {
     if (podUID !== '') this.#controller.enqueue(podUID);
+  }
+
+  /**
+   * Takes the protocol of a pod as far as it goes by what is known already, at once and without the API server: records
+   * and reports follow. Never rejects.
+   */
+  async advance(podUID: string): Promise<void> {
+    const vm = this.#journal.vmOf(podUID);
+    if (vm === undefined || this.#stopping.signal.aborted) return;
+    try {
+      await this.#follow({ ...this.#recall(podUID), podUID, vm }, { isOffline: true }, this.#stopping.signal);
+    } catch (error) {
+      this.#env.log.info('the protocol of a pod did not go on', { pod: podUID, error: errorText(error) });
+      this.#sayAgain(podUID);
+    }
+    this.enqueue(podUID);
   }
 
   /** Ends every guest within its grace period, and starts no other. Resolves when none is left. */
@@ -126,7 +171,33 @@ export class Guests {
       if (!isOver(standing)) this.enqueue(podUID);
     }
     this.#surroundings.onChange((podUID) => this.enqueue(podUID));
+    const stop = (): void => this.#stopping.abort(signal.reason);
+    signal.addEventListener('abort', stop, { once: true });
     await this.#controller.run(signal);
+    this.#migrations.letGo();
+  }
+
+  #newMigrations({ env, journal, machines, notes, preparation, migration }: GuestsOptions): {
+    readonly incoming: Incoming;
+    readonly migrations: Migrations;
+  } {
+    const { peers, credentials, cpus, host, diskBytesOf } = migration;
+    const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
+    const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf });
+    const advance = (podUID: string): Promise<void> => this.advance(podUID);
+    const outgoing = new Outgoing({
+      env,
+      peers,
+      credentials,
+      cpus,
+      machines,
+      describe,
+      advance: (podUID) => void advance(podUID),
+      enqueue: (podUID) => this.enqueue(podUID),
+    });
+    const incoming = new Incoming({ env, journal, machines, describe, credentials, host, advance });
+    const { address } = migration;
+    return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
   }
 
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
@@ -165,18 +236,64 @@ export class Guests {
     const { podUID, vm, pod } = scene;
     const standing = this.#journal.standing(vm, podUID);
     if (standing.kind === 'unknown') return this.#refused(scene, LATER_JOURNAL);
-    const ending = await this.#ending.bring(scene);
+    const ending = await this.#ending.bring(scene, standing);
     const prepared = isFresh(standing) ? await this.#prepare(scene, signal) : undefined;
-    const outcome = await this.#protocol.follow(scene, standing, prepared, signal);
+    const outcome = await this.#follow(scene, { prepared }, signal);
     const { refusal, view } = outcome;
-    await this.#reports.tellGuest(outcome, signal);
-    await this.#reports.tellPod(outcome, prepared, signal);
+    if (!this.#migrations.isStill(outcome)) {
+      await this.#reports.tellGuest(outcome, signal);
+      await this.#reports.tellPod(outcome, prepared, signal);
+    }
     if (!pod && isSettled(view)) await this.#forget(podUID);
     return soonest([
       ending,
       prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},
       refusal ? this.#refused(outcome, refusal) : {},
     ]);
+  }
+
+  /** Follows the protocol, alone, from where the pod stands by then. */
+  async #follow(scene: Scene, manner: Manner, signal: AbortSignal): Promise<Followed> {
+    const { podUID, vm } = scene;
+    const outcome = await this.#inTurn(podUID, async () => {
+      const standing = this.#journal.standing(vm, podUID);
+      if (standing.kind === 'unknown') throw new Error(LATER_JOURNAL.message);
+      return this.#protocol.follow(scene, standing, manner, signal);
+    });
+    const { pod, guest } = outcome;
+    this.#scenes.set(podUID, { podUID, vm, pod, guest });
+    this.#migrations.tend(outcome);
+    if (this.#migrations.isWaiting(outcome)) this.#sayAgain(podUID);
+    return outcome;
+  }
+
+  /** What is known of a pod without asking anybody. */
+  #recall(podUID: string): Pick<Scene, 'guest' | 'pod'> {
+    const last = this.#scenes.get(podUID);
+    const pod = this.#surroundings.recalledPod(podUID) ?? last?.pod;
+    return { pod, guest: this.#surroundings.recalledGuest(podUID, pod, this.#notes.get(podUID), last?.guest) };
+  }
+
+  #sayAgain(podUID: string): void {
+    if (this.#sayingAgain.has(podUID) || this.#stopping.signal.aborted) return;
+    this.#sayingAgain.add(podUID);
+    this.#env.clock.setTimer(() => {
+      this.#sayingAgain.delete(podUID);
+      void this.advance(podUID);
+    }, SAY_AGAIN_MS);
+  }
+
+  /** Does something about a pod when all that was to be done before is. */
+  async #inTurn<T>(podUID: string, act: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(podUID) ?? Promise.resolve();
+    const turn = before.then(act);
+    const settled = turn.then(noop, noop);
+    this.#turns.set(podUID, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(podUID) === settled) this.#turns.delete(podUID);
+    }
   }
 
   /** Prepares what the machine needs; undefined where it will never be needed. */
@@ -209,6 +326,8 @@ export class Guests {
   async #forget(podUID: string): Promise<void> {
     this.#machines.forget(podUID);
     this.#ending.forget(podUID);
+    this.#migrations.forget(podUID);
+    this.#scenes.delete(podUID);
     await this.#preparation.forget(podUID);
   }
 }
@@ -224,6 +343,8 @@ interface Departure {
 function isOver({ kind }: JournaledStanding): boolean {
   return kind === 'ended' || kind === 'refused';
 }
+
+const noop = (): void => undefined;
 
 const LATER_JOURNAL = {
   code: 'LaterJournal',

@@ -1,3 +1,4 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Logger } from '../../env/ports.ts';
 import type { Hypervisor, Machine, MachineEnd, MachineRun, MachineStatus } from '../../hypervisor/hypervisor.ts';
@@ -11,6 +12,8 @@ export interface SeenMachine {
   readonly fact: MachineFact;
   /** Where it answers. */
   readonly status?: MachineStatus;
+  /** How its migration is, where that was asked. */
+  readonly migration?: CopyState;
   /** What is known of the agent in its guest. */
   readonly agent?: AgentSight;
   /** Where it has ended before the eyes of this agent. */
@@ -46,13 +49,13 @@ export class Machines {
     this.#options = options;
   }
 
-  /** How the machine of a pod is. Never rejects: what does not answer is unknown. */
-  async look(podUID: string): Promise<SeenMachine> {
+  /** How the machine of a pod is, and its migration if there may be one. Never rejects: what does not answer is unknown. */
+  async look(podUID: string, mayMigrate = false): Promise<SeenMachine> {
     try {
       const held = this.#held.get(podUID) ?? (await this.#alone(podUID, () => this.#adopt(podUID)));
       if (!held) return { fact: 'dead' };
       if (held.end) return { fact: 'dead', end: held.end };
-      return await this.#ask(podUID, held);
+      return await this.#ask(podUID, held, mayMigrate);
     } catch (error) {
       this.#options.log.warn('a machine does not answer', { pod: podUID, error: errorMessage(error) });
       return { fact: 'unknown' };
@@ -109,10 +112,14 @@ export class Machines {
     return undefined;
   }
 
-  async #ask(podUID: string, held: Held): Promise<SeenMachine> {
+  async #ask(podUID: string, held: Held, mayMigrate: boolean): Promise<SeenMachine> {
+    const { machine } = held;
+    const agent = this.#options.agents?.of(podUID) ?? 'unknown';
     try {
-      const status = await held.machine.status();
-      return { fact: machineFact(status), status, agent: this.#options.agents?.of(podUID) ?? 'unknown' };
+      const status = await machine.status();
+      if (!mayMigrate) return { fact: machineFact(status), status, agent };
+      const { state } = await machine.migration.progress();
+      return { fact: machineFact(status, state), status, migration: state, agent };
     } catch (error) {
       // It may have ended while it was asked.
       if (held.end) return { fact: 'dead', end: held.end };
@@ -125,7 +132,8 @@ export class Machines {
     const held: Held = { machine, end: undefined };
     this.#held.set(podUID, held);
     machine.onEvent(({ kind }) => {
-      onNews(podUID);
+      // Whoever copies looks after that.
+      if (kind !== 'migration-pass' && kind !== 'mirror') onNews(podUID);
       return kind === 'guest-shut-down' ? onEnd(podUID, GUEST_SHUT_DOWN) : undefined;
     });
     this.#options.agents?.attend(podUID, machine);

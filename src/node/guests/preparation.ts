@@ -72,12 +72,12 @@ export class Preparation {
   async forget(podUID: string): Promise<void> {
     this.#specs.delete(podUID);
     this.#failureCounts.delete(podUID);
-    await this.#options.files.remove(this.#directoryOf(podUID));
+    await this.#options.files.remove(this.directoryOf(podUID));
   }
 
   async #specFor(podUID: string, guest: VirtualMachineInstance, signal: AbortSignal): Promise<MachineSpec> {
     const { volumes, specOf, files, user } = this.#options;
-    const directory = this.#directoryOf(podUID);
+    const directory = this.directoryOf(podUID);
     await files.makeDirectory(directory, { mode: 0o700, owner: user });
     return specOf(guest, await volumes.prepare({ guest, podUID, directory, user }, signal), signal);
   }
@@ -88,7 +88,8 @@ export class Preparation {
     return Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** count);
   }
 
-  #directoryOf(podUID: string): string {
+  /** Where what belongs to a pod alone is kept. */
+  directoryOf(podUID: string): string {
     return `${this.#options.directory}/${podUID}`;
   }
 }

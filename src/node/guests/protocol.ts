@@ -1,4 +1,5 @@
 import { errorMessage } from '../../api/error-message.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -6,10 +7,11 @@ import type {
 import type { Clock } from '../../env/ports.ts';
 import { HypervisorError } from '../../hypervisor/hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
-import type { Plan, Refusal } from '../../migration/right-to-run/plan.ts';
+import type { Plan, Refusal, Step } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { View, Wish } from '../../migration/right-to-run/view.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
+import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestStatus } from './guest-status.ts';
 import type { Machines, SeenMachine } from './machines.ts';
@@ -29,6 +31,9 @@ export interface ProtocolOptions {
   readonly machines: Machines;
   readonly notes: GuestNotes;
   readonly steps: Steps;
+  readonly migrations: Migrations;
+  /** How much RAM, to the byte, a machine gets on this node. */
+  readonly ramBytesOf: (spec: MachineSpec) => number;
   readonly interfacesOf: InterfacesOf | undefined;
 }
 
@@ -37,6 +42,21 @@ export type InterfacesOf = (
   guest: VirtualMachineInstance,
   spec: MachineSpec,
 ) => VirtualMachineInstanceStatus['interfaces'];
+
+/** How the protocol is to be followed. */
+export interface Manner {
+  /** What the machine needs, where it was prepared. */
+  readonly prepared?: Prepared | undefined;
+  /** Whether to do without the API server: records are then left to whoever follows with it. */
+  readonly isOffline?: boolean;
+}
+
+/** Where the protocol has led to. */
+export interface Followed extends Outcome {
+  readonly refusal: Refusal | undefined;
+  /** Whether a record has to be written before it goes on. */
+  readonly needsRecord: boolean;
+}
 
 /** Takes a launcher pod through the protocol of the right to run, as far as it goes for now. */
 export class Protocol {
@@ -47,62 +67,78 @@ export class Protocol {
   }
 
   /** Rejects when a step fails; then all is to be looked at anew. */
-  async follow(
-    scene: Scene,
-    standing: Standing,
-    prepared: Prepared | undefined,
-    signal: AbortSignal,
-  ): Promise<Outcome & { readonly refusal: Refusal | undefined }> {
-    const { machines } = this.#options;
-    let now: Situation = { scene, standing, seen: await machines.look(scene.podUID) };
+  async follow(scene: Scene, standing: Standing, manner: Manner, signal: AbortSignal): Promise<Followed> {
+    let now = await this.#look(scene, standing);
+    let hasTalked = false;
     for (let round = 0; ; round++) {
-      const { view, plan, spec } = await this.#decide(now, prepared, signal);
-      if (plan.steps.length === 0) return { ...now.scene, view, seen: now.seen, refusal: plan.refusal };
+      const { view, plan, spec } = await this.#decide(now, manner, signal);
+      const outcome = { ...now.scene, view, seen: now.seen, refusal: plan.refusal, needsRecord: false };
+      const isTalk = plan.steps.every(isTalking);
+      // What was just said need not be said again before anything else happens.
+      if (plan.steps.length === 0 || (isTalk && hasTalked)) return outcome;
       if (round === ROUNDS_MAX) throw new Error(`pod ${scene.podUID} comes to no rest: ${JSON.stringify(plan.steps)}`);
-      const guest = await this.#do(now, view, plan, spec, signal);
-      now = {
-        scene: { ...scene, guest },
-        standing: this.#standing(scene, standing),
-        seen: await machines.look(scene.podUID),
-      };
+      const guest = await this.#do(now, view, plan, { spec, isOffline: manner.isOffline === true }, signal);
+      hasTalked = isTalk;
+      now = await this.#look({ ...scene, guest }, this.#standing(scene, standing));
+      const needsRecord = manner.isOffline === true && plan.steps.some(({ kind }) => kind === 'record');
+      if (needsRecord) return { ...outcome, ...now.scene, seen: now.seen, needsRecord };
     }
   }
 
+  async #look(scene: Scene, standing: Standing): Promise<Situation> {
+    const { machines, migrations, surroundings, journal } = this.#options;
+    const { podUID, vm } = scene;
+    const self = surroundings.runner(podUID, scene.guest, standing);
+    const seen = await machines.look(podUID, migrations.mayMigrate(scene, standing, self));
+    const isNews = seen.fact === 'postmigrate' && standing.kind === 'holding' && standing.reserved !== undefined;
+    // Should the machine die now, this is what lets its guest go on at the target. It is on its way while that is asked.
+    const noted =
+      isNews && !standing.isCompleted
+        ? journal.append({ vm, podUID, entry: { kind: 'machine', event: 'completed' } })
+        : undefined;
+    await Promise.all([noted, migrations.refresh(podUID, standing, seen)]);
+    return { scene, standing: noted ? this.#standing(scene, standing) : standing, seen, self };
+  }
+
   async #decide(
-    { scene, standing, seen }: Situation,
-    prepared: Prepared | undefined,
+    { scene, standing, seen, self }: Situation,
+    { prepared }: Manner,
     signal: AbortSignal,
   ): Promise<{ view: View; plan: Plan; spec: MachineSpec | undefined }> {
-    const { surroundings } = this.#options;
-    const { podUID, guest } = scene;
+    const { surroundings, migrations } = this.#options;
+    const { guest } = scene;
     const intent = this.#intent(scene, prepared);
     const isStart = intent === 'start' && guest !== undefined && isFresh(standing) && seen.fact === 'dead';
-    const wish: Wish = isStart
-      ? {
-          start: {
-            remembered: await surroundings.remembered(guest, signal),
-            isPaused: guest.spec.startStrategy === 'Paused',
-          },
-        }
-      : {};
-    const self = surroundings.runner(podUID, guest, standing.kind !== 'none');
+    const migration = migrations.view(scene, standing, self);
+    const { receive, ...moving } = migration.wish;
+    const spec = prepared?.kind === 'ready' && surroundings.isRegistered ? prepared.spec : undefined;
+    const wish: Wish = {
+      ...moving,
+      ...(receive && spec ? { receive } : {}),
+      ...(isStart
+        ? {
+            start: {
+              remembered: await surroundings.remembered(guest, signal),
+              isPaused: guest.spec.startStrategy === 'Paused',
+            },
+          }
+        : {}),
+    };
     const view: View = {
+      ...migration,
       self,
       record: guest?.status?.rightToRun,
       standing,
       machine: seen.fact,
-      hasMigrationFailed: false,
-      peerMachine: 'unknown',
-      inbox: [],
       outOfService: surroundings.outOfService(self),
       unheard: [],
       wish,
     };
-    return {
-      view,
-      plan: nextPlan(view, intent),
-      spec: isStart && prepared?.kind === 'ready' ? prepared.spec : undefined,
-    };
+    return { view, plan: nextPlan(view, intent), spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
+  }
+
+  #incoming(spec: MachineSpec): MachineSpec {
+    return { ...spec, incoming: { ramBytes: this.#options.ramBytesOf(spec) } };
   }
 
   #intent({ vm, podUID, guest, pod }: Scene, prepared: Prepared | undefined): Intent {
@@ -118,30 +154,41 @@ export class Protocol {
 
   /** Does the steps; answers the guest as it is then. */
   async #do(
-    { scene, seen, standing }: Situation,
+    { scene, seen, standing, self }: Situation,
     view: View,
     plan: Plan,
-    spec: MachineSpec | undefined,
+    { spec, isOffline }: { readonly spec: MachineSpec | undefined; readonly isOffline: boolean },
     signal: AbortSignal,
   ): Promise<VirtualMachineInstance | undefined> {
-    const { clock, notes, steps, surroundings } = this.#options;
+    const { clock, notes, steps, surroundings, migrations } = this.#options;
     const { podUID, pod } = scene;
-    if (spec) await this.#note(scene);
+    const isStart = plan.steps.some(isStarting);
+    if (spec && isStart) await this.#note(scene, spec);
     const statusBeside = (guest: VirtualMachineInstance): Partial<VirtualMachineInstanceStatus> => {
       const { status, agent } = seen;
-      const facts = { guest, self: view.self, standing: this.#standing(scene, standing), status, agent };
+      const durable = this.#standing(scene, standing);
+      const facts = { guest, self: view.self, standing: durable, status, agent };
+      const migrationState = migrations.status({ ...scene, guest }, self, durable, seen);
+      const started = spec && isStart ? spec : this.#arrived(view, durable, podUID);
       return {
         ...guestStatus({ ...facts, end: notes.endOf(podUID, seen) }, clock.now()),
-        ...(spec ? this.#ofMachine(guest, spec) : {}),
+        ...(started ? this.#ofMachine(guest, started) : {}),
+        ...(migrationState ? { migrationState } : {}),
       };
     };
     try {
-      return await steps.run(plan.steps, { ...scene, spec, statusBeside }, signal);
+      return await steps.run(plan.steps, { ...scene, spec, statusBeside, isOffline }, signal);
     } catch (error) {
       if (!isStartFailure(error)) throw error;
       await notes.noteEnd(podUID, { reason: 'Failed', message: errorMessage(error), log: [] });
       return surroundings.guest(podUID, pod, notes.get(podUID), signal);
     }
+  }
+
+  /** What the machine is like that a guest has just come to. */
+  #arrived({ record, self }: View, standing: Standing, podUID: string): MachineSpec | undefined {
+    const hasTaken = standing.kind === 'holding' && record !== undefined && record.epoch < standing.epoch;
+    return hasTaken && record.successor?.podUID === self.podUID ? this.#options.notes.get(podUID)?.spec : undefined;
   }
 
   /** What the guest's machine is like, on record for those who want to reach it, or to move it to another. */
@@ -151,12 +198,12 @@ export class Protocol {
   }
 
   /** Whose machine it is that is about to be started. */
-  async #note({ podUID, pod, guest }: Scene): Promise<void> {
+  async #note({ podUID, pod, guest }: Scene, spec: MachineSpec): Promise<void> {
     const { notes, clock } = this.#options;
     if (!guest || !pod || notes.get(podUID)) return;
     const { namespace = '', name = '', uid: guestUID = '' } = guest.metadata;
     const podName = pod.metadata.name ?? '';
-    await notes.put({ podUID, podName, namespace, name, guestUID, atMs: clock.now() });
+    await notes.put({ podUID, podName, namespace, name, guestUID, atMs: clock.now(), spec });
   }
 
   /** Where the pod stands by now; the journal of this version is never written by a later one. */
@@ -170,6 +217,16 @@ interface Situation {
   readonly scene: Scene;
   readonly standing: Standing;
   readonly seen: SeenMachine;
+  readonly self: Runner;
+}
+
+/** Whether a step changes nothing on this side, and may be done again at any time. */
+function isTalking({ kind }: Step): boolean {
+  return kind === 'send' || kind === 'stamp';
+}
+
+function isStarting(step: Step): boolean {
+  return step.kind === 'machine' && (step.command === 'start' || step.command === 'start-incoming');
 }
 
 /** Whether the pod has had no machine yet. */

@@ -7,6 +7,7 @@ import { isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
+import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestStatus, hasSucceeded } from './guest-status.ts';
 import { isPodOver, type LauncherPod, launcherPods, type LauncherPodStatus } from './launcher-pod.ts';
@@ -21,6 +22,7 @@ export interface ReportsOptions {
   readonly recorder: Pick<EventRecorder, 'event'>;
   readonly notes: GuestNotes;
   readonly steps: Steps;
+  readonly migrations: Pick<Migrations, 'status'>;
 }
 
 /** How much of what a machine printed last is told in an event. */
@@ -35,13 +37,16 @@ export class Reports {
   }
 
   /** Says how a guest is, of what is new. */
-  async tellGuest({ podUID, guest, view, seen }: Outcome, signal: AbortSignal): Promise<void> {
+  async tellGuest(outcome: Outcome, signal: AbortSignal): Promise<void> {
+    const { podUID, guest, view, seen } = outcome;
     if (!guest) return;
-    const { clock, notes, steps } = this.#options;
+    const { clock, notes, steps, migrations } = this.#options;
     const { self, standing } = view;
     const { status, agent } = seen;
     const facts = { guest, self, standing, status, agent, end: notes.endOf(podUID, seen) };
-    await steps.patch(podUID, guest, guestStatus(facts, clock.now()), signal);
+    const migrationState = migrations.status(outcome, self, standing, seen);
+    const fields = { ...guestStatus(facts, clock.now()), ...(migrationState ? { migrationState } : {}) };
+    await steps.patch(podUID, guest, fields, signal);
   }
 
   /** Says how a launcher pod is, and lets it go when nothing of it runs any more, nor will. */
@@ -53,8 +58,10 @@ export class Reports {
     const cause = prepared?.kind === 'impossible' ? prepared.cause : causeOf(end);
     if (isSettled(view) && pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
     if (isPodOver(pod)) return;
-    if (isSettled(view) && view.standing.kind !== 'none')
-      return this.#tell(pod, endedStatus(pod, hasSucceeded(end), cause, nowMs), signal);
+    if (isSettled(view) && view.standing.kind !== 'none') {
+      const hasMoved = view.standing.kind === 'ended' && view.standing.givenTo !== undefined;
+      return this.#tell(pod, endedStatus(pod, hasMoved || hasSucceeded(end), cause, nowMs), signal);
+    }
     if (!guest) return;
     const isPending = pod.status?.phase !== 'Running';
     const running = runningStatus(pod, isConditionTrue(guest.status?.conditions, 'Paused'), nowMs);

@@ -3,12 +3,14 @@ import type {
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
+import type { Machine } from '../../hypervisor/hypervisor.ts';
 import type { MachineSpec } from '../../hypervisor/machine.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { MachineCommand, Step } from '../../migration/right-to-run/plan.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
+import type { Migrations } from '../migrations/migrations.ts';
 import type { Machines } from './machines.ts';
 
 /** For whom steps are done. */
@@ -20,28 +22,29 @@ export interface StepTarget {
   readonly spec: MachineSpec | undefined;
   /** What else is to be said of the guest together with a new record, by what is durable then. */
   readonly statusBeside: (guest: VirtualMachineInstance) => Partial<VirtualMachineInstanceStatus>;
+  /** Whether the API server is left alone: somebody else writes records, later. */
+  readonly isOffline: boolean;
 }
 
 /** Told of a guest as it was before a write, and as the server answered it. */
 export type OnGuestWritten = (podUID: string, before: VirtualMachineInstance, after: VirtualMachineInstance) => void;
 
+export interface StepsOptions {
+  readonly client: Client;
+  readonly journal: JournalFile;
+  readonly machines: Machines;
+  readonly migrations: Pick<Migrations, 'cancel' | 'noteContinued' | 'send'>;
+  /** Removes what a machine that is gone had to itself. */
+  readonly discard: (podUID: string) => Promise<void>;
+  readonly onWritten: OnGuestWritten;
+}
+
 /** Does what the protocol of the right to run asks for, one step after the other. */
 export class Steps {
-  readonly #client: Client;
-  readonly #journal: JournalFile;
-  readonly #machines: Machines;
-  readonly #onWritten: OnGuestWritten;
+  readonly #options: StepsOptions;
 
-  constructor(options: {
-    readonly client: Client;
-    readonly journal: JournalFile;
-    readonly machines: Machines;
-    readonly onWritten: OnGuestWritten;
-  }) {
-    this.#client = options.client;
-    this.#journal = options.journal;
-    this.#machines = options.machines;
-    this.#onWritten = options.onWritten;
+  constructor(options: StepsOptions) {
+    this.#options = options;
   }
 
   /** Does them all in this order; rejects at the first that fails, and the rest is dropped. Answers the guest as it is then. */
@@ -51,32 +54,43 @@ export class Steps {
     signal: AbortSignal,
   ): Promise<VirtualMachineInstance | undefined> {
     let { guest } = target;
-    for (const step of steps) {
-      switch (step.kind) {
-        case 'journal':
-          await this.#journal.append({ vm: target.vm, podUID: target.podUID, entry: step.entry });
-          break;
-        case 'record':
-          if (!guest) throw new Error('the guest is gone, and its record with it');
-          guest = await this.patch(
-            target.podUID,
-            guest,
-            { ...target.statusBeside(guest), rightToRun: step.to },
-            signal,
-          );
-          break;
-        case 'machine':
-          await this.#command(step.command, target);
-          break;
-        case 'stamp':
-        case 'discard-images':
-        case 'send':
-          throw new Error(`${step.kind}: nothing here ever moved`);
-        default:
-          unreachable(step);
+    for (const [index, step] of steps.entries()) {
+      if (step.kind === 'record' && target.isOffline) {
+        // Whatever rests on the record waits for it. What is said to others never does.
+        if (!steps.slice(index + 1).every(({ kind }) => kind === 'send')) return guest;
+        continue;
       }
+      guest = await this.#do(step, { ...target, guest }, signal);
     }
     return guest;
+  }
+
+  async #do(step: Step, target: StepTarget, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
+    const { journal, migrations, discard } = this.#options;
+    const { guest, podUID, vm } = target;
+    switch (step.kind) {
+      case 'journal':
+        await journal.append({ vm, podUID, entry: step.entry });
+        return guest;
+      case 'record':
+        if (!guest) throw new Error('the guest is gone, and its record with it');
+        return this.patch(podUID, guest, { ...target.statusBeside(guest), rightToRun: step.to }, signal);
+      case 'machine':
+        await this.#command(step.command, target);
+        return guest;
+      case 'send':
+        await migrations.send(podUID, guest, step.message);
+        return guest;
+      case 'discard-images':
+        await discard(podUID);
+        return guest;
+      case 'stamp':
+        // Only images of claims of their own are stamped, and between nodes of one cluster none of those is left behind.
+        if (step.stamps.length > 0) throw new Error('an image is to be left behind, and nothing here knows how');
+        return guest;
+      default:
+        return unreachable(step);
+    }
   }
 
   /** Writes these fields of a guest's status, unless it has changed; answers it as it is then. */
@@ -91,32 +105,37 @@ export class Steps {
     const { namespace = '', name = '' } = guest.metadata;
     const patch = { type: 'merge', body } as const;
     const options = { subresource: 'status' };
-    const next = await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, options);
-    this.#onWritten(podUID, guest, next);
+    const { client, onWritten } = this.#options;
+    const next = await client.patch(virtualMachineInstances, namespace, name, patch, signal, options);
+    onWritten(podUID, guest, next);
     return next;
   }
 
   async #command(command: MachineCommand, { podUID, spec }: StepTarget): Promise<void> {
-    if (command === 'start') {
-      if (!spec) throw new Error('nobody has said what the machine is like');
-      return this.#machines.start(podUID, spec);
-    }
-    const machine = this.#machines.get(podUID);
+    const { machines, migrations } = this.#options;
     switch (command) {
+      case 'start':
+      case 'start-incoming':
+        if (!spec) throw new Error('nobody has said what the machine is like');
+        return machines.start(podUID, spec);
       case 'continue':
-        if (!machine) throw new Error('the machine is gone');
-        return machine.continue();
+        await this.#machine(podUID).continue();
+        return migrations.noteContinued(podUID);
       case 'kill':
-        await machine?.kill();
+        await machines.get(podUID)?.kill();
         return;
       case 'close-exports':
+        return this.#machine(podUID).migration.closeDisks();
       case 'cancel-migration':
-        // Nothing was exported, and no copy is under way.
-        return;
-      case 'start-incoming':
-        throw new Error('this agent receives no guests');
+        return migrations.cancel(podUID);
       default:
         return unreachable(command);
     }
+  }
+
+  #machine(podUID: string): Machine {
+    const machine = this.#options.machines.get(podUID);
+    if (!machine) throw new Error('the machine is gone');
+    return machine;
   }
 }

@@ -1,6 +1,6 @@
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
+import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError } from '../../api/status.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
@@ -11,6 +11,7 @@ import type { Resource } from '../../kube/resource.ts';
 import { compareVersions } from '../../kube/resource-version.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import type { Node } from '../../migration/fit/objects.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { StartWish } from '../../migration/right-to-run/view.ts';
 import { agentIdOf } from '../registration/node-object.ts';
 import type { GuestNote } from './guest-notes.ts';
@@ -28,8 +29,8 @@ const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind:
 const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /**
- * What the API server says about this node: itself, the pods that are bound to it, and the guests that were given to it.
- * What was given away or has just come is not among those that are watched, and is asked for.
+ * What the API server says about this node: itself, the pods that are bound to it, and the guests that were given to it,
+ * or are about to move to it. What was given away or has just come is not among those that are watched, and is asked for.
  */
 export class Surroundings {
   readonly node: string;
@@ -37,6 +38,8 @@ export class Surroundings {
   readonly #client: Client;
   readonly #pods: Informer<LauncherPod>;
   readonly #guests: Informer<VirtualMachineInstance>;
+  /** Those that are about to come. */
+  readonly #coming: Informer<VirtualMachineInstance>;
   readonly #nodes: Informer<Node>;
   /** Guests as this agent's own writes left them, until they are heard of. */
   readonly #written = new Map<string, VirtualMachineInstance>();
@@ -59,19 +62,22 @@ export class Surroundings {
       { uid: uidOf, holder: ({ status }) => [status?.rightToRun?.holder?.podUID ?? ''] },
       { labelSelector: `${NODE_NAME_LABEL}=${node}` },
     );
+    const coming = { labelSelector: `${TARGET_NODE_LABEL}=${node}` };
+    this.#coming = informers.of(virtualMachineInstances, { uid: uidOf }, coming);
     this.#nodes = informers.of(nodes, {}, { fieldSelector: `metadata.name=${node}` });
   }
 
   /** Calls back with the UID of every pod that a change may matter to. */
   onChange(callback: (podUID: string) => void): void {
     this.#pods.onChange(({ object }) => callback(object.metadata.uid ?? ''));
-    this.#guests.onChange(({ object, type }) => {
-      const { uid = '' } = object.metadata;
-      if (type === 'deleted') this.#written.delete(uid);
-      for (const pod of this.#pods.byIndex('guest', uid)) callback(pod.metadata.uid ?? '');
-      const { holder } = object.status?.rightToRun ?? {};
-      if (holder?.node === this.node) callback(holder.podUID);
-    });
+    for (const guests of [this.#guests, this.#coming])
+      guests.onChange(({ object, type }) => {
+        const { uid = '' } = object.metadata;
+        if (type === 'deleted') this.#written.delete(uid);
+        for (const pod of this.#pods.byIndex('guest', uid)) callback(pod.metadata.uid ?? '');
+        const { holder } = object.status?.rightToRun ?? {};
+        if (holder?.node === this.node) callback(holder.podUID);
+      });
     this.#nodes.onChange(({ object, old }) => {
       const isSame =
         object.metadata.uid === old?.metadata.uid &&
@@ -99,19 +105,39 @@ export class Surroundings {
     const reference = referenceOf(podUID, pod, note, this.#guests);
     if (!reference) return undefined;
     const { namespace, name, uid } = reference;
-    const [known] = this.#guests.byIndex('uid', uid);
-    const written = this.#written.get(uid);
-    if (known && !written) return known;
-    if (
-      known &&
-      written &&
-      (compareVersions(written.metadata.resourceVersion, known.metadata.resourceVersion) ?? 0) > 0
-    )
-      return written;
-    this.#written.delete(uid);
+    const known = this.#knownGuest(uid);
     if (known) return known;
     const found = await this.#find(virtualMachineInstances, namespace, name, signal);
     return found?.metadata.uid === uid ? found : undefined;
+  }
+
+  /** The guest as it was last heard of, without asking anybody: no newer than `last` where that is all there is. */
+  recalledGuest(
+    podUID: string,
+    pod: LauncherPod | undefined,
+    note: GuestNote | undefined,
+    last: VirtualMachineInstance | undefined,
+  ): VirtualMachineInstance | undefined {
+    const uid = last?.metadata.uid ?? referenceOf(podUID, pod, note, this.#guests)?.uid;
+    const known = uid === undefined ? undefined : this.#knownGuest(uid);
+    return known && last ? newest([known, last]) : (known ?? last);
+  }
+
+  /** The pod as it was last heard of. */
+  recalledPod(podUID: string): LauncherPod | undefined {
+    return this.#pods.byIndex('uid', podUID)[0];
+  }
+
+  /** The newest of what is watched and of what was written. */
+  #knownGuest(uid: string): VirtualMachineInstance | undefined {
+    const watched = [...this.#guests.byIndex('uid', uid), ...this.#coming.byIndex('uid', uid)];
+    const written = this.#written.get(uid);
+    const known = newest(watched);
+    if (!written || !known) this.#written.delete(uid);
+    if (!written || !known) return known;
+    const best = newest([known, written]);
+    if (best === known) this.#written.delete(uid);
+    return best;
   }
 
   /** Whether it is known which guest a pod that is gone was for. */
@@ -121,7 +147,8 @@ export class Surroundings {
 
   /** The guest of a name that this node runs. */
   runningGuest(namespace: string, name: string): VirtualMachineInstance | undefined {
-    const guest = this.#guests.get(`${namespace}/${name}`);
+    const key = `${namespace}/${name}`;
+    const guest = newest([this.#guests.get(key), this.#coming.get(key)].filter((each) => each !== undefined));
     return guest?.status?.rightToRun?.holder?.node === this.node ? guest : undefined;
   }
 
@@ -134,9 +161,11 @@ export class Surroundings {
    * Who this agent is when it speaks of a pod. A node that registered anew has another UID, but what its journal knows of
    * was begun by the old one.
    */
-  runner(podUID: string, guest: VirtualMachineInstance | undefined, isJournaled: boolean): Runner {
-    const { holder } = guest?.status?.rightToRun ?? {};
-    if (isJournaled && holder?.podUID === podUID && holder.node === this.node) return holder;
+  runner(podUID: string, guest: VirtualMachineInstance | undefined, standing: Standing): Runner {
+    const { holder, successor } = guest?.status?.rightToRun ?? {};
+    const known = standing.kind === 'none' ? [] : [...journaledRunners(standing), holder, successor];
+    const self = known.find((runner) => runner?.podUID === podUID && runner.node === this.node);
+    if (self) return self;
     return { node: this.node, nodeUID: this.#nodes.get(this.node)?.metadata.uid ?? '', podUID };
   }
 
@@ -206,6 +235,20 @@ function referenceOf(
   const [held] = guests.byIndex('holder', podUID);
   const { namespace = '', name = '', uid = '' } = held?.metadata ?? {};
   return held && { namespace, name, uid };
+}
+
+/** Who is named in what a pod's journal says. */
+function journaledRunners(standing: Standing): readonly Runner[] {
+  const attempt = 'attempt' in standing ? standing.attempt : 'reserved' in standing ? standing.reserved : undefined;
+  return attempt ? [attempt.source, attempt.target] : [];
+}
+
+/** The last of them, by their versions. */
+function newest(guests: readonly VirtualMachineInstance[]): VirtualMachineInstance | undefined {
+  return guests.reduce<VirtualMachineInstance | undefined>((best, guest) => {
+    const isNewer = (compareVersions(guest.metadata.resourceVersion, best?.metadata.resourceVersion) ?? 0) > 0;
+    return best === undefined || isNewer ? guest : best;
+  }, undefined);
 }
 
 function uidOf({ metadata }: KubeObject): readonly string[] {

@@ -1,0 +1,288 @@
+import { isPostCopy } from '../../api/copy-state.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { ApiError } from '../../api/status.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import type { Env } from '../../env/ports.ts';
+import { placeName } from '../../hypervisor/compare.ts';
+import { HypervisorError, type Machine } from '../../hypervisor/hypervisor.ts';
+import type { ListeningPorts, MigrationTls, PortRange } from '../../hypervisor/migration.ts';
+import { type Attempt, isSameAttempt } from '../../migration/right-to-run/attempt.ts';
+import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
+import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { Machines, SeenMachine } from '../guests/machines.ts';
+import type { JournalFile } from '../journal/journal-file.ts';
+import type { CopyCredentials } from './copy-credentials.ts';
+import type { DescribeMachine } from './described-machines.ts';
+import { messageOf } from './letters.ts';
+import type { TargetFacts } from './migration-report.ts';
+import {
+  attemptOf,
+  describeMachine,
+  type Opened,
+  type PeerAnswer,
+  type PeerRequest,
+  type PeerService,
+} from './peer.ts';
+
+export interface IncomingOptions {
+  readonly env: Env;
+  readonly journal: JournalFile;
+  readonly machines: Machines;
+  readonly describe: DescribeMachine;
+  readonly credentials: Pick<CopyCredentials, 'issue'>;
+  /** The address at which machines of this node wait for copies. */
+  readonly host: string;
+  /** Takes the protocol of a pod as far as it goes now, without asking the API server. */
+  readonly advance: (podUID: string) => Promise<void>;
+}
+
+/** What is known of one migration to here, besides what the journal says. Lost with the agent. */
+interface Coming {
+  readonly attempt: Attempt;
+  readonly inbox: Message[];
+  opened: Promise<Opened> | undefined;
+  ports: PortRange | undefined;
+  /** When the guest stopped, by this agent's clock, as its source said. */
+  stoppedAtMs: number | undefined;
+  continuedAtMs: number | undefined;
+  said: { readonly message: Message; readonly sinceMs: number } | undefined;
+}
+
+/** Where targets wait if nobody said otherwise: ports for whatever a host likes. */
+const DEFAULT_PORTS = { first: 49_152, last: 49_999 };
+/** How long something said may wait for the source to ask before it is also written into the guest's status. */
+const LETTER_AFTER_MS = 3000;
+
+type OpenRequest = Extract<PeerRequest, { kind: 'open' }>;
+
+/** The migrations to this node: what the target's half of the protocol rests on, and what is answered to sources. */
+export class Incoming implements PeerService {
+  readonly #options: IncomingOptions;
+  readonly #coming = new Map<string, Coming>();
+
+  constructor(options: IncomingOptions) {
+    this.#options = options;
+  }
+
+  /** What was said of an attempt by its source. */
+  inbox(podUID: string, attempt: Attempt, state: MigrationState | undefined): readonly Message[] {
+    const coming = this.#of(podUID, attempt);
+    const written = messageOf(state?.sourceLetter, attempt);
+    return [...(coming?.inbox ?? []), ...(written ? [written] : [])];
+  }
+
+  /** What is to be said to the source, who asks. */
+  say(podUID: string, message: Message): void {
+    const coming = this.#begin(podUID, message.attempt);
+    if (coming.said?.message.kind === message.kind) return;
+    coming.said = { message, sinceMs: this.#options.env.clock.now() };
+  }
+
+  /** The guest runs here now. */
+  noteContinued(podUID: string): void {
+    const coming = this.#coming.get(podUID);
+    if (!coming || coming.continuedAtMs !== undefined) return;
+    coming.continuedAtMs = this.#options.env.clock.now();
+    void this.#announce(podUID);
+  }
+
+  /** What is told of a migration, once its machine was seen like this. */
+  facts(podUID: string, standing: Standing, seen: SeenMachine): Omit<TargetFacts, 'self' | 'waitsAt'> {
+    const { said, stoppedAtMs, continuedAtMs } = this.#coming.get(podUID) ?? {};
+    const isSaidAtOnce = said?.message.kind === 'is-it-over';
+    // That it was taken is in the record.
+    const isLate =
+      said !== undefined &&
+      said.message.kind !== 'taken' &&
+      (isSaidAtOnce || this.#options.env.clock.now() - said.sinceMs >= LETTER_AFTER_MS);
+    return {
+      isPostCopy: standing.kind === 'holding' && seen.migration !== undefined && isPostCopy(seen.migration),
+      downtimeMs:
+        stoppedAtMs === undefined || continuedAtMs === undefined ? undefined : Math.max(0, continuedAtMs - stoppedAtMs),
+      undelivered: isLate ? said.message : undefined,
+    };
+  }
+
+  forget(podUID: string): void {
+    this.#coming.delete(podUID);
+  }
+
+  async answer(callerNode: string, request: PeerRequest): Promise<PeerAnswer> {
+    const { advance } = this.#options;
+    const attempt = attemptOf(request);
+    const { podUID } = attempt.target;
+    this.#check(callerNode, attempt);
+    switch (request.kind) {
+      case 'open': {
+        const opened = await this.#open(podUID, request);
+        return { ...(await this.#state(podUID, attempt)), opened };
+      }
+      case 'look':
+        return this.#state(podUID, attempt);
+      case 'letter':
+        this.#hear(podUID, request);
+        await advance(podUID);
+        return this.#state(podUID, attempt);
+      case 'listen-again': {
+        const listening = await this.#listenAgain(podUID);
+        return { ...(await this.#state(podUID, attempt)), listening };
+      }
+      default:
+        return unreachable(request);
+    }
+  }
+
+  /** Only the source of an attempt that came here has anything to ask. */
+  #check(callerNode: string, attempt: Attempt): void {
+    if (attempt.source.node !== callerNode)
+      throw new ApiError(403, 'Forbidden', `node ${callerNode} is not the source of this migration`);
+    const standing = this.#standing(attempt.target.podUID);
+    if (!isOfAttempt(standing, attempt)) throw refused('this node does not receive that guest');
+  }
+
+  #standing(podUID: string): JournaledStanding {
+    const { journal } = this.#options;
+    const vm = journal.vmOf(podUID);
+    return vm === undefined ? { kind: 'none' } : journal.standing(vm, podUID);
+  }
+
+  async #state(podUID: string, attempt: Attempt): Promise<PeerAnswer> {
+    const { fact } = await this.#options.machines.look(podUID, true);
+    const standing = this.#standing(podUID);
+    if (standing.kind === 'refused') return { machine: fact, letters: [{ kind: 'refused', attempt }] };
+    return { machine: fact, letters: hasTaken(standing, attempt) ? [{ kind: 'taken', attempt }] : [] };
+  }
+
+  #hear(podUID: string, { message, stoppedForMs }: Extract<PeerRequest, { kind: 'letter' }>): void {
+    const coming = this.#begin(podUID, message.attempt);
+    if (stoppedForMs !== undefined) coming.stoppedAtMs ??= this.#options.env.clock.now() - stoppedForMs;
+    const isNew = !coming.inbox.some(({ kind }) => kind === message.kind);
+    if (isNew) coming.inbox.push(message);
+  }
+
+  async #open(podUID: string, request: OpenRequest): Promise<Opened> {
+    const coming = this.#begin(podUID, request.attempt);
+    // An answer that was lost is asked for again.
+    coming.opened ??= this.#listen(podUID, coming, request);
+    try {
+      return await coming.opened;
+    } catch (error) {
+      coming.opened = undefined;
+      if (error instanceof ApiError) throw error;
+      throw refused(errorMessage(error));
+    }
+  }
+
+  async #listen(podUID: string, coming: Coming, request: OpenRequest): Promise<Opened> {
+    const { describe, credentials, host } = this.#options;
+    const { method, copiedDisks, ports = DEFAULT_PORTS } = request;
+    const machine = await this.#machine(podUID);
+    const { state } = await machine.migration.progress();
+    // What its source was told then, nobody knows any more.
+    if (state !== 'none')
+      throw refused('the machine waits already, since before the agent of the target was restarted');
+    const here = await describe(podUID);
+    const [own, named] = [here.copiedDisks, copiedDisks].map((places) => places.map(placeName).toSorted().join(', '));
+    if (own !== named) throw refused(`the disks to copy are ${named || 'none'} at the source, ${own || 'none'} here`);
+    const range = { host, firstPort: ports.first, lastPort: ports.last };
+    coming.ports = range;
+    const listen = async (tls: MigrationTls | undefined, allowsPostCopy: boolean): Promise<Listening> => {
+      const options = { ...range, tls, allowsPostCopy, channels: method.channels, disks: copiedDisks };
+      try {
+        return { ...(await machine.migration.listen(options)), isPostCopyPossible: allowsPostCopy };
+      } catch (error) {
+        const isLess = allowsPostCopy && error instanceof HypervisorError && error.code === 'Refused';
+        if (!isLess) throw error;
+        return listen(tls, false);
+      }
+    };
+    const issued = method.isEncrypted
+      ? await credentials.issue(podUID, (tls) => listen(tls, method.allowsPostCopy))
+      : { used: await listen(undefined, method.allowsPostCopy), source: undefined };
+    const { memoryPort, disksPort, isPostCopyPossible } = issued.used;
+    return {
+      host,
+      memoryPort,
+      ...(disksPort === undefined ? {} : { disksPort }),
+      ...(issued.source ? { credentials: issued.source } : {}),
+      isPostCopyPossible,
+      machine: describeMachine(here.machine),
+    };
+  }
+
+  async #listenAgain(podUID: string): Promise<{ host: string; port: number }> {
+    const { host } = this.#options;
+    const range = this.#coming.get(podUID)?.ports ?? {
+      host,
+      firstPort: DEFAULT_PORTS.first,
+      lastPort: DEFAULT_PORTS.last,
+    };
+    const machine = await this.#machine(podUID);
+    try {
+      return { host, port: await machine.migration.listenAgain(range) };
+    } catch (error) {
+      throw refused(errorMessage(error));
+    }
+  }
+
+  async #machine(podUID: string): Promise<Machine> {
+    const { machines } = this.#options;
+    await machines.look(podUID);
+    const machine = machines.get(podUID);
+    if (!machine) throw refused('the machine that was to receive the guest is gone');
+    return machine;
+  }
+
+  /** The network is told where the guest is. Where that fails it finds out by itself, later. */
+  async #announce(podUID: string): Promise<void> {
+    const { machines, env } = this.#options;
+    try {
+      await machines.get(podUID)?.migration.announce();
+    } catch (error) {
+      env.log.info('a guest could not be announced to the network', { pod: podUID, error: errorMessage(error) });
+    }
+  }
+
+  #of(podUID: string, attempt: Attempt): Coming | undefined {
+    const coming = this.#coming.get(podUID);
+    return coming && isSameAttempt(coming.attempt, attempt) ? coming : undefined;
+  }
+
+  #begin(podUID: string, attempt: Attempt): Coming {
+    const known = this.#of(podUID, attempt);
+    if (known) return known;
+    const coming: Coming = {
+      attempt,
+      inbox: [],
+      opened: undefined,
+      ports: undefined,
+      stoppedAtMs: undefined,
+      continuedAtMs: undefined,
+      said: undefined,
+    };
+    this.#coming.set(podUID, coming);
+    return coming;
+  }
+}
+
+interface Listening extends ListeningPorts {
+  readonly isPostCopyPossible: boolean;
+}
+
+function isOfAttempt(standing: JournaledStanding, attempt: Attempt): boolean {
+  if (standing.kind === 'receiving' || standing.kind === 'refused') return isSameAttempt(standing.attempt, attempt);
+  return hasTaken(standing, attempt);
+}
+
+/** A pod receives once in its life: that it holds the right after this attempt says that it took it. */
+function hasTaken(standing: JournaledStanding, { epoch }: Attempt): boolean {
+  const isAfter = standing.kind === 'holding' || standing.kind === 'granted' || standing.kind === 'ended';
+  if (!isAfter) return false;
+  return (standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch) === epoch + 1;
+}
+
+function refused(message: string): ApiError {
+  return new ApiError(409, 'Conflict', message);
+}

@@ -1,0 +1,39 @@
+import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Message } from '../../migration/right-to-run/plan.ts';
+
+/** The second path of what the agents of a migration say: through the status of the guest. */
+
+/** A message as a guest's status has it. */
+export function letterOf({ kind, attempt, isPostCopy }: Message): MigrationLetter {
+  return {
+    kind,
+    epoch: attempt.epoch,
+    migrationUid: attempt.sourceMigrationUID,
+    sourcePodUID: attempt.source.podUID,
+    targetPodUID: attempt.target.podUID,
+    ...(isPostCopy === undefined ? {} : { isPostCopy }),
+  };
+}
+
+/** What a letter says of this attempt; undefined where it is about another. */
+export function messageOf(letter: MigrationLetter | undefined, attempt: Attempt): Message | undefined {
+  const isOfAttempt =
+    letter?.epoch === attempt.epoch &&
+    letter.migrationUid === attempt.sourceMigrationUID &&
+    letter.sourcePodUID === attempt.source.podUID &&
+    letter.targetPodUID === attempt.target.podUID;
+  if (!letter || !isOfAttempt) return undefined;
+  const { kind, isPostCopy } = letter;
+  return { kind, attempt, ...(isPostCopy === undefined ? {} : { isPostCopy }) };
+}
+
+export function isSameLetter(one: MigrationLetter | undefined, other: MigrationLetter): boolean {
+  return (
+    one?.kind === other.kind &&
+    one.epoch === other.epoch &&
+    one.migrationUid === other.migrationUid &&
+    one.sourcePodUID === other.sourcePodUID &&
+    one.targetPodUID === other.targetPodUID
+  );
+}

@@ -1,0 +1,113 @@
+import type { MigrationDecision, MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { MigrationProgress } from '../../api/kubevirt/migration-progress.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import { formatTime } from '../../api/meta.ts';
+import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import { isSameLetter, letterOf } from './letters.ts';
+
+/** What each side writes of a migration into the status of the guest: its own half, and nothing that is there already. */
+
+/** What a source knows besides its journal. */
+export interface SourceFacts {
+  /** What is told of its copy, once there is one. */
+  readonly copy?:
+    | {
+        readonly mode: NonNullable<MigrationState['mode']>;
+        readonly channel: MigrationState['channel'];
+        readonly progress: MigrationProgress | undefined;
+        readonly decisions: readonly MigrationDecision[];
+      }
+    | undefined;
+  /** Why this migration cannot be, or could not. */
+  readonly failure?: string | undefined;
+  /** What could not be said to the target itself. */
+  readonly undelivered?: Message | undefined;
+}
+
+/** What a target knows besides its journal. */
+export interface TargetFacts {
+  readonly self: Runner;
+  /** Where its agent is reached, once its machine waits. */
+  readonly waitsAt?: { readonly address: string; readonly port: number } | undefined;
+  /** Whether memory has yet to follow its guest. */
+  readonly isPostCopy?: boolean | undefined;
+  /** For how long the guest stood still. */
+  readonly downtimeMs?: number | undefined;
+  readonly undelivered?: Message | undefined;
+}
+
+const RESTARTED = 'the agent of the source was restarted, and nobody knows how far the copy was';
+const ENDED = "the guest's machine ended at the source";
+
+/** The fields of the source, as they should be; the others are as they are. */
+export function sourceReport(
+  state: MigrationState,
+  standing: Standing,
+  { copy, failure, undelivered }: SourceFacts,
+  nowMs: number,
+): Partial<MigrationState> {
+  const letter = undelivered && letterOf(undelivered);
+  const letters = letter && !isSameLetter(state.sourceLetter, letter) ? { sourceLetter: letter } : {};
+  const attempt = attemptUnderWay(standing);
+  if (attempt?.sourceMigrationUID === state.migrationUid) {
+    return {
+      ...letters,
+      startTimestamp: state.startTimestamp ?? formatTime(nowMs),
+      mode: copy?.mode ?? state.mode ?? 'PreCopy',
+      ...(copy?.channel ? { channel: copy.channel } : {}),
+      ...(copy?.progress ? { progress: copy.progress } : {}),
+      ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
+    };
+  }
+  if (state.completed === true) return letters;
+  const hasBegun = state.startTimestamp !== undefined;
+  const isOver = standing.kind === 'ended' && standing.givenTo === undefined;
+  const hasStayed = standing.kind === 'holding' || isOver;
+  if (!hasStayed || (!hasBegun && failure === undefined)) return letters;
+  return {
+    ...letters,
+    completed: true,
+    failed: true,
+    failureReason: failure ?? (isOver ? ENDED : RESTARTED),
+    ...(state.abortRequested === true ? { abortStatus: 'Succeeded' as const } : {}),
+    endTimestamp: formatTime(nowMs),
+    ...(copy?.progress ? { progress: copy.progress } : {}),
+    ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
+  };
+}
+
+/** The fields of the target, as they should be; the others are as they are. */
+export function targetReport(
+  state: MigrationState,
+  standing: Standing,
+  { self, waitsAt, isPostCopy, downtimeMs, undelivered }: TargetFacts,
+  nowMs: number,
+): Partial<MigrationState> {
+  const letter = undelivered && letterOf(undelivered);
+  const letters = letter && !isSameLetter(state.targetLetter, letter) ? { targetLetter: letter } : {};
+  if (standing.kind === 'receiving') {
+    const isOfState = standing.attempt.targetMigrationUID === state.migrationUid;
+    if (!waitsAt || !isOfState || state.targetNodeAddress !== undefined) return letters;
+    return {
+      ...letters,
+      targetNodeAddress: waitsAt.address,
+      targetDirectMigrationNodePorts: { [String(waitsAt.port)]: 0 },
+      targetRunner: self,
+    };
+  }
+  if (standing.kind !== 'holding' || state.completed === true) return letters;
+  return {
+    ...letters,
+    targetNodeDomainDetected: true,
+    targetNodeDomainReadyTimestamp: state.targetNodeDomainReadyTimestamp ?? formatTime(nowMs),
+    ...(downtimeMs === undefined ? {} : { downtimeMs: Math.round(downtimeMs) }),
+    // What is still to come over counts against the slots of both nodes.
+    ...(isPostCopy === true ? {} : { completed: true, endTimestamp: formatTime(nowMs) }),
+  };
+}
+
+function attemptUnderWay(standing: Standing): { readonly sourceMigrationUID: string } | undefined {
+  if (standing.kind === 'holding') return standing.reserved;
+  return standing.kind === 'granted' ? standing.attempt : undefined;
+}

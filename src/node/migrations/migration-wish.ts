@@ -1,0 +1,97 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { unreachable } from '../../api/unreachable.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { Wish } from '../../migration/right-to-run/view.ts';
+import { isPodOver, type LauncherPod } from '../guests/launcher-pod.ts';
+
+/** What the status of a guest asks of one of its launcher pods, as far as the guest moves. */
+
+/** Whom it is asked of, as the agent knows it. */
+export interface AskedPod {
+  readonly self: Runner;
+  readonly guest: VirtualMachineInstance | undefined;
+  /** Undefined where it is gone. */
+  readonly pod: LauncherPod | undefined;
+}
+
+/** The migration that this pod is a side of, and which. */
+export function partIn({
+  self,
+  guest,
+  pod,
+}: AskedPod): { side: 'source' | 'target'; state: MigrationState } | undefined {
+  const state = guest?.status?.migrationState;
+  const name = pod?.metadata.name;
+  if (!state?.migrationUid || name === undefined) return undefined;
+  if (state.sourceNode === self.node && state.sourcePod === name) return { side: 'source', state };
+  return state.targetNode === self.node && state.targetPod === name ? { side: 'target', state } : undefined;
+}
+
+/** The try that is asked for; undefined where none is, or not all that it takes is known yet. */
+export function askedAttempt(asked: AskedPod): Attempt | undefined {
+  const { self, guest } = asked;
+  const { epoch, holder } = guest?.status?.rightToRun ?? {};
+  const part = partIn(asked);
+  if (!part || epoch === undefined || !holder) return undefined;
+  const { migrationUid = '', targetRunner } = part.state;
+  const uids = { sourceMigrationUID: migrationUid, targetMigrationUID: migrationUid };
+  if (part.side === 'target')
+    return holder.node === self.node ? undefined : { epoch, source: holder, target: self, ...uids };
+  const isReady = targetRunner?.node === part.state.targetNode && part.state.targetNodeAddress !== undefined;
+  return isReady && targetRunner ? { epoch, source: self, target: targetRunner, ...uids } : undefined;
+}
+
+/** Whether the guest's status asks for a try that nothing was done about yet. */
+export function isAsked({ migrationUid, abortRequested, completed, failed }: MigrationState): boolean {
+  return migrationUid !== undefined && abortRequested !== true && completed !== true && failed !== true;
+}
+
+/** What is wanted of the pod. `canSend` says whether the target waits for this very attempt. */
+export function migrationWish(asked: AskedPod, standing: Standing, canSend: (attempt: Attempt) => boolean): Wish {
+  switch (standing.kind) {
+    case 'none':
+    case 'starting': {
+      const attempt = isWelcome(asked) && partIn(asked)?.side === 'target' ? askedAttempt(asked) : undefined;
+      return attempt ? { receive: attempt } : {};
+    }
+    case 'holding': {
+      if (standing.reserved) return isWithdrawn(asked, standing.reserved) ? { isCancelled: true } : {};
+      const attempt = isWelcome(asked) && partIn(asked)?.side === 'source' ? askedAttempt(asked) : undefined;
+      const isNew = asked.guest?.status?.migrationState?.startTimestamp === undefined;
+      return attempt && isNew && canSend(attempt) ? { migrate: attempt } : {};
+    }
+    case 'granted':
+    case 'receiving':
+      return isWithdrawn(asked, standing.attempt) ? { isCancelled: true } : {};
+    case 'ended':
+    case 'refused':
+      return {};
+    default:
+      return unreachable(standing);
+  }
+}
+
+/** Whether a try may begin: somebody asks for it, and nobody wants the guest or the pod gone. */
+export function isWelcome({ guest, pod }: AskedPod): boolean {
+  const { phase, migrationState } = guest?.status ?? {};
+  return (
+    guest?.metadata.deletionTimestamp === undefined &&
+    phase !== 'Succeeded' &&
+    phase !== 'Failed' &&
+    migrationState !== undefined &&
+    isAsked(migrationState) &&
+    pod !== undefined &&
+    pod.metadata.deletionTimestamp === undefined &&
+    !isPodOver(pod)
+  );
+}
+
+/** Whether a try that has begun is wanted no more. Of what nothing is known it is not said. */
+function isWithdrawn(asked: AskedPod, attempt: Attempt): boolean {
+  if (!asked.guest) return false;
+  const isOfAttempt = asked.guest.status?.migrationState?.migrationUid === attempt.sourceMigrationUID;
+  return !isOfAttempt || !isWelcome(asked);
+}

@@ -1,0 +1,148 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Clock } from '../../env/ports.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { View } from '../../migration/right-to-run/view.ts';
+import type { SeenMachine } from '../guests/machines.ts';
+import type { Outcome, Scene } from '../guests/scene.ts';
+import type { Incoming } from './incoming.ts';
+import { isSameLetter, letterOf } from './letters.ts';
+import { sourceReport, targetReport } from './migration-report.ts';
+import { migrationWish, partIn } from './migration-wish.ts';
+import { leavingAttempt, type Outgoing } from './outgoing.ts';
+
+/** Where other agents reach this one. */
+export interface AgentAddress {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface MigrationsOptions {
+  readonly clock: Clock;
+  readonly outgoing: Outgoing;
+  readonly incoming: Incoming;
+  /** Undefined for as long as nobody can reach this agent. */
+  readonly address: () => AgentAddress | undefined;
+}
+
+/** What a view of a pod says of its migration. */
+export type MigrationView = Pick<View, 'wish' | 'peerMachine' | 'inbox' | 'hasMigrationFailed'>;
+
+/** The guests that leave this node, and those that come to it, as far as the protocol and the reports go. */
+export class Migrations {
+  readonly #options: MigrationsOptions;
+
+  constructor(options: MigrationsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the machine of a pod may have a migration that matters. */
+  mayMigrate({ guest, pod }: Scene, standing: Standing, self: Runner): boolean {
+    if (standing.kind === 'receiving' || leavingAttempt(standing)) return true;
+    const part = partIn({ self, guest, pod });
+    return standing.kind === 'holding' && part?.side === 'target' && part.state.completed !== true;
+  }
+
+  /** What is known of a pod's migration, and what is wanted. */
+  view({ podUID, guest, pod }: Scene, standing: Standing, self: Runner): MigrationView {
+    const { outgoing, incoming } = this.#options;
+    const state = guest?.status?.migrationState;
+    const wish = migrationWish({ self, guest, pod }, standing, (attempt) => outgoing.canSend(podUID, attempt));
+    if (standing.kind === 'receiving' || standing.kind === 'refused') {
+      const inbox = incoming.inbox(podUID, standing.attempt, state);
+      return { wish, inbox, peerMachine: 'unknown', hasMigrationFailed: false };
+    }
+    const attempt = leavingAttempt(standing) ?? wish.migrate;
+    if (!attempt) {
+      const asked = questionOf(state, self);
+      return { wish, inbox: asked ? [asked] : [], peerMachine: 'unknown', hasMigrationFailed: false };
+    }
+    return {
+      wish,
+      inbox: outgoing.inbox(podUID, attempt, state),
+      peerMachine: outgoing.peerMachine(podUID, attempt),
+      hasMigrationFailed: outgoing.hasFailed(podUID, attempt),
+    };
+  }
+
+  /** Asks the other side what only it knows, where something waits for that alone. Never rejects. */
+  refresh(podUID: string, standing: Standing, seen: SeenMachine): Promise<void> {
+    return this.#options.outgoing.refresh(podUID, standing, seen);
+  }
+
+  /** Whether the other side has to be heard before anything can go on, and nobody but this side asks. */
+  isWaiting({ podUID, view, seen }: Outcome): boolean {
+    const { standing } = view;
+    if (standing.kind === 'granted') return view.machine !== 'postcopy';
+    return this.#options.outgoing.isWaiting(podUID, standing, seen);
+  }
+
+  /** Says something to the other side. Never rejects. */
+  async send(podUID: string, guest: VirtualMachineInstance | undefined, message: Message): Promise<void> {
+    const { outgoing, incoming } = this.#options;
+    if (message.attempt.target.podUID === podUID) incoming.say(podUID, message);
+    else await outgoing.send(podUID, guest, message);
+  }
+
+  /** Gives up copying from here. */
+  cancel(podUID: string): Promise<void> {
+    return this.#options.outgoing.cancel(podUID);
+  }
+
+  /** The guest was continued here. */
+  noteContinued(podUID: string): void {
+    this.#options.incoming.noteContinued(podUID);
+  }
+
+  /** Does what the protocol leaves to others: opening targets, copying. */
+  tend(outcome: Outcome): void {
+    this.#options.outgoing.tend(outcome);
+  }
+
+  /** Whether nothing is done for this pod that can wait, since its guest stands still. */
+  isStill({ podUID, view }: Outcome): boolean {
+    return this.#options.outgoing.isStill(podUID, view.standing);
+  }
+
+  /** The guest's migration as this pod's half of it should be; undefined where it is no side of one. */
+  status(
+    { podUID, guest, pod }: Scene,
+    self: Runner,
+    standing: Standing,
+    seen: SeenMachine,
+  ): MigrationState | undefined {
+    const { clock, outgoing, incoming, address } = this.#options;
+    const part = partIn({ self, guest, pod });
+    if (!part) return undefined;
+    const { side, state } = part;
+    if (side === 'source')
+      return { ...state, ...sourceReport(state, standing, outgoing.facts(podUID, state), clock.now()) };
+    const waitsAt = seen.fact === 'inmigrate' ? address() : undefined;
+    const facts = { ...incoming.facts(podUID, standing, seen), self, waitsAt };
+    return { ...state, ...targetReport(state, standing, facts, clock.now()) };
+  }
+
+  /** Lets go of all copies, which go on as far as they can. */
+  letGo(): void {
+    this.#options.outgoing.letGo();
+  }
+
+  forget(podUID: string): void {
+    this.#options.outgoing.forget(podUID);
+    this.#options.incoming.forget(podUID);
+  }
+}
+
+/** A target's question after an attempt of which nothing is left here, unless it was answered. */
+function questionOf(state: MigrationState | undefined, self: Runner): Message | undefined {
+  const { targetLetter: letter, sourceLetter, targetRunner } = state ?? {};
+  if (letter?.kind !== 'is-it-over' || letter.sourcePodUID !== self.podUID) return undefined;
+  if (targetRunner?.podUID !== letter.targetPodUID) return undefined;
+  const uids = { sourceMigrationUID: letter.migrationUid, targetMigrationUID: letter.migrationUid };
+  const attempt: Attempt = { epoch: letter.epoch, source: self, target: targetRunner, ...uids };
+  const answered = letterOf({ kind: 'aborted', attempt });
+  return isSameLetter(sourceLetter, answered) ? undefined : { kind: 'is-it-over', attempt };
+}

@@ -1,0 +1,21 @@
+import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
+import type { CopyCredentials } from './copy-credentials.ts';
+import type { AgentAddress } from './migrations.ts';
+import type { Peers } from './peer.ts';
+
+/** What the agent of a node needs for guests that leave it, or come to it. */
+export interface NodeMigration {
+  /** The agents of other nodes. */
+  readonly peers: Peers;
+  /** Where they reach this one; undefined for as long as they cannot. */
+  readonly address: () => AgentAddress | undefined;
+  /** The address at which machines wait for copies. */
+  readonly host: string;
+  readonly credentials: CopyCredentials;
+  /** How many processors this host has. */
+  readonly cpus: number;
+  /** How much RAM, to the byte, a machine gets on this node. */
+  readonly ramBytesOf: (spec: MachineSpec) => number;
+  /** How large a guest sees a disk; undefined where nobody can tell. */
+  readonly diskBytesOf?: (disk: DiskSpec) => Promise<number | undefined>;
+}

@@ -1,0 +1,406 @@
+import { errorMessage } from '../../api/error-message.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Env } from '../../env/ports.ts';
+import { differences } from '../../hypervisor/compare.ts';
+import type { Machine } from '../../hypervisor/hypervisor.ts';
+import type { DevicePlace } from '../../hypervisor/machine.ts';
+import { withinTime } from '../../kube/time-limit.ts';
+import { frozenOptions } from '../../migration/policies/options.ts';
+import { type Attempt, isSameAttempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
+import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { Holding, Standing } from '../../migration/right-to-run/standing.ts';
+import type { MachineFact } from '../../migration/right-to-run/view.ts';
+import type { Machines, SeenMachine } from '../guests/machines.ts';
+import type { Outcome } from '../guests/scene.ts';
+import { Copy } from './copy.ts';
+import { wantedMethod } from './copy-method.ts';
+import type { CopyContext, CopyHooks } from './copy-options.ts';
+import type { CopyCredentials } from './copy-credentials.ts';
+import type { DescribeMachine } from './described-machines.ts';
+import { messageOf } from './letters.ts';
+import { askedAttempt, isWelcome, partIn } from './migration-wish.ts';
+import type { SourceFacts } from './migration-report.ts';
+import {
+  comparedMachine,
+  type Opened,
+  type Peer,
+  type PeerAnswer,
+  PeerError,
+  type PeerRequest,
+  type Peers,
+  type WantedMethod,
+} from './peer.ts';
+
+export interface OutgoingOptions {
+  readonly env: Env;
+  readonly peers: Peers;
+  readonly credentials: Pick<CopyCredentials, 'write'>;
+  /** How many processors this host has. */
+  readonly cpus: number;
+  readonly machines: Machines;
+  readonly describe: DescribeMachine;
+  /** Called when the protocol may go on, now. */
+  readonly advance: (podUID: string) => void;
+  /** Called when there is something to report. */
+  readonly enqueue: (podUID: string) => void;
+}
+
+/** What is known of one migration away from here, besides what the journal says. Lost with the agent. */
+interface Leaving {
+  readonly attempt: Attempt;
+  peer: Peer | undefined;
+  isOpening: boolean;
+  openTries: number;
+  opened:
+    | { readonly opened: Opened; readonly method: WantedMethod; readonly disks: readonly DevicePlace[] }
+    | undefined;
+  isStarting: boolean;
+  copy: Copy | undefined;
+  /** What is told of the copy. */
+  told: SourceFacts['copy'];
+  failure: string | undefined;
+  peerMachine: MachineFact;
+  readonly letters: Message[];
+  /** Since when the target is asked in vain whether it has the guest. */
+  askedSinceMs: number | undefined;
+  undelivered: { readonly message: Message; readonly sinceMs: number } | undefined;
+}
+
+/** Making certificates and listening takes a moment. */
+const OPEN_TIMEOUT_MS = 20_000;
+const OPEN_TRIES_MAX = 5;
+const OPEN_AGAIN_MS = 1000;
+/** A target writes its journal and continues its machine before it answers. */
+const EXCHANGE_TIMEOUT_MS = 5000;
+/** For so long the guest may stand still, before anything is granted, because the target's agent does not answer. */
+const PATIENCE_MS = 15_000;
+/** How long a letter may be undelivered before it is also written into the guest's status. */
+const LETTER_AFTER_MS = 3000;
+
+/** The migrations away from this node: what the source's half of the protocol rests on, and the copies. */
+export class Outgoing {
+  readonly #options: OutgoingOptions;
+  readonly #leaving = new Map<string, Leaving>();
+  readonly #never = new AbortController().signal;
+
+  constructor(options: OutgoingOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the target waits for this very attempt. */
+  canSend(podUID: string, attempt: Attempt): boolean {
+    const leaving = this.#leaving.get(podUID);
+    return leaving?.opened !== undefined && leaving.failure === undefined && isSameAttempt(leaving.attempt, attempt);
+  }
+
+  /** What was said of an attempt by its target. */
+  inbox(podUID: string, attempt: Attempt, state: MigrationState | undefined): readonly Message[] {
+    const leaving = this.#of(podUID, attempt);
+    const written = messageOf(state?.targetLetter, attempt);
+    return [...(leaving?.letters ?? []), ...(written ? [written] : [])];
+  }
+
+  /** What the target's machine was last said to be; unknown where another attempt is meant. */
+  peerMachine(podUID: string, attempt: Attempt): MachineFact {
+    return this.#of(podUID, attempt)?.peerMachine ?? 'unknown';
+  }
+
+  hasFailed(podUID: string, attempt: Attempt): boolean {
+    const leaving = this.#of(podUID, attempt);
+    return leaving?.failure !== undefined || leaving?.copy?.state === 'failed';
+  }
+
+  /** Whether the guest stands still because it is being moved: then nothing is done that can wait. */
+  isStill(podUID: string, standing: Standing): boolean {
+    const attempt = leavingAttempt(standing);
+    const { copy } = (attempt && this.#of(podUID, attempt)) ?? {};
+    return copy?.stoppedAtMs !== undefined && (copy.state === 'switching' || copy.state === 'completed');
+  }
+
+  /** Asks the target how it is, where only that is missing for a grant. Never rejects. */
+  async refresh(podUID: string, standing: Standing, { fact }: SeenMachine): Promise<void> {
+    const leaving = this.#waitingToGrant(podUID, standing, fact);
+    if (!leaving?.peer) return;
+    const { attempt, peer } = leaving;
+    const nowMs = this.#options.env.clock.now();
+    try {
+      this.#hear(leaving, await this.#exchange(peer, { kind: 'look', attempt }));
+      leaving.askedSinceMs = undefined;
+    } catch (error) {
+      leaving.askedSinceMs ??= nowMs;
+      this.#log(podUID, 'the target does not say whether it has the guest', error);
+      // Neither half of a guest can go on without the other.
+      if (fact === 'postcopy' || nowMs - leaving.askedSinceMs < PATIENCE_MS) return;
+      leaving.failure ??= `the agent of the target did not say that it has the guest: ${errorMessage(error)}`;
+    }
+  }
+
+  /** Whether the target has to be asked again before anything can go on. */
+  isWaiting(podUID: string, standing: Standing, { fact }: SeenMachine): boolean {
+    return this.#waitingToGrant(podUID, standing, fact) !== undefined;
+  }
+
+  /** Tells the target. Never rejects: what was not heard is said again, and written down where it can be read. */
+  async send(podUID: string, guest: VirtualMachineInstance | undefined, message: Message): Promise<void> {
+    const leaving = this.#begin(podUID, message.attempt, guest);
+    const { copy, peer } = leaving;
+    const nowMs = this.#options.env.clock.now();
+    const stoppedAtMs = message.kind === 'grant' ? copy?.stoppedAtMs : undefined;
+    const stoppedForMs = stoppedAtMs === undefined ? undefined : Math.max(0, Math.round(nowMs - stoppedAtMs));
+    try {
+      if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
+      const request = { kind: 'letter', message, ...(stoppedForMs === undefined ? {} : { stoppedForMs }) } as const;
+      this.#hear(leaving, await this.#exchange(peer, request));
+      leaving.undelivered = undefined;
+    } catch (error) {
+      this.#log(podUID, `the target does not hear "${message.kind}"`, error);
+      const isSame = leaving.undelivered?.message.kind === message.kind;
+      if (!isSame) leaving.undelivered = { message, sinceMs: nowMs };
+    }
+  }
+
+  /** Gives up copying; the guest goes on here. */
+  async cancel(podUID: string): Promise<void> {
+    const { copy } = this.#leaving.get(podUID) ?? {};
+    if (copy) return copy.cancel();
+    const migration = this.#options.machines.get(podUID)?.migration;
+    await migration?.cancel();
+    await migration?.dropMirrors();
+  }
+
+  /** Opens the target, starts the copy or takes over one that a former agent began, as the journal demands. */
+  tend(outcome: Outcome): void {
+    const { podUID, guest, pod, view } = outcome;
+    const { standing, self, record } = view;
+    if (standing.kind === 'granted') {
+      const leaving = this.#begin(podUID, standing.attempt, guest);
+      const isToAdopt = standing.isPostCopy && view.machine === 'postcopy' && !leaving.copy && !leaving.isStarting;
+      if (isToAdopt) void this.#adopt(outcome, leaving);
+      return;
+    }
+    if (standing.kind !== 'holding') return;
+    if (standing.reserved) {
+      const leaving = this.#begin(podUID, standing.reserved, guest);
+      const isRecorded = isSameRunner(record?.successor, standing.reserved.target);
+      if (leaving.copy || leaving.isStarting || leaving.failure !== undefined || !isRecorded) return;
+      void (leaving.opened ? this.#start(outcome, leaving) : this.#adopt(outcome, leaving));
+      return;
+    }
+    const asked = { self, guest, pod };
+    const isNew = guest?.status?.migrationState?.startTimestamp === undefined;
+    const attempt = isNew && isWelcome(asked) && partIn(asked)?.side === 'source' ? askedAttempt(asked) : undefined;
+    if (!attempt || standing.mustContinue) return;
+    const leaving = this.#begin(podUID, attempt, guest);
+    if (!leaving.opened && !leaving.isOpening && leaving.failure === undefined) void this.#open(outcome, leaving);
+  }
+
+  /** What is told of the migration of this name. */
+  facts(podUID: string, state: MigrationState): SourceFacts {
+    const leaving = this.#leaving.get(podUID);
+    if (!leaving || leaving.attempt.sourceMigrationUID !== state.migrationUid) return {};
+    const { copy, failure, undelivered, told } = leaving;
+    const isLate =
+      undelivered !== undefined &&
+      (undelivered.message.kind !== 'grant' || this.#options.env.clock.now() - undelivered.sinceMs >= LETTER_AFTER_MS);
+    return {
+      failure: failure ?? (state.abortRequested === true ? CANCELLED : copy?.failure?.message),
+      undelivered: isLate ? undelivered.message : undefined,
+      copy: told,
+    };
+  }
+
+  /** Lets go of all copies, which go on as far as they can. */
+  letGo(): void {
+    for (const { copy } of this.#leaving.values()) copy?.detach();
+  }
+
+  forget(podUID: string): void {
+    this.#leaving.delete(podUID);
+  }
+
+  #of(podUID: string, attempt: Attempt): Leaving | undefined {
+    const leaving = this.#leaving.get(podUID);
+    return leaving && isSameAttempt(leaving.attempt, attempt) ? leaving : undefined;
+  }
+
+  #begin(podUID: string, attempt: Attempt, guest: VirtualMachineInstance | undefined): Leaving {
+    const peer = peerOf(guest?.status?.migrationState, attempt);
+    const known = this.#of(podUID, attempt);
+    if (known) {
+      known.peer ??= peer;
+      return known;
+    }
+    const leaving: Leaving = {
+      attempt,
+      peer,
+      isOpening: false,
+      openTries: 0,
+      opened: undefined,
+      isStarting: false,
+      copy: undefined,
+      told: undefined,
+      failure: undefined,
+      peerMachine: 'unknown',
+      letters: [],
+      askedSinceMs: undefined,
+      undelivered: undefined,
+    };
+    this.#leaving.set(podUID, leaving);
+    return leaving;
+  }
+
+  #waitingToGrant(podUID: string, standing: Standing, fact: MachineFact): Leaving | undefined {
+    if (standing.kind !== 'holding' || !standing.reserved) return undefined;
+    const isOver = fact === 'postmigrate' || fact === 'postcopy' || (fact === 'dead' && standing.isCompleted);
+    return isOver ? this.#of(podUID, standing.reserved) : undefined;
+  }
+
+  #hear(leaving: Leaving, { machine, letters }: PeerAnswer): void {
+    leaving.peerMachine = machine;
+    for (const letter of letters) {
+      const isNew = !leaving.letters.some(({ kind }) => kind === letter.kind);
+      if (isNew && isSameAttempt(letter.attempt, leaving.attempt)) leaving.letters.push(letter);
+    }
+  }
+
+  async #open(outcome: Outcome, leaving: Leaving): Promise<void> {
+    const { podUID, guest } = outcome;
+    const { env, enqueue, describe, cpus } = this.#options;
+    const { attempt, peer } = leaving;
+    leaving.isOpening = true;
+    try {
+      if (!peer) throw new PeerError('Refused', 'nobody has said where the target is');
+      const here = await describe(podUID);
+      const options = frozenOptions(configurationOf(guest));
+      const { portRange } = options;
+      const method = wantedMethod(options, { memoryBytes: here.machine.ramBytes, cpus });
+      const answer = await this.#exchange(
+        peer,
+        {
+          kind: 'open',
+          attempt,
+          method,
+          ...(portRange ? { ports: portRange } : {}),
+          copiedDisks: here.copiedDisks,
+        },
+        OPEN_TIMEOUT_MS,
+      );
+      if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
+      const different = differences(here.machine, comparedMachine(answer.opened.machine));
+      if (different.length > 0) throw new PeerError('Refused', `the machines differ: ${different.join('; ')}`);
+      this.#hear(leaving, answer);
+      leaving.opened = { opened: answer.opened, method, disks: here.copiedDisks };
+    } catch (error) {
+      this.#log(podUID, 'the target cannot be opened', error);
+      leaving.openTries++;
+      const isFinal = !(error instanceof PeerError && error.code === 'Unreachable');
+      if (isFinal || leaving.openTries >= OPEN_TRIES_MAX)
+        leaving.failure = `the target could not be made ready: ${errorMessage(error)}`;
+      else await new Promise<void>((resolve) => void env.clock.setTimer(resolve, OPEN_AGAIN_MS * leaving.openTries));
+    }
+    leaving.isOpening = false;
+    enqueue(podUID);
+  }
+
+  /** Begins to copy. */
+  async #start({ podUID, guest }: Outcome, leaving: Leaving): Promise<void> {
+    const { credentials } = this.#options;
+    const { opened, method, disks } = leaving.opened ?? {};
+    if (!opened || !method || !disks) return;
+    await this.#startWith(podUID, leaving, async (machine) => {
+      const files = opened.credentials ? await credentials.write(podUID, opened.credentials) : undefined;
+      const context = this.#context(podUID, machine, guest, disks, leaving);
+      return Copy.start({ ...context, opened, method, credentials: files });
+    });
+  }
+
+  /** A copy that a former agent began goes on, if there is one. */
+  async #adopt({ podUID, guest }: Outcome, leaving: Leaving): Promise<void> {
+    const { describe } = this.#options;
+    const known = guest?.status?.migrationState ?? {};
+    const startedAtMs = known.startTimestamp === undefined ? undefined : Date.parse(known.startTimestamp);
+    await this.#startWith(podUID, leaving, async (machine) => {
+      const { copiedDisks } = await describe(podUID);
+      return Copy.adopt({ ...this.#context(podUID, machine, guest, copiedDisks, leaving), known, startedAtMs });
+    });
+  }
+
+  async #startWith(podUID: string, leaving: Leaving, start: (machine: Machine) => Promise<Copy>): Promise<void> {
+    const machine = this.#options.machines.get(podUID);
+    if (!machine) return;
+    leaving.isStarting = true;
+    try {
+      leaving.copy = await start(machine);
+    } catch (error) {
+      this.#log(podUID, 'a copy cannot begin', error);
+      leaving.failure = `the copy could not begin: ${errorMessage(error)}`;
+    }
+    leaving.isStarting = false;
+    this.#options.advance(podUID);
+  }
+
+  #context(
+    podUID: string,
+    machine: Machine,
+    guest: VirtualMachineInstance | undefined,
+    disks: readonly DevicePlace[],
+    leaving: Leaving,
+  ): CopyContext {
+    const { env } = this.#options;
+    return { env, machine, disks, options: frozenOptions(configurationOf(guest)), hooks: this.#hooks(podUID, leaving) };
+  }
+
+  #hooks(podUID: string, leaving: Leaving): CopyHooks {
+    const { advance, enqueue } = this.#options;
+    let state = leaving.copy?.state;
+    return {
+      onNews: () => {
+        const { copy } = leaving;
+        if (!copy) return;
+        const { mode, channel, progress, decisions } = copy;
+        leaving.told = { mode, channel, progress, decisions };
+        const hasTurned = state !== copy.state;
+        state = copy.state;
+        if (hasTurned) advance(podUID);
+        else enqueue(podUID);
+      },
+      onStill: () => undefined,
+      listenAgain: async () => {
+        const { attempt, peer } = leaving;
+        if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
+        const { listening } = await this.#exchange(peer, { kind: 'listen-again', attempt }, OPEN_TIMEOUT_MS);
+        if (!listening) throw new PeerError('Refused', 'the target did not say where it waits');
+        return listening;
+      },
+    };
+  }
+
+  #exchange(peer: Peer, request: PeerRequest, timeoutMs = EXCHANGE_TIMEOUT_MS): Promise<PeerAnswer> {
+    const { env, peers } = this.#options;
+    return withinTime(env.clock, timeoutMs, this.#never, (signal) => peers.exchange(peer, request, signal));
+  }
+
+  #log(podUID: string, what: string, error: unknown): void {
+    this.#options.env.log.info(what, { pod: podUID, error: errorMessage(error) });
+  }
+}
+
+const CANCELLED = 'the migration was cancelled';
+
+/** The attempt that a source is in the middle of. */
+export function leavingAttempt(standing: Standing): Attempt | undefined {
+  if (standing.kind === 'granted') return standing.attempt;
+  return standing.kind === 'holding' ? (standing satisfies Holding).reserved : undefined;
+}
+
+function configurationOf(guest: VirtualMachineInstance | undefined) {
+  return guest?.status?.migrationState?.migrationConfiguration ?? {};
+}
+
+function peerOf(state: MigrationState | undefined, { target, sourceMigrationUID }: Attempt): Peer | undefined {
+  const [port] = Object.keys(state?.targetDirectMigrationNodePorts ?? {});
+  const address = state?.targetNodeAddress;
+  if (state?.migrationUid !== sourceMigrationUID || address === undefined || port === undefined) return undefined;
+  return { node: target.node, address, port: Number(port) };
+}

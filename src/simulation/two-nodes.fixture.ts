@@ -1,0 +1,245 @@
+import { install, installation } from '../control/installation/install.ts';
+import type { MigrationState } from '../api/kubevirt/migration-state.ts';
+import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
+import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../api/kubevirt/well-known.ts';
+import type { JsonObject, KubeObject } from '../api/meta.ts';
+import { turn } from '../env/turn.ts';
+import type { HostedModel } from '../hypervisor/model/hosted-model.ts';
+import type { ModelTraits } from '../hypervisor/model/model-guest.ts';
+import { ModelHost } from '../hypervisor/model/model-host.ts';
+import { ModelNetwork } from '../hypervisor/model/model-network.ts';
+import type { Client } from '../kube/client.ts';
+import { virtualMachineInstances as guests } from '../kube/kubevirt-resources.ts';
+import type { Resource } from '../kube/resource.ts';
+import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
+import { NearPeers } from '../node/migrations/near-peers.fixture.ts';
+import { Component } from './component.ts';
+import { calmed, mixOf } from './fault-mix.ts';
+import { ModelDisk } from './model-disk.ts';
+import { agentProgram, type ModelNode } from './model-node.ts';
+import { SimulatedServer } from './server.ts';
+import { Streams } from './streams.ts';
+import { Trace } from './trace.ts';
+import { tracingLogger } from './tracing-logger.ts';
+import { VirtualClock } from './virtual-clock.ts';
+import { ADMIN, unending, World } from './world.ts';
+
+const NAMESPACE = 'shop';
+const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
+
+export const SOURCE = 'node-a';
+export const TARGET = 'node-b';
+export const MIGRATION = 'migration-1';
+
+export interface TwoNodesOptions {
+  readonly traits?: Partial<ModelTraits>;
+  readonly bytesPerSecond?: number;
+  readonly onLine?: (line: string) => void;
+}
+
+/**
+ * Two nodes with real agents, on models of machines and disks, beside a real API server, in virtual time. The parts of
+ * scheduler and controllers are the test's.
+ */
+export class TwoNodes {
+  readonly clock = new VirtualClock();
+  readonly peers = new NearPeers();
+  readonly network: ModelNetwork;
+  /** What must never happen. */
+  readonly violations: string[] = [];
+  readonly trace: Trace;
+  readonly server: SimulatedServer;
+  readonly #world: World;
+  readonly #models = new Map<string, HostedModel>();
+  readonly #agents = new Map<string, Component>();
+  readonly #client: Client;
+
+  constructor({ traits = {}, bytesPerSecond = 100_000_000, onLine }: TwoNodesOptions = {}) {
+    const streams = new Streams(1);
+    const mix = calmed(mixOf([], streams));
+    this.trace = new Trace({ elapsedMs: () => this.clock.elapsedMs, onLine });
+    const { clock, trace } = this;
+    const log = (component: string) =>
+      tracingLogger({ component, trace, onBug: (message) => this.violations.push(message) });
+    this.network = new ModelNetwork(bytesPerSecond);
+    this.server = new SimulatedServer({
+      clock,
+      streams,
+      trace,
+      log,
+      disk: { random: streams.of('tears'), delay: async () => undefined, fault: () => undefined },
+      downMs: () => Number.POSITIVE_INFINITY,
+      onRequest: () => () => undefined,
+      onLoaded: () => undefined,
+      onUnusable: (message) => this.violations.push(message),
+      onCommit: () => undefined,
+    });
+    this.#world = new World({ clock, streams, trace, mix, log, server: this.server });
+    const process = this.#world.newProcess({ name: 'test', life: 1, canCrash: false, onCrash: () => undefined });
+    this.#client = this.#world.clientOf(process, ADMIN);
+    for (const name of [SOURCE, TARGET]) this.#addNode(name, streams, traits);
+  }
+
+  async start(): Promise<void> {
+    await this.during(this.server.start());
+    const { signal } = new AbortController();
+    await this.during(install(this.#client, this.clock, installation({ ours: [], initial: [] }), signal));
+    await this.create(namespaces, { metadata: { name: NAMESPACE } });
+    for (const agent of this.#agents.values()) agent.start();
+    await this.pass(5000);
+  }
+
+  stop(): void {
+    for (const agent of this.#agents.values()) agent.stop();
+    this.server.stop();
+  }
+
+  /** Lets time pass until a promise is kept. */
+  async during<T>(promise: Promise<T>): Promise<T> {
+    const over = new AbortController();
+    const settled = promise.finally(() => over.abort());
+    // Whoever awaits it below hears of the failure.
+    settled.catch(() => undefined);
+    await turn();
+    while (!over.signal.aborted && this.clock.fireNext(Number.POSITIVE_INFINITY)) await turn();
+    return settled;
+  }
+
+  async pass(durationMs: number): Promise<void> {
+    const endMs = this.clock.elapsedMs + durationMs;
+    await turn();
+    while (this.clock.fireNext(endMs)) await turn();
+  }
+
+  /** Lets time pass until the check holds, timer by timer. */
+  async until(what: string, check: () => boolean, withinMs = 60_000): Promise<void> {
+    const endMs = this.clock.elapsedMs + withinMs;
+    await turn();
+    while (!check()) {
+      if (!this.clock.fireNext(endMs))
+        throw new Error(`within ${withinMs} ms: not ${what}\n${this.trace.last(60).join('\n')}`);
+      await turn();
+    }
+  }
+
+  /** Waits until the guest on the server is like that. */
+  async guestIs(what: string, check: (guest: VirtualMachineInstance) => boolean, withinMs = 60_000): Promise<void> {
+    const endMs = this.clock.elapsedMs + withinMs;
+    while (!check(await this.guest())) {
+      if (this.clock.elapsedMs > endMs) {
+        const status = JSON.stringify((await this.guest()).status, undefined, 1);
+        throw new Error(`within ${withinMs} ms: not ${what}\n${this.trace.last(60).join('\n')}\n${status}`);
+      }
+      await this.pass(50);
+    }
+  }
+
+  guest(): Promise<VirtualMachineInstance> {
+    return this.during(this.#client.get(guests, NAMESPACE, 'web', unending()));
+  }
+
+  async migrationState(): Promise<MigrationState> {
+    return (await this.guest()).status?.migrationState ?? {};
+  }
+
+  pod(name: string): Promise<LauncherPod> {
+    return this.during(this.#client.get(pods, NAMESPACE, name, unending()));
+  }
+
+  create<T extends KubeObject>(resource: Resource<T>, object: Partial<T>): Promise<T> {
+    const { metadata = {} } = object;
+    const namespace = resource.namespaced ? { namespace: NAMESPACE } : {};
+    const whole = { ...object, metadata: { ...namespace, ...metadata } } as T;
+    return this.during(this.#client.create(resource, whole, unending()));
+  }
+
+  async patchGuest(body: JsonObject, subresource?: string): Promise<void> {
+    const options = subresource === undefined ? {} : { subresource };
+    await this.during(this.#client.patch(guests, NAMESPACE, 'web', { type: 'merge', body }, unending(), options));
+  }
+
+  /** The model in which a pod's guest is, or was. */
+  model(podName: string): HostedModel | undefined {
+    return this.#models.get(this.#podUIDs.get(podName) ?? '');
+  }
+
+  readonly #podUIDs = new Map<string, string>();
+
+  /** A guest that runs on the source. */
+  async runGuest(spec: Partial<VirtualMachineInstance['spec']> = {}): Promise<void> {
+    const domain = { devices: {}, memory: { guest: '128Mi' } };
+    await this.create(guests, { metadata: { name: 'web' }, spec: { domain, ...spec } });
+    const uid = await this.addPod('web-1', SOURCE);
+    await this.patchGuest({ metadata: { labels: { [NODE_NAME_LABEL]: SOURCE } } });
+    await this.patchGuest(
+      { status: { phase: 'Scheduled', nodeName: SOURCE, activePods: { [uid]: SOURCE } } },
+      'status',
+    );
+    await this.guestIs('running', ({ status }) => status?.phase === 'Running');
+    await this.pass(5000);
+  }
+
+  /** A launcher pod of the guest, bound to a node. */
+  async addPod(name: string, node: string): Promise<string> {
+    const { uid = '' } = (await this.guest()).metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web', uid, controller: true };
+    const pod = await this.create(pods, {
+      metadata: { name, ownerReferences: [owner] },
+      spec: { nodeName: node, containers: [{ name: 'compute', image: 'launcher:1' }] },
+    });
+    this.#podUIDs.set(name, pod.metadata.uid ?? '');
+    return pod.metadata.uid ?? '';
+  }
+
+  /** Makes a target pod, and hands the guest off to the agents. */
+  async handOff(migrationConfiguration: JsonObject = {}, migrationUid = MIGRATION, targetPod = 'web-2'): Promise<void> {
+    const uid = await this.addPod(targetPod, TARGET);
+    await this.until('a target pod that runs', () => true);
+    const route = { migrationUid, sourceNode: SOURCE, sourcePod: 'web-1', targetNode: TARGET, targetPod };
+    const migrationState = { ...route, migrationConfiguration };
+    await this.patchGuest({ status: { migrationState: null } }, 'status');
+    await this.patchGuest({ status: { migrationState, activePods: { [uid]: TARGET } } }, 'status');
+    await this.patchGuest({ metadata: { labels: { [TARGET_NODE_LABEL]: TARGET } } });
+  }
+
+  /** Kills an agent where it stands. */
+  kill(node: string): void {
+    this.#agents.get(node)?.stop();
+  }
+
+  /** Starts the agent of a node anew. */
+  restart(node: string): void {
+    this.#agents.get(node)?.start();
+  }
+
+  #addNode(name: string, streams: Streams, traits: Partial<ModelTraits>): void {
+    const { clock, network, trace } = this;
+    const random = streams.of(`host/${name}`);
+    const host = new ModelHost({
+      env: { clock, random },
+      traits,
+      network,
+      latencyMs: () => 0.5,
+      onChange: (model) => {
+        this.#models.set(model.run.instance, model);
+        trace.add(name, `the model for ${model.run.instance} is ${model.end ? 'gone' : model.status}`);
+        const executing = [...this.#models.values()].filter((each) => each.isExecuting);
+        if (executing.length > 1) this.violations.push(`the guest is executed ${executing.length} times`);
+      },
+    });
+    const disk = new ModelDisk({ clock, random, delayMs: () => 1, fault: () => undefined });
+    const node: ModelNode = { name, host, disk };
+    const program = agentProgram(node, () => ({
+      peers: this.peers.of(name),
+      serve: (service) => void this.peers.services.set(name, service),
+    }));
+    const component = new Component({
+      world: this.#world,
+      name,
+      program,
+      canCrash: false,
+      onFailure: (error) => this.violations.push(String(error)),
+    });
+    this.#agents.set(name, component);
+  }
+}
