@@ -1,12 +1,11 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
-import type { PeerCertificate } from 'node:tls';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { ApiError, serviceUnavailable } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { NODE_USER_PREFIX } from '../../machinery/node-user.ts';
+import { nodeServerError, nodeServerName } from '../../machinery/node-server-identity.ts';
 import type { UpgradeAnswer } from '../server/message.ts';
 import type { AgentRequest, AgentResponse, Agents } from './agents.ts';
 import type { OwnToken } from './own-token.ts';
@@ -93,8 +92,8 @@ export class HttpsAgents implements Agents {
       signal,
       ca: this.#options.clusterAuthority(),
       // Connections are kept by this name too, so that one to another node on the same address is never taken.
-      servername: serverNameOf(node),
-      checkServerIdentity: (_host, certificate) => identityError(node, certificate),
+      servername: nodeServerName(node),
+      checkServerIdentity: (_host, certificate) => nodeServerError(node, certificate),
       headers: { ...headers, authorization: `Bearer ${token}`, ...(method === 'PUT' ? { 'content-length': 0 } : {}) },
     });
   }
@@ -132,20 +131,6 @@ export class HttpsAgents implements Agents {
     if (host === undefined || !port) throw serviceUnavailable(`node ${name} does not say where its agent is`);
     return { node: name, host, port };
   }
-}
-
-/** A name of the node in the form that TLS allows: an agent shows the same certificate whatever it is called. */
-function serverNameOf(node: string): string {
-  return /[a-z]/i.test(node) ? node : `node-${node}`;
-}
-
-/** The signer of nodes' certificates vouches for the common name; addresses come and go. */
-function identityError(node: string, { subject }: PeerCertificate): Error | undefined {
-  const expected = `${NODE_USER_PREFIX}${node}`;
-  const shown: unknown = subject?.CN;
-  return shown === expected
-    ? undefined
-    : new Error(`its certificate is that of ${JSON.stringify(shown)}, not of ${JSON.stringify(expected)}`);
 }
 
 function responseOf(incoming: IncomingMessage): AgentResponse {

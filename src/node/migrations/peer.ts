@@ -101,6 +101,10 @@ export function comparedMachine({ spec, ramBytes, diskBytes }: DescribedMachine)
   return { spec, ramBytes, ...(diskBytes ? { diskBytes: new Map(Object.entries(diskBytes)) } : {}) };
 }
 
+/** How requests are sent over HTTPS. */
+export const PEER_METHOD = 'POST';
+export const PEER_PATH = '/v1/migrations';
+
 /** Where another agent's server is. */
 export interface Peer {
   readonly node: string;

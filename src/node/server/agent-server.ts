@@ -6,7 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { WebSocketServer } from 'ws';
-import { ApiError, badRequest, entityTooLarge, notFound } from '../../api/status.ts';
+import { ApiError, badRequest, entityTooLarge, notFound, pathNotFound } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { type Env, sleep } from '../../env/ports.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
@@ -17,8 +17,10 @@ import type { Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
 import type { GuestAccess, SerialLog } from '../guests/guest-access.ts';
+import type { PeerService } from '../migrations/peer.ts';
 import { Callers, type Shown } from './callers.ts';
 import { CONSOLE_PROTOCOL, ConsoleSession } from './console-session.ts';
+import { callingNode, isPeerRequest, readPeerRequest } from './peer-requests.ts';
 import { type GuestAction, type Route, routeOf } from './routes.ts';
 import { type LogOptions, streamLogs } from './serial-log-stream.ts';
 
@@ -36,6 +38,8 @@ export interface AgentServerOptions {
   readonly client: Client;
   readonly node: string;
   readonly guests: GuestAccess;
+  /** Answers the agents of other nodes; nobody does where absent. */
+  readonly peers?: PeerService;
   readonly certificate: ServingCertificate;
   /** Whose client certificates are taken, PEM. */
   readonly clientAuthorities: () => Promise<string | undefined>;
@@ -168,6 +172,7 @@ export class AgentServer implements Service {
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
+      if (isPeerRequest(request)) return await this.#answerPeer(request, response);
       const route = await this.#admit(request);
       await drained(request);
       if (route.kind === 'console') throw badRequest('a console is opened by WebSocket');
@@ -175,6 +180,15 @@ export class AgentServer implements Service {
     } catch (error) {
       this.#refuse(request, response, error);
     }
+  }
+
+  /** Nothing here is asked of the API server: a guest may stand still meanwhile. */
+  async #answerPeer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { peers } = this.#options;
+    const caller = callingNode(shownBy(request).certificate);
+    if (!peers) throw pathNotFound();
+    const answer = await peers.answer(caller, await readPeerRequest(request), this.#stopping.signal);
+    send(response, 200, JSON.stringify(answer), 'application/json');
   }
 
   /** What is asked for, by somebody who may. */
