@@ -88,7 +88,14 @@ describe('the right to run', () => {
       /may not reserve/,
     ],
     ['gives up moving', 'a', MOVING, { rightToRun: { epoch: 4, holder: A } }, /^ok$/],
-    ['does not give up for the other', 'b', MOVING, { rightToRun: { epoch: 4, holder: A } }, /may not abort/],
+    ['declines what is to come to it', 'b', MOVING, { rightToRun: { epoch: 4, holder: A } }, /^ok$/],
+    [
+      'does not give up for others',
+      'c',
+      { ...MOVING, activePods: { x: 'c' } },
+      { rightToRun: { epoch: 4, holder: A } },
+      /may not abort/,
+    ],
     ['takes what is to come to it', 'b', MOVING, { rightToRun: { epoch: 5, holder: B } }, /^ok$/],
     [
       'takes nothing that is not for it',
@@ -119,6 +126,54 @@ describe('the right to run', () => {
     const going = { deletionTimestamp: '2026-01-01T00:00:00Z' };
     expect(await change('a', SCHEDULED, { rightToRun: { epoch: 1, holder: A } }, going)).toMatch(/being deleted/);
     expect(await change('a', RUNNING, { rightToRun: { epoch: 5 }, phase: 'Succeeded' }, going)).toBe('ok');
+  });
+});
+
+describe('a migration', () => {
+  const state = { migrationUid: 'm', sourceNode: 'a', sourcePod: 'pod-a', targetNode: 'b', targetPod: 'pod-b' };
+  const before = { ...MOVING, migrationState: state };
+  const gone = { ...before, rightToRun: { epoch: 5, holder: B } };
+  const says = (node: string, status: Status, fields: object): Promise<string> =>
+    change(node, status, { migrationState: { ...state, ...fields } });
+  const failure = {
+    completed: true,
+    failed: true,
+    failureReason: 'why',
+    abortStatus: 'Succeeded',
+    endTimestamp: 'now',
+  };
+  const success = { completed: true, endTimestamp: 'now', downtimeMs: 7, targetNodeDomainDetected: true };
+  const progress = { startTimestamp: 'now', mode: 'PreCopy', progress: { percent: 1 }, decisions: [], channel: {} };
+  const waits = { targetNodeAddress: '10.0.0.1', targetDirectMigrationNodePorts: { 1: 0 }, targetRunner: B };
+
+  it.each<[string, string, Status, object, RegExp]>([
+    ['is begun by its source', 'a', before, progress, /^ok$/],
+    ['fails by the word of its source', 'a', before, failure, /^ok$/],
+    ['fails by nobody, once the guest has gone', 'a', gone, failure, /may not write status.migrationState.completed/],
+    ['is told more of by its source, once the guest has gone', 'a', gone, { progress: { percent: 99 } }, /^ok$/],
+    ['succeeds not by the word of its source', 'a', before, success, /may not write/],
+    ['is waited for by its target', 'b', before, waits, /^ok$/],
+    ['is waited for in no pod of others', 'b', before, { targetRunner: A }, /launcher pod that it runs/],
+    ['is waited for in no pod that nobody knows', 'b', before, { targetRunner: { ...B, podUID: 'x' } }, /launcher pod/],
+    ['succeeds once its target has the guest', 'b', gone, success, /^ok$/],
+    ['succeeds not before', 'b', before, success, /may not write/],
+    ['fails not by the word of its target', 'b', before, failure, /may not write/],
+    ['is not begun by its target', 'b', before, progress, /may not write/],
+    ['is written about by its source', 'a', before, { sourceLetter: { kind: 'grant' } }, /^ok$/],
+    ['is written about by its target', 'b', before, { targetLetter: { kind: 'taken' } }, /^ok$/],
+    ['is not written about in the name of others', 'a', before, { targetLetter: { kind: 'taken' } }, /may not write/],
+    ['is not diverted', 'a', before, { targetNode: 'c' }, /may not write status.migrationState.targetNode/],
+    ['is not given other options', 'a', before, { migrationConfiguration: {} }, /may not write/],
+  ])('%s', async (_, node, status, fields, expected) => {
+    expect(await says(node, status, fields)).toMatch(expected);
+  });
+  it('is not for bystanders', async () => {
+    const status = { ...before, activePods: { 'a-pod': 'a', 'b-pod': 'b', 'c-pod': 'c' } };
+    expect(await says('c', status, progress)).toMatch(/no side of the migration/);
+  });
+  it('is neither made nor forgotten by nodes', async () => {
+    expect(await change('a', MOVING, { migrationState: state })).toMatch(/may not write/);
+    expect(await change('a', before, { migrationState: undefined })).toMatch(/may not write/);
   });
 });
 

@@ -7,6 +7,7 @@ import type {
 import { unreachable } from '../../api/unreachable.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { nodeOfUser, NODES_GROUP } from '../../machinery/node-user.ts';
+import { migrationObjection } from './migration-halves.ts';
 import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './review.ts';
 
 /**
@@ -33,6 +34,7 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
   'runtimeUser',
   'selinuxContext',
   'VSOCKCID',
+  'migrationState',
 ]);
 
 /** Conditions that an agent writes. By the others, which are the controllers', it is decided what happens to a guest. */
@@ -77,6 +79,7 @@ function guestObjection(node: string, guest: VirtualMachineInstance, next: Statu
   if (field !== undefined) return `may not write status.${field}`;
   return (
     rightObjection(node, guest, next.rightToRun) ??
+    migrationObjection(node, old, next) ??
     conditionObjection(node, old, next) ??
     phaseObjection(node, old, next)
   );
@@ -115,10 +118,12 @@ function isActorOf(
     case 'start':
     case 'take':
       return next?.holder?.node === node;
+    // A successor may decline: its holder may be gone, and nobody else could.
+    case 'abort':
+      return old?.holder?.node === node || old?.successor?.node === node;
     // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
     case 'seize':
     case 'reserve':
-    case 'abort':
     case 'refuse':
     case 'keep':
       return old?.holder?.node === node;

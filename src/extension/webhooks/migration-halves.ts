@@ -1,0 +1,83 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { VirtualMachineInstanceStatus } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+
+/**
+ * Who writes what of a guest's migration: the controllers say between which nodes it is, each of the two agents writes its
+ * own half, and the verdict is for whoever has the right to run the guest.
+ */
+
+type Field = keyof MigrationState;
+
+const SOURCE_FIELDS: ReadonlySet<string> = new Set<Field>([
+  'startTimestamp',
+  'mode',
+  'channel',
+  'progress',
+  'decisions',
+  'sourceLetter',
+]);
+/** Of a migration after which the guest is where it was. */
+const FAILURE_FIELDS: ReadonlySet<string> = new Set<Field>([
+  'completed',
+  'failed',
+  'failureReason',
+  'abortStatus',
+  'endTimestamp',
+]);
+const TARGET_FIELDS: ReadonlySet<string> = new Set<Field>([
+  'targetNodeAddress',
+  'targetDirectMigrationNodePorts',
+  'targetRunner',
+  'targetLetter',
+]);
+/** Of a migration after which it is at its target. */
+const SUCCESS_FIELDS: ReadonlySet<string> = new Set<Field>([
+  'targetNodeDomainDetected',
+  'targetNodeDomainReadyTimestamp',
+  'completed',
+  'endTimestamp',
+  'downtimeMs',
+]);
+
+/** What is wrong with a node's change of a guest's migration; undefined for nothing. */
+export function migrationObjection(
+  node: string,
+  old: VirtualMachineInstanceStatus,
+  next: VirtualMachineInstanceStatus,
+): string | undefined {
+  // Neither made nor forgotten by nodes.
+  if ((old.migrationState === undefined) !== (next.migrationState === undefined))
+    return 'may not write status.migrationState';
+  const [before = {}, after = {}] = [old.migrationState, next.migrationState];
+  const fields = changedFields(before, after);
+  if (fields.length === 0) return undefined;
+  const [isSource, isTarget] = [before.sourceNode === node, before.targetNode === node];
+  if (!isSource && !isTarget) return 'is no side of the migration of this guest';
+  const holder = next.rightToRun?.holder?.node;
+  const hasStayed = holder === undefined || holder === node;
+  const isMine = (field: string): boolean =>
+    (isSource && (SOURCE_FIELDS.has(field) || (hasStayed && FAILURE_FIELDS.has(field)))) ||
+    (isTarget && (TARGET_FIELDS.has(field) || (holder === node && SUCCESS_FIELDS.has(field))));
+  const field = fields.find((each) => !isMine(each));
+  if (field !== undefined) return `may not write status.migrationState.${field}`;
+  return runnerObjection(node, old, after);
+}
+
+/** Who waits for a guest is a launcher pod of its own node, and no other. */
+function runnerObjection(
+  node: string,
+  { activePods = {}, migrationState }: VirtualMachineInstanceStatus,
+  { targetRunner }: MigrationState,
+): string | undefined {
+  if (!targetRunner || deepEqual(migrationState?.targetRunner, targetRunner)) return undefined;
+  const pods = new Map(Object.entries(activePods));
+  const isOwn = targetRunner.node === node && pods.get(targetRunner.podUID) === node;
+  return isOwn ? undefined : 'may wait for a guest only in a launcher pod that it runs';
+}
+
+function changedFields(old: MigrationState, next: MigrationState): string[] {
+  const [before, after] = [new Map(Object.entries(old)), new Map(Object.entries(next))];
+  const all = new Set([...before.keys(), ...after.keys()]);
+  return [...all].filter((field) => !deepEqual(before.get(field), after.get(field)));
+}
