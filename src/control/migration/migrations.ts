@@ -14,9 +14,10 @@ import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } 
 import { keyOf, splitKey } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
+import { deepEqual } from '../../machinery/equal.ts';
 import { backoffUntilMs } from '../../migration/phase/backoff.ts';
 import { decide, type MigrationDecision } from '../../migration/phase/decide.ts';
-import type { MigrationFacts } from '../../migration/phase/facts.ts';
+import { isMovable, type MigrationFacts } from '../../migration/phase/facts.ts';
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
@@ -117,12 +118,12 @@ export class Migrations implements Service {
       if (type === 'deleted' || isFinalMigration(object))
         for (const each of this.#unfinishedOf(guestKeyOf(object))) this.#controller.enqueue(keyOf(each));
     });
-    this.#guests.onChange(({ type, object }) => {
-      const key = keyOf(object);
-      const all = this.#migrations.byIndex('guest', key);
-      for (const each of all) if (type === 'deleted' || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each));
-      const last = object.status?.migrationState?.migrationUid ?? '';
-      for (const each of this.#migrations.byIndex('uid', last)) this.#controller.enqueue(keyOf(each));
+    this.#guests.onChange(({ type, object, old }) => {
+      const { migrationState } = object.status ?? {};
+      // One that is over is told what the agents say of it in the end.
+      const isNews = type === 'deleted' || !deepEqual(migrationState, old?.status?.migrationState);
+      for (const each of this.#migrations.byIndex('guest', keyOf(object)))
+        if (isNews || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each));
     });
     this.#pods.onChange(({ object }) => {
       for (const key of jobKeysOf(object)) this.#controller.enqueue(key);
@@ -156,6 +157,13 @@ export class Migrations implements Service {
     this.#tellPeople(migration, told, done.input, decision);
     if (isFinalMigration(told)) return this.#finish(told, signal);
     const untilMs = this.#want(told);
+    if (untilMs !== undefined && facts.guest && migration.status?.phase === undefined)
+      this.#recorder.event(
+        facts.guest,
+        'Warning',
+        'MigrationBackoff',
+        `backoff migrating vmi ${guestKeyOf(migration)}`,
+      );
     const wakes = [untilMs, decision.wakeAtMs].map((atMs) => (atMs === undefined ? {} : this.#at(atMs)));
     return soonest(wakes);
   }
@@ -219,8 +227,8 @@ export class Migrations implements Service {
     const isWaiting = pod === undefined;
     const backoffMs = isWaiting ? backoffUntilMs(migration, this.#migrations.byIndex('guest', key)) : undefined;
     const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
-    const isHeldUp = isBackingOff || (isWaiting && this.#steps.isWaitingForQuota(keyOf(migration)));
-    this.#ledger.want({ ...request, isHeldUp });
+    const isBlocked = !guest || !isMovable(guest) || this.#steps.isWaitingForQuota(keyOf(migration));
+    this.#ledger.want({ ...request, isHeldUp: isWaiting && (isBackingOff || isBlocked) });
     return isBackingOff ? backoffMs : undefined;
   }
 

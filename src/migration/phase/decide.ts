@@ -10,7 +10,15 @@ import {
   SLOT_TIMEOUT_MS,
   START_TIMEOUT_MS,
 } from './deadlines.ts';
-import { isHandedOff, isStarted, type MigrationFacts, ownState, phaseBeganMs, type TargetPod } from './facts.ts';
+import {
+  isHandedOff,
+  isMovable,
+  isStarted,
+  type MigrationFacts,
+  ownState,
+  phaseBeganMs,
+  type TargetPod,
+} from './facts.ts';
 import { failure, type MigrationFailure } from './failure.ts';
 
 /**
@@ -75,37 +83,38 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
   const { migration, targetPod, slots, nowMs } = facts;
   const phase = migration.status?.phase ?? '';
   if (migration.metadata.deletionTimestamp !== undefined) return failed('Canceled');
-  if (facts.hasBetterRival) return failed('AnotherMigration');
+  if (facts.hasBetterRival || isTakenByAnother(facts)) return failed('AnotherMigration');
   if (guest.metadata.deletionTimestamp !== undefined) return failed('GuestEnded');
   if (!targetPod && (phase === '' || phase === 'Pending')) {
     const [obstacle] = migratedGuestErrors(migration, guest);
     if (obstacle) return { phase: 'Failed', failure: { reason: 'NotMigratable', message: obstacle.message } };
-    const isNext = phase === 'Pending' && slots !== undefined && isRunning(guest);
+    const isNext = phase === 'Pending' && slots !== undefined && isMovable(guest);
     return isNext ? { phase: 'Scheduling', step: { kind: 'create-target' } } : { phase: 'Pending' };
   }
   if (!targetPod) return failed('TargetPodRemoved');
   if (targetPod.isDown) return failed('TargetPodDown', targetPod.cause);
-  if (targetPod.nodeName !== '' && targetPod.nodeName === guest.status?.nodeName) return failed('TargetIsSource');
+  if (targetPod.nodeName !== '' && targetPod.nodeName === guest.status?.rightToRun?.holder?.node)
+    return failed('TargetIsSource');
   if (!targetPod.isUp) {
     const deadline = podDeadline(migration, targetPod);
     if (nowMs >= deadline.atMs) return { phase: 'Failed', failure: deadline.failure };
     return { phase: 'Scheduling', wakeAtMs: deadline.atMs };
   }
-  if (slots === 'committed' && isFree(guest, facts.isOtherOwnerAlive))
-    return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
+  if (slots === 'committed' && isFree(guest)) return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
   return within('Scheduled', facts, SLOT_TIMEOUT_MS, failure('SlotTimeout'));
 }
 
-function isRunning({ status }: VirtualMachineInstance): boolean {
-  return status?.phase === 'Running' && status.rightToRun?.holder !== undefined;
+/** Whether another migration that is not over has been handed off for this guest. */
+function isTakenByAnother({ guest, isOtherOwnerAlive }: MigrationFacts): boolean {
+  const state = guest?.status?.migrationState;
+  return Boolean(state?.migrationUid) && state?.completed !== true && isOtherOwnerAlive;
 }
 
-/** Whether no agent is at work on another migration of the guest, nor may begin. */
-function isFree(guest: VirtualMachineInstance, isOtherOwnerAlive: boolean): boolean {
+/** Whether no agent is at work on what somebody else has left undone. */
+function isFree(guest: VirtualMachineInstance): boolean {
   const { rightToRun, migrationState } = guest.status ?? {};
-  if (!isRunning(guest) || rightToRun?.successor) return false;
-  if (!migrationState?.migrationUid || migrationState.completed === true) return true;
-  return !isStarted(guest) && !isOtherOwnerAlive;
+  if (!isMovable(guest) || rightToRun?.successor) return false;
+  return !migrationState?.migrationUid || migrationState.completed === true || !isStarted(guest);
 }
 
 function beforeStart(facts: MigrationFacts, guest: VirtualMachineInstance, state: MigrationState): MigrationDecision {

@@ -61,6 +61,11 @@ export function isStarted({ status }: VirtualMachineInstance): boolean {
   return isSet(status?.migrationState?.startTimestamp) || status?.rightToRun?.successor !== undefined;
 }
 
+/** Whether somebody executes the guest, who could hand it over. */
+export function isMovable({ status }: VirtualMachineInstance): boolean {
+  return status?.phase === 'Running' && status.rightToRun?.holder !== undefined;
+}
+
 /** When a phase began; undefined where it has not. */
 export function phaseBeganMs({ status }: VirtualMachineInstanceMigration, phase: MigrationPhase): number | undefined {
   const found = status?.phaseTransitionTimestamps?.find((each) => each.phase === phase)?.phaseTransitionTimestamp;

@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { backoffUntilMs } from './backoff.ts';
+import { at, migrationIn, NOW_MS } from './moves.fixture.ts';
+
+const EVACUATION = { 'kubevirt.io/evacuationMigration': 'node-a' };
+const UPDATE = { 'kubevirt.io/workloadUpdateMigration': '' };
+
+/** Migrations, newest first, that ended a second before now each. */
+const history = (...phases: readonly MigrationPhase[]) =>
+  phases.map((phase, index) =>
+    migrationIn(phase, { uid: `old-${index}`, creationTimestamp: at(60_000 * (index + 1)), annotations: EVACUATION }),
+  );
+
+describe('the cluster itself waits after its migrations failed', () => {
+  const mine = (annotations: Record<string, string>) => migrationIn('', { uid: 'new', annotations });
+  it.each([
+    ['nothing failed', EVACUATION, history(), undefined],
+    ['one failed', EVACUATION, history('Failed'), 20],
+    ['one failed, and a workload is to be updated', UPDATE, history('Failed'), 20],
+    ['two failed', EVACUATION, history('Failed', 'Failed'), 40],
+    ['five failed', EVACUATION, history('Failed', 'Failed', 'Failed', 'Failed', 'Failed'), 320],
+    ['more failed', EVACUATION, history(...Array<'Failed'>(9).fill('Failed')), 320],
+    ['one succeeded since', EVACUATION, history('Succeeded', 'Failed'), undefined],
+    ['one succeeded before', EVACUATION, history('Failed', 'Succeeded', 'Failed'), 20],
+    ['somebody asks for it', {}, history('Failed'), undefined],
+  ])('%s', (_what, annotations, others, seconds) => {
+    const migration = mine(annotations);
+    const expected = seconds === undefined ? undefined : NOW_MS - 1000 + seconds * 1000;
+    expect(backoffUntilMs(migration, [migration, ...others])).toBe(expected);
+  });
+
+  it('counts neither those that people asked for nor those that are to go', () => {
+    const asked = migrationIn('Failed', { uid: 'asked' });
+    const going = migrationIn('Failed', { uid: 'going', annotations: EVACUATION, deletionTimestamp: at(0) });
+    expect(backoffUntilMs(mine(EVACUATION), [asked, going])).toBeUndefined();
+  });
+});
