@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../env/test.ts';
 import type { Entry } from '../../migration/right-to-run/entry.ts';
-import { encodeRecord, JournalDamagedError, type JournalRecord } from '../../migration/right-to-run/journal.ts';
+import {
+  encodeRecord,
+  JournalDamagedError,
+  type JournalRecord,
+  RECORD_BYTES_MAX,
+} from '../../migration/right-to-run/journal.ts';
 import { JournalFile } from './journal-file.ts';
 import { MemoryFile } from './memory-file.fixture.ts';
 
@@ -10,6 +15,9 @@ const STARTING: Entry = { kind: 'starting', epoch: 1 };
 const STARTED: Entry = { kind: 'started', epoch: 1 };
 const RESUMED: Entry = { kind: 'machine', event: 'resumed' };
 const ENDED: Entry = { kind: 'ended', epoch: 1 };
+
+/** What is set aside for entries to come. */
+const ROOM = Buffer.alloc(2 * RECORD_BYTES_MAX);
 
 const open = (file: MemoryFile): Promise<JournalFile> => JournalFile.open(file, silentLogger);
 const kindOf = (journal: JournalFile, pod: string): string => journal.standing(`vm-${pod}`, pod).kind;
@@ -56,8 +64,8 @@ describe('the journal on its disk', () => {
     expect([...(await open(file)).pods()].map(({ podUID }) => podUID)).toEqual(['b']);
   });
   it('drops an entry that a crash tore', async () => {
-    const torn = Buffer.concat([encodeRecord(say('a', STARTING)), encodeRecord(say('b', STARTING)).subarray(0, 30)]);
-    const file = new MemoryFile(torn);
+    const torn = encodeRecord(say('b', STARTING)).subarray(0, 30);
+    const file = new MemoryFile(Buffer.concat([encodeRecord(say('a', STARTING)), torn, ROOM]));
     const journal = await open(file);
     await journal.append(say('a', STARTED));
     expect([...(await open(file)).pods()].map(({ podUID, standing }) => `${podUID} ${standing.kind}`)).toEqual([
@@ -69,15 +77,22 @@ describe('the journal on its disk', () => {
     bytes[30] = (bytes[30] ?? 0) ^ 1;
     await expect(open(new MemoryFile(bytes))).rejects.toThrow(JournalDamagedError);
   });
-  it.each(['lost', 'kept'] as const)('makes sure that a failed entry never was, its bytes %s', async (bytes) => {
+  it.each([
+    ['EIO', 'lost', 'EIO'],
+    ['EIO', 'kept', 'EIO'],
+    ['EIO', 'kept', 'ENOSPC'],
+    ['ENOSPC', 'kept', 'ENOSPC'],
+  ] as const)('makes sure that a failed entry never was: %s, bytes %s, then %s', async (code, bytes, replaceCode) => {
     const file = new MemoryFile();
     const journal = await open(file);
     await journal.append(say('a', STARTING));
-    file.failures = [{ code: 'EIO', bytes }];
-    await expect(journal.append(say('a', STARTED))).rejects.toThrow('EIO');
+    file.failures = [{ code, bytes }];
+    await expect(journal.append(say('a', STARTED))).rejects.toThrow(code);
     expect(kindOf(journal, 'a')).toBe('starting');
-    file.isReplaceable = false;
-    await expect(journal.append(say('b', STARTING))).rejects.toThrow('EIO');
+    Object.assign(file, { isReplaceable: false, replaceCode });
+    const written = file.writeCount;
+    for (const pod of ['b', 'c']) await expect(journal.append(say(pod, STARTING))).rejects.toThrow(replaceCode);
+    expect(file.writeCount).toBe(written);
     file.isReplaceable = true;
     await journal.append(say('b', STARTING));
     const again = await open(file);
@@ -92,7 +107,7 @@ describe('the journal on its disk', () => {
       await journal.append(say(`pod-${index}`, STARTED));
     }
     const sizeBytes = file.contents?.length ?? 0;
-    file.failures = Array.from({ length: 1 }, () => ({ code: 'ENOSPC', bytes: 'lost' }) as const);
+    file.isFull = true;
     // Room for another pod cannot be had.
     let last = 0;
     await expect(
@@ -102,6 +117,7 @@ describe('the journal on its disk', () => {
     ).rejects.toThrow('ENOSPC');
     for (let index = 0; index < 50; index++) await journal.append(say(`pod-${index}`, ENDED));
     expect(file.contents?.length).toBe(sizeBytes);
+    file.isFull = false;
     const again = await open(file);
     expect(kindOf(again, 'pod-49')).toBe('ended');
   });

@@ -18,6 +18,8 @@ import {
   spaceOf,
 } from '../../migration/right-to-run/journal-space.ts';
 import { advance, NO_STANDING } from '../../migration/right-to-run/standing.ts';
+import { requireUndamaged } from './journal-damage.ts';
+import { needsRoom } from './needs-room.ts';
 
 /**
  * The journal of this node's right to run, on its disk. An entry counts once it is durable; whoever waits at the same
@@ -58,7 +60,10 @@ export class JournalFile {
    * crash has changed it: then it attests nothing, and nothing of this node may be started, continued or ended.
    */
   static async open(file: DurableFile, log: Logger): Promise<JournalFile> {
-    const { records, isTorn } = decodeJournal((await file.read()) ?? new Uint8Array());
+    const bytes = (await file.read()) ?? new Uint8Array();
+    const contents = decodeJournal(bytes);
+    requireUndamaged(bytes, contents);
+    const { records, isTorn } = contents;
     if (isTorn) log.warn('the last entry of the journal was not written whole, and is dropped');
     const journal = new JournalFile(file, log, records);
     // What lies behind the last whole entry must be gone before anything is added.
@@ -176,15 +181,17 @@ export class JournalFile {
     const { fileBytes } = this.#space;
     if (neededBytes <= fileBytes) return;
     const grownBytes = Math.ceil(neededBytes / GROW_BYTES) * GROW_BYTES;
-    await this.#orBreak(this.#file.write(fileBytes, new Uint8Array(grownBytes - fileBytes)));
+    // Zeros behind the end do no harm, however many of them are there.
+    await this.#orBreak(this.#file.write(fileBytes, new Uint8Array(grownBytes - fileBytes)), isDiskFull);
     this.#space = { ...this.#space, fileBytes: grownBytes };
   }
 
-  async #orBreak(writing: Promise<void>): Promise<void> {
+  /** What is broken stays broken until the whole file is there anew, whatever goes wrong meanwhile. */
+  async #orBreak(writing: Promise<void>, isHarmless: (error: unknown) => boolean = () => false): Promise<void> {
     try {
       await writing;
     } catch (error) {
-      this.#isBroken = !isDiskFull(error);
+      this.#isBroken ||= !isHarmless(error);
       const what = this.#isBroken ? 'the journal cannot be written, and is written anew' : 'no room for the journal';
       this.#log.error(what, { error: errorMessage(error) });
       throw error;
@@ -217,7 +224,9 @@ export class JournalFile {
     for (const { podUID, standing } of this.pods()) {
       if (needsRoom(standing)) ({ space } = reserveSpace(space, podUID));
     }
-    await this.#orBreak(this.#file.replace(Buffer.concat([bytes, Buffer.alloc(space.fileBytes - bytes.length)])));
+    const whole = Buffer.concat([bytes, Buffer.alloc(space.fileBytes - bytes.length)]);
+    // Where there is no room for another file, the one that is there stays as it is.
+    await this.#orBreak(this.#file.replace(whole), isDiskFull);
     this.#isBroken = false;
     this.#records = [...records];
     this.#index();
@@ -257,11 +266,6 @@ function withoutOldEnds(records: readonly JournalRecord[]): readonly JournalReco
     return count <= ENDS_MAX;
   };
   return records.toReversed().filter(isKept).toReversed();
-}
-
-/** Whether there may be something to say of the pod yet. */
-function needsRoom(standing: JournaledStanding): boolean {
-  return standing.kind !== 'none' && standing.kind !== 'ended' && standing.kind !== 'refused';
 }
 
 function following(before: JournaledStanding, { entry }: JournalRecord): JournaledStanding {

@@ -7,8 +7,12 @@ export class MemoryFile implements DurableFile {
   replaceCount = 0;
   /** What the next writes fail with, before (`lost`) or after (`kept`) their bytes are there. */
   failures: { readonly code: string; readonly bytes: 'lost' | 'kept' }[] = [];
+  /** Whether there is room for no more than there is. */
+  isFull = false;
   /** Whether every replacement fails. */
   isReplaceable = true;
+  /** What with. */
+  replaceCode = 'EIO';
 
   constructor(contents?: Uint8Array) {
     this.contents = contents;
@@ -23,6 +27,7 @@ export class MemoryFile implements DurableFile {
     await new Promise((resolve) => setImmediate(resolve));
     if (!this.contents) throw new Error('there is no file');
     if (atBytes > this.contents.length) throw new Error('a hole in the file');
+    if (this.isFull && atBytes + bytes.length > this.contents.length) throw diskFull();
     this.writeCount++;
     const failure = this.failures.shift();
     if (failure?.bytes !== 'lost') {
@@ -36,10 +41,15 @@ export class MemoryFile implements DurableFile {
 
   async replace(bytes: Uint8Array): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
-    if (!this.isReplaceable) throw Object.assign(new Error('EIO'), { code: 'EIO' });
+    if (this.isFull) throw diskFull();
+    if (!this.isReplaceable) throw Object.assign(new Error(this.replaceCode), { code: this.replaceCode });
     this.replaceCount++;
     this.contents = Uint8Array.from(bytes);
   }
 
   async close(): Promise<void> {}
+}
+
+function diskFull(): Error {
+  return Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
 }
