@@ -4,7 +4,12 @@ import type {
   MigrationPhase,
   VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { CREATED_BY_LABEL, MIGRATION_FINALIZER, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
+import {
+  CREATED_BY_LABEL,
+  MIGRATION_FINALIZER,
+  MIGRATION_UID_LABEL,
+  SYSTEM_NAMESPACE,
+} from '../../api/kubevirt/well-known.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import {
   virtualMachineInstanceMigrations as migrations,
@@ -13,6 +18,9 @@ import {
 import type { ControlContext } from '../context.ts';
 import { type ControlScene, NAMESPACE } from '../control.fixture.ts';
 import { type LauncherPod, nodes, pods } from '../resources.ts';
+import type { SlotLedger } from '../../migration/slots/ledger.ts';
+import { parseLedger } from '../../migration/slots/ledger-text.ts';
+import { configMaps, LEDGER_NAME } from './ledger-object.ts';
 import { Migrations } from './migrations.ts';
 
 /** The controller under test. */
@@ -176,11 +184,37 @@ export class PlayedAgents {
   async carryOut(name: string, guest: string, node = 'node-b'): Promise<void> {
     await this.runTarget(name, node);
     await this.reaches(name, 'PreparingTarget');
+    await this.finish(name, guest);
+  }
+
+  /** The same, up to the copy. */
+  async run(name: string, guest: string): Promise<void> {
+    await this.move(name, guest);
+    await this.runTarget(name);
+    await this.reaches(name, 'PreparingTarget');
+    await this.prepare(guest);
+    await this.begin(guest);
+    await this.reaches(name, 'Running');
+  }
+
+  /** The agents' part of a move that goes well. */
+  async finish(name: string, guest: string): Promise<void> {
     await this.prepare(guest);
     await this.reaches(name, 'TargetReady');
     await this.begin(guest);
     await this.reaches(name, 'Running');
     await this.take(guest);
     await this.reaches(name, 'Succeeded');
+  }
+
+  /** Names of the migrations that have slots. */
+  async slotHolders(): Promise<readonly string[]> {
+    return [...(await this.ledger()).holders.values()].flatMap(({ members }) => members.map(({ name }) => name));
+  }
+
+  /** The slots as they are written down. */
+  async ledger(): Promise<SlotLedger> {
+    const { data } = await this.scene.client.get(configMaps, SYSTEM_NAMESPACE, LEDGER_NAME, this.scene.signal);
+    return parseLedger(data ?? {});
   }
 }
