@@ -1,31 +1,224 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { TwoNodes } from './two-nodes.fixture.ts';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { CopyState } from '../api/copy-state.ts';
+import { MIGRATION, SOURCE, TARGET, TwoNodes, type TwoNodesOptions } from './two-nodes.fixture.ts';
+
+/** Real agents move a guest between models of hosts. What controllers would do, the test does. */
 
 let nodes: TwoNodes;
-beforeEach(async () => {
-  nodes = new TwoNodes();
-  await nodes.start();
-  await nodes.runGuest();
-});
 afterEach(() => {
   nodes.stop();
   expect(nodes.violations).toEqual([]);
 });
 
+/** Slow enough for something to happen on the way. */
+const SLOW = { bytesPerSecond: 20_000_000 };
+
+async function scene(options: TwoNodesOptions = {}): Promise<void> {
+  nodes = new TwoNodes(options);
+  await nodes.start();
+  await nodes.runGuest();
+}
+
+const isSource = (state: CopyState) => () => nodes.model('web-1')?.migration.state === state;
+
+/** The guest is executed here, and it is the same as ever. */
+async function runsIn(pod: 'web-1' | 'web-2', bootId: string | undefined): Promise<void> {
+  const model = nodes.model(pod);
+  expect(model?.isExecuting).toBe(true);
+  expect(model?.guest.bootId).toBe(bootId);
+  const other = nodes.model(pod === 'web-1' ? 'web-2' : 'web-1');
+  expect(other?.end ?? 'never started').toBeDefined();
+  const { rightToRun, phase, conditions = [] } = (await nodes.guest()).status ?? {};
+  expect(phase).toBe('Running');
+  expect(conditions.find(({ type }) => type === 'Paused')).toBeUndefined();
+  expect(rightToRun?.holder?.node).toBe(pod === 'web-1' ? SOURCE : TARGET);
+  expect(rightToRun?.successor).toBeUndefined();
+}
+
+/** It comes to an end, one way or the other, and everything with it. */
+async function settles(withinMs?: number): Promise<'moved' | 'stayed'> {
+  const isOver = ({ completed }: { completed?: boolean } = {}): boolean => completed === true;
+  await nodes.guestIs('over', ({ status }) => isOver(status?.migrationState), withinMs);
+  await nodes.pass(40_000);
+  return (await nodes.migrationState()).failed === true ? 'stayed' : 'moved';
+}
+
+const boot = (): string | undefined => nodes.model('web-1')?.guest.bootId;
+
 describe('a guest that is handed off', () => {
   it('runs on the target, and is gone from the source', async () => {
-    const bootId = nodes.model('web-1')?.guest.bootId;
+    await scene();
+    const bootId = boot();
     await nodes.handOff();
-    await nodes.guestIs('over', ({ status }) => status?.migrationState?.completed === true);
-    const { status } = await nodes.guest();
-    expect(status?.migrationState).toMatchObject({ completed: true, mode: 'PreCopy', targetNodeDomainDetected: true });
-    expect(status?.migrationState?.failed).toBeUndefined();
-    expect(status?.rightToRun?.holder?.node).toBe('node-b');
-    expect(nodes.model('web-2')).toMatchObject({ isExecuting: true });
-    expect(nodes.model('web-2')?.guest.bootId).toBe(bootId);
-    await nodes.until('the source gone', () => nodes.model('web-1')?.end !== undefined);
-    await nodes.pass(2000);
+    expect(await settles()).toBe('moved');
+    expect(await nodes.migrationState()).toMatchObject({
+      completed: true,
+      mode: 'PreCopy',
+      targetNodeDomainDetected: true,
+      channel: { encrypted: true },
+    });
+    await runsIn('web-2', bootId);
+    expect(nodes.model('web-1')?.end).toBeDefined();
     expect((await nodes.pod('web-1')).status?.phase).toBe('Succeeded');
     expect((await nodes.pod('web-2')).status?.phase).toBe('Running');
+  });
+
+  it('goes over before its memory has, where that is allowed', async () => {
+    await scene({ ...SLOW, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } });
+    const bootId = boot();
+    await nodes.handOff({ allowPostCopy: true, completionTimeoutPerGiB: 40 });
+    await nodes.until('post-copy', isSource('postcopy-active'), 120_000);
+    await nodes.until('the guest at its target', () => nodes.model('web-2')?.isExecuting === true);
+    expect((await nodes.migrationState()).completed).toBeUndefined();
+    expect(await settles(120_000)).toBe('moved');
+    expect(await nodes.migrationState()).toMatchObject({ mode: 'PostCopy' });
+    await runsIn('web-2', bootId);
+    expect((await nodes.pod('web-1')).status?.phase).toBe('Succeeded');
+  });
+
+  it('moves though the API server is away while it stands still', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    await nodes.pass(2000);
+    nodes.server.crash('by the test');
+    await nodes.until('the guest stopped', isSource('pre-switchover'));
+    const stoppedMs = nodes.clock.elapsedMs;
+    await nodes.until('the guest at its target', () => nodes.model('web-2')?.isExecuting === true);
+    expect(nodes.clock.elapsedMs - stoppedMs).toBeLessThan(1000);
+    await nodes.until('the source gone', () => nodes.model('web-1')?.end !== undefined);
+    await nodes.during(nodes.server.start());
+    expect(await settles()).toBe('moved');
+    await runsIn('web-2', bootId);
+  });
+
+  it('can be moved again after it stayed', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    nodes.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    expect(await settles()).toBe('stayed');
+    expect((await nodes.pod('web-2')).status?.phase).toBe('Failed');
+    await nodes.handOff({}, 'migration-2', 'web-3');
+    expect(await settles()).toBe('moved');
+    expect(nodes.model('web-3')?.guest.bootId).toBe(bootId);
+    expect(nodes.model('web-3')?.isExecuting).toBe(true);
+  });
+});
+
+describe('a migration that is cancelled', () => {
+  it.each<[string, () => boolean]>([
+    ['before the copy', () => nodes.model('web-2')?.status === 'incoming'],
+    ['while it connects', isSource('setup')],
+    ['while memory is copied', isSource('active')],
+  ])('%s leaves the guest where it is', async (_, isThere) => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('there', isThere);
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    await nodes.pass(20_000);
+    const state = await nodes.migrationState();
+    // One that had not begun is ended by the controller.
+    if (state.startTimestamp !== undefined)
+      expect(state).toMatchObject({ completed: true, failed: true, abortStatus: 'Succeeded' });
+    await runsIn('web-1', bootId);
+    expect(nodes.model('web-2')?.end).toBeDefined();
+    expect((await nodes.pod('web-2')).status?.phase).toBe('Failed');
+  });
+});
+
+describe('when something dies on the way', () => {
+  const MOMENTS: readonly [string, () => boolean][] = [
+    ['when the target starts', () => nodes.model('web-2') !== undefined],
+    ['when the target waits', () => nodes.model('web-2')?.migration.state === 'setup'],
+    ['when the source connects', isSource('setup')],
+    ['when memory is copied', isSource('active')],
+    ['when the guest stops', isSource('pre-switchover')],
+    ['when the rest is sent', isSource('device')],
+    ['when the target has all of it', () => nodes.model('web-2')?.status === 'paused'],
+    ['when the source says so', isSource('completed')],
+    ['when the guest runs at the target', () => nodes.model('web-2')?.isExecuting === true],
+  ];
+  const VICTIMS = [SOURCE, TARGET] as const;
+
+  it.each(MOMENTS.flatMap((moment) => VICTIMS.map((victim) => [victim, ...moment] as const)))(
+    'the agent of %s, %s: the guest goes on, on one side',
+    async (victim, _, isThere) => {
+      await scene({ bytesPerSecond: 60_000_000 });
+      const bootId = boot();
+      await nodes.handOff();
+      await nodes.until('there', isThere);
+      nodes.kill(victim);
+      await nodes.pass(3000);
+      nodes.restart(victim);
+      const became = await settles(120_000);
+      await runsIn(became === 'moved' ? 'web-2' : 'web-1', bootId);
+    },
+  );
+
+  it.each(MOMENTS.slice(1))(
+    'the machine of the target, %s: the guest goes on, or starts afresh',
+    async (_, isThere) => {
+      await scene({ bytesPerSecond: 60_000_000 });
+      const bootId = boot();
+      await nodes.handOff();
+      await nodes.until('there', isThere);
+      nodes.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+      await nodes.pass(60_000);
+      const { phase, migrationState, rightToRun } = (await nodes.guest()).status ?? {};
+      expect(migrationState?.completed).toBe(true);
+      if (migrationState?.failed === true) await runsIn('web-1', bootId);
+      else expect([phase, rightToRun?.holder]).toEqual(['Failed', undefined]);
+    },
+  );
+});
+
+describe('when the agents do not reach each other', () => {
+  it('nothing begins, and somebody says why', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    nodes.peers.unreachable.add(TARGET);
+    await nodes.handOff();
+    expect(await settles()).toBe('stayed');
+    expect((await nodes.migrationState()).failureReason).toMatch(/could not be made ready.*nobody answers/);
+    await runsIn('web-1', bootId);
+  });
+
+  it('before anything is granted, the guest goes on after a while', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    nodes.peers.unreachable.add(TARGET);
+    await nodes.until('the guest stopped', isSource('completed'));
+    await nodes.until('it runs again', () => nodes.model('web-1')?.isExecuting === true, 30_000);
+    expect(await settles()).toBe('stayed');
+    expect((await nodes.migrationState()).failureReason).toMatch(/did not say that it has the guest/);
+    await runsIn('web-1', bootId);
+  });
+
+  it('a grant that is not heard comes through the API', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('all of it over', isSource('completed'));
+    nodes.peers.losesLetters = true;
+    expect(await settles()).toBe('moved');
+    expect((await nodes.migrationState()).sourceLetter).toMatchObject({ kind: 'grant', migrationUid: MIGRATION });
+    await runsIn('web-2', bootId);
+  });
+
+  it('an answer that is not heard is found in the record', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('all of it over', isSource('completed'));
+    await nodes.until('it was looked at', () => nodes.peers.exchanges > 1);
+    nodes.peers.unheard.add(TARGET);
+    expect(await settles()).toBe('moved');
+    await runsIn('web-2', bootId);
   });
 });

@@ -9,6 +9,10 @@ export class NearPeers {
   readonly unreachable = new Set<string>();
   /** Nodes whose answers are lost. */
   readonly unheard = new Set<string>();
+  /** Whether messages of the protocol get lost, and nothing else. */
+  losesLetters = false;
+  /** How often anybody was answered. */
+  exchanges = 0;
 
   /** What the agent of this node speaks with. */
   of(caller: string): Peers {
@@ -17,13 +21,16 @@ export class NearPeers {
 
   async #exchange(caller: string, { node }: Peer, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer> {
     const service = this.services.get(node);
-    if (!service || this.unreachable.has(node)) throw new PeerError('Unreachable', `nobody answers at ${node}`);
+    const isLost = this.losesLetters && request.kind === 'letter';
+    if (!service || isLost || this.unreachable.has(node))
+      throw new PeerError('Unreachable', `nobody answers at ${node}`);
     let answer: PeerAnswer;
     try {
       answer = await service.answer(caller, parseRequest(overWire(request)), signal);
     } catch (error) {
       throw new PeerError('Refused', errorMessage(error), error);
     }
+    this.exchanges++;
     if (this.unheard.has(node)) throw new PeerError('Unreachable', `the answer of ${node} was lost`);
     return parseAnswer(overWire(answer));
   }

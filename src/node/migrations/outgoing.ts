@@ -9,7 +9,7 @@ import { withinTime } from '../../kube/time-limit.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
 import { type Attempt, isSameAttempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
-import type { Holding, Standing } from '../../migration/right-to-run/standing.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { MachineFact } from '../../migration/right-to-run/view.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
@@ -113,7 +113,8 @@ export class Outgoing {
 
   /** Whether the guest stands still because it is being moved: then nothing is done that can wait. */
   isStill(podUID: string, standing: Standing): boolean {
-    const attempt = leavingAttempt(standing);
+    // What was granted has left; and a grant that is not heard has to be written down.
+    const attempt = standing.kind === 'holding' ? standing.reserved : undefined;
     const { copy } = (attempt && this.#of(podUID, attempt)) ?? {};
     return copy?.stoppedAtMs !== undefined && (copy.state === 'switching' || copy.state === 'completed');
   }
@@ -287,6 +288,7 @@ export class Outgoing {
         OPEN_TIMEOUT_MS,
       );
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
+      if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
       const different = differences(here.machine, comparedMachine(answer.opened.machine));
       if (different.length > 0) throw new PeerError('Refused', `the machines differ: ${different.join('; ')}`);
       this.#hear(leaving, answer);
@@ -391,7 +393,7 @@ const CANCELLED = 'the migration was cancelled';
 /** The attempt that a source is in the middle of. */
 export function leavingAttempt(standing: Standing): Attempt | undefined {
   if (standing.kind === 'granted') return standing.attempt;
-  return standing.kind === 'holding' ? (standing satisfies Holding).reserved : undefined;
+  return standing.kind === 'holding' ? standing.reserved : undefined;
 }
 
 function configurationOf(guest: VirtualMachineInstance | undefined) {
