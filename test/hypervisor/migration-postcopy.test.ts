@@ -1,9 +1,5 @@
-import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { install } from '../support/install.ts';
 import {
   type Actor,
   type Copy,
@@ -13,7 +9,8 @@ import {
   notOneLife,
   state,
 } from '../support/migration-scene.ts';
-import { PROGRAM, UNPRIVILEGED, Workbench } from '../support/qemu.ts';
+import { CAN_GIVE_POST_COPY, hasPostCopyForAll, postCopyQemu } from '../support/post-copy.ts';
+import { Workbench } from '../support/qemu.ts';
 import { say } from '../support/say.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 
@@ -25,34 +22,17 @@ const proxies: TcpProxy[] = [];
 
 beforeAll(async () => {
   scene = await MigrationScene.open((bench) => {
-    const isForAll = readFileSync('/proc/sys/vm/unprivileged_userfaultfd', 'latin1').trim() === '1';
-    if (isForAll) return bench.hypervisor;
-    isPossible = UNPRIVILEGED !== undefined;
-    return isPossible ? Workbench.hypervisor(bench.version, undefined, privileged(bench.directory)) : bench.hypervisor;
+    if (hasPostCopyForAll()) return bench.hypervisor;
+    isPossible = CAN_GIVE_POST_COPY;
+    return isPossible
+      ? Workbench.hypervisor(bench.version, undefined, postCopyQemu(bench.directory))
+      : bench.hypervisor;
   });
 });
 afterAll(async () => {
   for (const proxy of proxies) proxy.close();
   await scene.close();
 });
-
-/**
- * A QEMU that may be asked by its guest for pages that are not there, which kernels let no ordinary user's programs do. A
- * host that offers post-copy gives this right to its QEMU, or to all.
- */
-function privileged(directory: string): string {
-  const setcap = '/usr/sbin/setcap';
-  install(setcap, ['libcap2-bin'], () => spawnSync(setcap, ['-h'], { stdio: 'ignore' }).error === undefined);
-  // It looks for its own files in places beside the one that it was started from.
-  mkdirSync(join(directory, 'usr/bin'), { recursive: true });
-  for (const name of ['lib', 'share']) symlinkSync(`/usr/${name}`, join(directory, 'usr', name));
-  const program = join(directory, 'usr/bin/qemu');
-  copyFileSync(spawnSync('which', [PROGRAM], { encoding: 'utf8' }).stdout.trim(), program);
-  chmodSync(program, 0o755);
-  const { status, stderr } = spawnSync(setcap, ['cap_sys_ptrace+ep', program], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`cannot let QEMU have post-copy: ${stderr}`);
-  return program;
-}
 
 /** Slow enough to be cut on the way, and too slow to ever end before. */
 const COPY: Copy = {
@@ -152,8 +132,7 @@ describe('post-copy', () => {
   });
 
   it('is refused by a host that does not let it, and the target may be asked for less', async () => {
-    if (readFileSync('/proc/sys/vm/unprivileged_userfaultfd', 'latin1').trim() === '1')
-      return say('everybody may handle page faults here');
+    if (hasPostCopyForAll()) return say('everybody may handle page faults here');
     const spec = scene.bench.spec();
     const run = scene.bench.newRun();
     const target = await scene.bench.hypervisor.start({ ...spec, incoming: { ramBytes: 32 * MEBIBYTE + 8192 } }, run);

@@ -7,6 +7,8 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>();
   readonly #answering = new Set<Socket>();
   readonly #held = new WeakSet<Socket>();
+  /** Those whose other end is gone, which they do not know. */
+  readonly #widowed = new Set<Socket>();
   #isFrozen = false;
 
   private constructor(targetPort: number) {
@@ -28,17 +30,20 @@ export class TcpProxy {
         from.on('close', () => {
           this.#sockets.delete(from);
           this.#answering.delete(from);
-          to.destroy();
+          // Not even this passes a link that is silent.
+          if (this.#isFrozen) this.#widowed.add(to);
+          else to.destroy();
         });
         if (this.#isFrozen) from.pause();
       }
     });
   }
 
-  /** Passes everything on to a port of this host. */
-  static async open(targetPort: number): Promise<TcpProxy> {
+  /** Passes everything on to a port of this host; is itself a port, or a socket at a path. */
+  static async open(targetPort: number, path?: string): Promise<TcpProxy> {
     const proxy = new TcpProxy(targetPort);
-    proxy.#server.listen(0, '127.0.0.1');
+    if (path === undefined) proxy.#server.listen(0, '127.0.0.1');
+    else proxy.#server.listen(path);
     await once(proxy.#server, 'listening');
     return proxy;
   }
@@ -56,6 +61,14 @@ export class TcpProxy {
   freeze(): void {
     this.#isFrozen = true;
     for (const socket of this.#sockets) socket.pause();
+  }
+
+  /** Everything passes again, also what was held up. */
+  thaw(): void {
+    this.#isFrozen = false;
+    for (const socket of this.#widowed) socket.destroy();
+    this.#widowed.clear();
+    for (const socket of this.#sockets) if (!this.#held.has(socket)) socket.resume();
   }
 
   /** What the target says goes nowhere any more; what it is told still comes. */
