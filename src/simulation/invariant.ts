@@ -36,6 +36,8 @@ export interface Unsettled {
   /** By which the lines of the trace about it are found: a key, as paths and commits have it. */
   readonly key: string;
   readonly what: string;
+  /** Whether it took longer than it may, so that nothing that comes later mends it. */
+  readonly isLate?: boolean;
 }
 
 /** A cache of some process, to be compared with what is durable. */
@@ -57,6 +59,16 @@ export interface ObservedMachine {
   readonly podUID: string;
   readonly isAlive: boolean;
   readonly isExecuting: boolean;
+  /** Whether its guest is being copied from here, at the moment of the question. */
+  isSending(): boolean;
+  /** What tells this boot of its guest from all others, wherever it goes. */
+  readonly bootId: string;
+  /** For how long it was executed since it booted, here and before. */
+  readonly executedMs: number;
+  /** Whether something from outside has ended it. */
+  readonly isStruck: boolean;
+  /** Whether its guest has turned itself off, or could not go on. */
+  readonly hasGuestEnded: boolean;
   /** All that its guest has said. */
   readonly said: readonly SaidLines[];
 }

@@ -2,13 +2,15 @@ import { unreachable } from '../api/unreachable.ts';
 import type { Clock } from '../env/ports.ts';
 import type { HostedModel } from '../hypervisor/model/hosted-model.ts';
 import { ModelHost } from '../hypervisor/model/model-host.ts';
+import { type LinkState, ModelNetwork } from '../hypervisor/model/model-network.ts';
+import { AgentsChannel } from './agents-channel.ts';
 import { drawCommitFault, drawSyncMs, type FaultMix } from './fault-mix.ts';
 import type { ObservedMachine } from './invariant.ts';
 import { ModelDisk } from './model-disk.ts';
 import type { ModelNode } from './model-node.ts';
 import type { MachineStrike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { between, type Streams } from './streams.ts';
+import { between, betweenRatios, type Streams } from './streams.ts';
 import type { Trace } from './trace.ts';
 
 export interface ModelNodesOptions {
@@ -29,13 +31,27 @@ const SHUT_DOWN_MS_MAX = 20_000;
 /** Machines fail to start as often as disks fail: both are of the same host. */
 const STUBBORN_CHANCE = 0.2;
 
-/** The hosts and disks of a run's nodes, and all machines that there ever were on them. */
+/** Between nodes so slow that a move takes its time, and so fast that it is over in a moment. */
+const LINK_BYTES_PER_SECOND = { min: 2e6, max: 1e9 };
+const DIRTY_BYTES_PER_SECOND = { min: 1e3, max: 1e8 };
+const WORKING_SET_SHARE = { min: 0.001, max: 0.5 };
+
+/** The hosts and disks of a run's nodes, what lies between them, and all machines that there ever were on them. */
 export class ModelNodes {
+  /** By which agents reach each other. */
+  readonly channel: AgentsChannel;
   readonly #options: ModelNodesOptions;
+  readonly #network: ModelNetwork;
+  readonly #names: string[] = [];
   readonly #seen = new Map<HostedModel, string>();
+  readonly #struck = new Set<HostedModel>();
 
   constructor(options: ModelNodesOptions) {
     this.#options = options;
+    const { clock, streams, trace, mix } = options;
+    const { min, max } = LINK_BYTES_PER_SECOND;
+    this.#network = new ModelNetwork(betweenRatios(streams.of('network'), min, max));
+    this.channel = new AgentsChannel({ clock, random: streams.of('channel'), trace, mix });
   }
 
   /** A node that has never run. */
@@ -50,13 +66,18 @@ export class ModelNodes {
       stream('starts'),
     ];
     const random = bug?.spoilHostChance?.(chance) ?? chance;
+    const memory = stream('memory');
+    this.#names.push(name);
     const host = new ModelHost({
       env: { clock, random },
       traits: {
         bootMs: between(chance, BOOT_MS.min, BOOT_MS.max),
         shutDownMs: chance.number() * SHUT_DOWN_MS_MAX,
         obeysPowerButton: chance.number() > STUBBORN_CHANCE,
+        workingSetShare: betweenRatios(memory, WORKING_SET_SHARE.min, WORKING_SET_SHARE.max),
+        dirtyBytesPerSecond: betweenRatios(memory, DIRTY_BYTES_PER_SECOND.min, DIRTY_BYTES_PER_SECOND.max),
       },
+      network: this.#network,
       latencyMs: () => latency.number() * ANSWER_MS_MAX,
       startMs: () => latency.number() * START_MS_MAX,
       startFault: () => (starts.number() < mix().disk.full ? 'the host has no memory left' : undefined),
@@ -80,16 +101,23 @@ export class ModelNodes {
       podUID: model.run.instance,
       isAlive: model.end === undefined,
       isExecuting: model.isExecuting,
+      isSending: () => model.end === undefined && model.migration.isSending,
+      bootId: model.guest.bootId,
+      executedMs: model.guest.executedMs(nowMs),
+      isStruck: this.#struck.has(model),
+      hasGuestEnded: model.status === 'shut-down' || model.status === 'failed',
       said: model.guest.said(nowMs),
     }));
   }
 
   /** Something happens to one of the machines that there are. */
   strike(what: MachineStrike, victim: number, back: (callback: () => void) => void): void {
+    const node = this.#names[Math.floor(victim * this.#names.length)] ?? '';
     const alive = [...this.#seen.keys()].filter(({ end }) => end === undefined);
     const model = alive[Math.floor(victim * alive.length)];
     switch (what) {
       case 'kill-machine':
+        if (model) this.#struck.add(model);
         return model?.over({ reason: 'Killed', message: 'the model of a machine was killed', log: [] });
       case 'panic':
         return model?.panic();
@@ -99,14 +127,42 @@ export class ModelNodes {
         if (!model) return;
         model.isSilent = true;
         return back(() => (model.isSilent = false));
+      case 'cut-link':
+      case 'silence-link':
+        this.#setLink(node, what === 'cut-link' ? 'cut' : 'silent');
+        return back(() => this.#setLink(node, 'up'));
+      case 'cut-channel': {
+        const other = this.#otherThan(node, victim);
+        this.#options.trace.add(node, `does not reach ${other}`);
+        return back(this.channel.cut(node, other));
+      }
       default:
         return unreachable(what);
     }
   }
 
-  /** All machines answer again. */
+  /** The power of a node fails. */
+  struckDown(node: string): void {
+    for (const [model, name] of this.#seen) if (name === node && model.end === undefined) this.#struck.add(model);
+  }
+
+  /** All machines answer again, and are reached. */
   calm(): void {
     for (const model of this.#seen.keys()) model.isSilent = false;
+    for (const name of this.#names) this.#setLink(name, 'up');
+    this.channel.heal();
+  }
+
+  #setLink(node: string, state: LinkState): void {
+    const link = this.#network.link(node);
+    if (link.state === state) return;
+    this.#options.trace.add(node, `the way there is ${state}`);
+    link.become(state);
+  }
+
+  #otherThan(node: string, victim: number): string {
+    const others = this.#names.filter((name) => name !== node);
+    return others[Math.floor(((victim * 1000) % 1) * others.length)] ?? '';
   }
 
   #changed(node: string, model: HostedModel): void {

@@ -29,6 +29,8 @@ export interface Observation {
   readonly deleters: readonly string[];
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
+  /** Whether nothing fails any more, and has not for a while. */
+  readonly isCalm: boolean;
 }
 
 /** Heartbeats and stories: many, and nothing that anybody decides by. */
@@ -51,6 +53,7 @@ export function isObserved(bucket: string): boolean {
 export interface ObserverOptions {
   readonly trace: Trace;
   readonly elapsedMs: () => number;
+  readonly isCalm: () => boolean;
   /** Whether only an eviction can be taking this pod away. */
   readonly isEvicted: (key: string) => boolean;
   /** Who is deleting the object at this moment. */
@@ -117,11 +120,12 @@ export class Observer implements State {
         this.#observe({ bucket, key, revision: store.revision, object: undefined, previous, isFound: true });
   }
 
-  #observe(seen: Omit<Observation, 'atMs' | 'isEviction' | 'deleters'>): void {
+  #observe(seen: Omit<Observation, 'atMs' | 'isCalm' | 'isEviction' | 'deleters'>): void {
     const { bucket, key, object } = seen;
     const isEviction = bucket === 'pods' && !seen.isFound && this.#options.isEvicted(key);
     const deleters = seen.isFound ? [] : this.#options.deleters(bucket, key);
-    const observation: Observation = { ...seen, isEviction, deleters, atMs: this.#options.elapsedMs() };
+    const { elapsedMs, isCalm } = this.#options;
+    const observation: Observation = { ...seen, isEviction, deleters, atMs: elapsedMs(), isCalm: isCalm() };
     let objects = this.#buckets.get(bucket);
     if (!objects) this.#buckets.set(bucket, (objects = new Map()));
     if (object) objects.set(key, object);

@@ -21,8 +21,10 @@ export interface Plan {
 const STRIKES = ['crash-server', 'kill', 'partition', 'pause', 'step-clock', 'node-down'] as const;
 /** Where there are machines: what becomes of them by themselves, and nodes that are given up. */
 const MACHINE_STRIKES = ['kill-machine', 'silence-machine', 'panic', 'power-off'] as const;
+/** Where guests move: ways between nodes that break, with or without a sign, and agents that do not reach each other. */
+const LINK_STRIKES = ['cut-link', 'silence-link', 'cut-channel'] as const;
 
-export type MachineStrike = (typeof MACHINE_STRIKES)[number];
+export type MachineStrike = (typeof MACHINE_STRIKES)[number] | (typeof LINK_STRIKES)[number];
 type StrikeName = (typeof STRIKES)[number] | MachineStrike | 'node-lost';
 
 /** A fault that happens at a certain time, to a certain victim. */
@@ -67,8 +69,9 @@ export function planOf(seed: number, scenario: Scenario): Plan {
   };
 }
 
-function strikesIn({ hasMachines }: Scenario): readonly StrikeName[] {
-  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost'] : STRIKES;
+function strikesIn({ hasMachines, hasMoves }: Scenario): readonly StrikeName[] {
+  const links = hasMoves === true ? LINK_STRIKES : [];
+  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links] : STRIKES;
 }
 
 function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Strike[] {

@@ -49,6 +49,11 @@ export class SimulatedProcess {
     return !this.#killed.signal.aborted;
   }
 
+  /** Aborts when it is dead. */
+  get killed(): AbortSignal {
+    return this.#killed.signal;
+  }
+
   /** A way to the server, with all the faults of this process' plan. */
   transport(identity: LocalIdentity): Transport {
     const { connect, faults, plan, onCrash, onFault } = this.#options;

@@ -9,6 +9,8 @@ export interface Scenario {
   readonly nodes: number;
   /** Whether nodes have real agents, on models of hosts, and Godwit's own controllers run. */
   readonly hasMachines?: boolean;
+  /** Whether guests move: then what lies between nodes may break. */
+  readonly hasMoves?: boolean;
   /** How long anything may fail, at most. */
   readonly horizonMs: number;
   /** How much the user does, at most. */

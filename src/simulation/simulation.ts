@@ -42,6 +42,8 @@ import { ADMIN, unending, World } from './world.ts';
 const SETTLE_MS_MAX = 15 * 60_000;
 const SETTLE_LOOK_MS = 20_000;
 const SERVER_DOWN_MS_MAX = 20_000;
+/** By then all have heard of all that there is. */
+const CALMING_MS = 2 * 60_000;
 /** By then there is a server again. */
 const LAST_ACTIONS_MS = 60_000;
 const CLOCK_STEP_MS_MAX = 30_000;
@@ -101,6 +103,8 @@ class Simulation {
   /** The user's. */
   #client: Client | undefined;
   #mix: FaultMix;
+  /** When the last of what failed has been dealt with. */
+  #calmAtMs = Number.POSITIVE_INFINITY;
   #failure: Failure | undefined;
 
   constructor(plan: Plan, scenario: Scenario, { bug, onLine, isSafetyOnly = false }: SimulationOptions) {
@@ -117,6 +121,7 @@ class Simulation {
       trace: this.#trace,
       onObservation: (observation, state) => this.#judge(observation, state),
       elapsedMs: () => this.#clock.elapsedMs,
+      isCalm: () => this.#clock.elapsedMs > this.#calmAtMs,
       isEvicted: (key) => this.#underWay.isEvicted(key),
       deleters: (bucket, key) => this.#underWay.deleters(bucket, key),
       onLoad: (load) => {
@@ -255,6 +260,9 @@ class Simulation {
       case 'silence-machine':
       case 'panic':
       case 'power-off':
+      case 'cut-link':
+      case 'silence-link':
+      case 'cut-channel':
         return this.#modelNodes.strike(what, victim, back);
     }
   }
@@ -262,6 +270,7 @@ class Simulation {
   /** The power fails, and everything on the node with it. */
   #turnOff(node: Component): void {
     node.stop();
+    this.#modelNodes.struckDown(node.name);
     this.#hosts.get(node.name)?.host.crash();
     this.#hosts.get(node.name)?.disk.crash();
   }
@@ -305,6 +314,7 @@ class Simulation {
   async #settle(): Promise<void> {
     this.#trace.add('simulation', 'nothing fails any more');
     this.#mix = calmed(this.#mix);
+    this.#calmAtMs = this.#clock.elapsedMs + CALMING_MS;
     this.#world.calm();
     for (const component of this.#components) this.#turnOn(component);
     this.#modelNodes.calm();
@@ -318,7 +328,7 @@ class Simulation {
       const found = this.#unsettled();
       calmLooks = found ? 0 : calmLooks + 1;
       unsettled = found?.unsettled ?? [];
-      if (!found || this.#clock.elapsedMs < endMs) continue;
+      if (!found || (this.#clock.elapsedMs < endMs && !unsettled.some(({ isLate }) => isLate))) continue;
       return this.#fail(found.invariant, describeUnsettled(unsettled, this.#trace.last()));
     }
   }
@@ -395,7 +405,10 @@ class Simulation {
     if (!this.#hasMachines) return this.#newComponent(name, kubelet(machine));
     const node = this.#modelNodes.newNode(name);
     this.#hosts.set(name, node);
-    return this.#newComponent(name, agentProgram(node));
+    return this.#newComponent(
+      name,
+      agentProgram(node, (process) => this.#modelNodes.channel.linkOf(name, process)),
+    );
   }
 
   /** Each loop is a process of its own, or all of the controller manager are one. Replicas stand for a lease. */

@@ -16,6 +16,17 @@ import {
   deleteMachine,
   setRunStrategy,
 } from './actions/virtual-machines.ts';
+import {
+  createMovable,
+  deleteMigration,
+  deletePolicy,
+  migrate,
+  migrateAll,
+  migrateTwice,
+  resetLimits,
+  setLimits,
+  setPolicy,
+} from './actions/migrations.ts';
 import { oneOf } from './streams.ts';
 
 /**
@@ -221,6 +232,15 @@ export const ACTIONS = {
   deleteMachine,
   deleteGuest,
   deleteLauncher,
+  createMovable,
+  migrate,
+  migrateTwice,
+  migrateAll,
+  deleteMigration,
+  setLimits,
+  resetLimits,
+  setPolicy,
+  deletePolicy,
 } as const satisfies { readonly [name: string]: Action };
 
 export type ActionName = keyof typeof ACTIONS;

@@ -1,0 +1,156 @@
+import { withMigrationDefaults } from '../../api/kubevirt/complete-migration.ts';
+import type { JsonObject } from '../../api/meta.ts';
+import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
+import { MIGRATION_PRIORITIES } from '../../api/kubevirt/migration-priority.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
+import {
+  kubeVirts,
+  migrationPolicies,
+  virtualMachineInstanceMigrations,
+  virtualMachines,
+} from '../../kube/kubevirt-resources.ts';
+import { MIGRATIONS, VMIS } from '../buckets.ts';
+import { between, oneOf } from '../streams.ts';
+import type { UserContext } from './context.ts';
+
+/** What people do who move guests, and who say how they may be moved. */
+
+const NAMESPACE = 'default';
+const NAMES = ['db', 'mail', 'shop', 'web', 'wiki'];
+const MEMORY = ['32Mi', '64Mi', '256Mi', '512Mi'];
+const APPS = ['busy', 'calm'];
+const GRACE_SECONDS_MAX = 30;
+/** The cluster's configuration, as it is installed. */
+const CONFIGURATION = 'kubevirt';
+
+/** A machine that always runs, larger or smaller. */
+export async function createMovable({ client, random, signal }: UserContext): Promise<void> {
+  const object = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name: oneOf(random, NAMES) ?? '', namespace: NAMESPACE },
+    spec: {
+      runStrategy: 'Always',
+      template: {
+        metadata: { labels: { app: oneOf(random, APPS) ?? '' } },
+        spec: {
+          domain: { devices: {}, memory: { guest: oneOf(random, MEMORY) ?? '' } },
+          terminationGracePeriodSeconds: Math.floor(random.number() * GRACE_SECONDS_MAX),
+        },
+      },
+    },
+  };
+  await client.create(virtualMachines, object as unknown as VirtualMachine, signal);
+}
+
+/** Asks that a guest be moved, in some class; now and then to a node that there is not. */
+export async function migrate(context: UserContext): Promise<void> {
+  const guest = someGuest(context);
+  if (guest !== undefined) await ask(context, guest);
+}
+
+/** Two people have the same idea. */
+export async function migrateTwice(context: UserContext): Promise<void> {
+  const guest = someGuest(context);
+  if (guest === undefined) return;
+  await Promise.allSettled([ask(context, guest), ask(context, guest)]);
+}
+
+/** Asks that all guests be moved. */
+export async function migrateAll(context: UserContext): Promise<void> {
+  const guestsNow = [...context.state.list(VMIS)];
+  for (const { metadata } of guestsNow) await ask(context, metadata.name ?? '');
+}
+
+async function ask({ client, random, signal }: UserContext, guest: string): Promise<void> {
+  const priority = oneOf(random, [undefined, ...MIGRATION_PRIORITIES]);
+  const isNowhere = random.number() < 0.05;
+  const object = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name: `${guest}-${Math.floor(random.number() * 1e6)}`, namespace: NAMESPACE },
+    spec: {
+      vmiName: guest,
+      ...(priority === undefined ? {} : { priority }),
+      ...(isNowhere ? { addedNodeSelector: { zone: 'nowhere' } } : {}),
+    },
+  };
+  // What a webhook sees to, where there is one.
+  const asked = object as unknown as VirtualMachineInstanceMigration;
+  const migration = withMigrationDefaults(asked, { isOwnComponent: false });
+  await client.create(virtualMachineInstanceMigrations, migration, signal);
+}
+
+/** Cancels a migration, or tidies up one that is over. */
+export async function deleteMigration({ client, state, random, signal }: UserContext): Promise<void> {
+  const all = [...state.list(MIGRATIONS)] as VirtualMachineInstanceMigration[];
+  const isOver = ({ status }: VirtualMachineInstanceMigration): boolean =>
+    status?.phase === 'Succeeded' || status?.phase === 'Failed';
+  const underWay = all.filter((each) => !isOver(each));
+  const chosen = oneOf(random, underWay.length > 0 && random.number() < 0.9 ? underWay : all);
+  const name = chosen?.metadata.name;
+  if (name !== undefined) await client.delete(virtualMachineInstanceMigrations, NAMESPACE, name, signal);
+}
+
+/** Changes how many guests may move at once. */
+export async function setLimits({ client, random, signal }: UserContext): Promise<void> {
+  const draw = (): number => Math.floor(random.number() ** 2 * 4);
+  await setMigrations(client, signal, {
+    parallelMigrationsPerCluster: draw(),
+    parallelOutboundMigrationsPerNode: draw(),
+    parallelInboundMigrationsPerNode: draw(),
+  });
+}
+
+/** Lets as many move as there may be where nobody has said anything. */
+export async function resetLimits({ client, signal }: UserContext): Promise<void> {
+  await setMigrations(client, signal, {
+    parallelMigrationsPerCluster: null,
+    parallelOutboundMigrationsPerNode: null,
+    parallelInboundMigrationsPerNode: null,
+  });
+}
+
+async function setMigrations(
+  client: UserContext['client'],
+  signal: AbortSignal,
+  migrations: JsonObject,
+): Promise<void> {
+  const body = { spec: { configuration: { migrations } } };
+  await client.patch(kubeVirts, SYSTEM_NAMESPACE, CONFIGURATION, { type: 'merge', body }, signal);
+}
+
+/** Changes how some guests are moved. */
+export async function setPolicy({ client, state, random, signal }: UserContext): Promise<void> {
+  const name = oneOf(random, APPS) ?? '';
+  const spec = {
+    selectors: { virtualMachineInstanceSelector: { app: name } },
+    allowPostCopy: random.number() < 0.5,
+    allowAutoConverge: random.number() < 0.5,
+    allowWorkloadDisruption: random.number() < 0.3,
+    bandwidthPerMigration: oneOf(random, ['0', '1Mi', '16Mi', '128Mi']) ?? '',
+    completionTimeoutPerGiB: Math.ceil(between(random, 5, 150)),
+    progressTimeout: Math.ceil(between(random, 5, 150)),
+    maxDowntimeMs: Math.ceil(between(random, 50, 900)),
+  };
+  if (state.get('migrationpolicies.migrations.kubevirt.io', name)) {
+    await client.patch(migrationPolicies, '', name, { type: 'merge', body: { spec } }, signal);
+    return;
+  }
+  const object = { apiVersion: 'migrations.kubevirt.io/v1alpha1', kind: 'MigrationPolicy', metadata: { name }, spec };
+  await client.create(migrationPolicies, object as unknown as MigrationPolicy, signal);
+}
+
+export async function deletePolicy({ client, random, signal }: UserContext): Promise<void> {
+  await client.delete(migrationPolicies, '', oneOf(random, APPS) ?? '', signal);
+}
+
+/** A guest that runs; sometimes any other. */
+function someGuest({ state, random }: UserContext): string | undefined {
+  const all = [...state.list(VMIS)] as VirtualMachineInstance[];
+  const running = all.filter(({ status }) => status?.phase === 'Running');
+  return oneOf(random, random.number() < 0.95 ? running : all)?.metadata.name;
+}
