@@ -7,7 +7,7 @@ import type { MachineSpec } from '../machine.ts';
  * above them in common with that directory keep their names.
  */
 export function withNearbyPaths(spec: MachineSpec, directory: string): MachineSpec {
-  const near = (path: string): string => (topOf(path) === topOf(directory) ? relative(directory, path) : path);
+  const near = (path: string): string => nearbyPath(path, directory);
   const { disks, cdroms, kernel } = spec;
   return {
     ...spec,
@@ -23,6 +23,11 @@ export function withNearbyPaths(spec: MachineSpec, directory: string): MachineSp
         }
       : {}),
   };
+}
+
+/** A path as seen from the directory that QEMU starts in, where they have something above them in common. */
+export function nearbyPath(path: string, directory: string): string {
+  return topOf(path) === topOf(directory) ? relative(directory, path) : path;
 }
 
 function topOf(path: string): string | undefined {

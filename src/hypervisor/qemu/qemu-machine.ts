@@ -68,6 +68,7 @@ export class QemuMachine implements Machine {
     this.ended = new Promise((resolve) => (this.#onEnded = resolve));
     this.migration = new QemuMigration({
       clock: options.clock,
+      directory: options.files.directory,
       execute: (name, args, how) => this.execute(name, args, how),
       onQmpEvent: (listener) => this.onQmpEvent(listener),
       cutLink: async ({ host, port }) => {

@@ -82,6 +82,13 @@ describe('a target', () => {
     await expect(migration.listen({ ...LISTEN, tls: { ...TLS, peer: 'a,O=b' } })).rejects.toThrow('the other side');
   });
 
+  it('finds its credentials also where it could not get to from above', async () => {
+    const qemu = agreeing('migrate-incoming');
+    const { migration } = await qemu.connect();
+    await migration.listen({ ...LISTEN, tls: { ...TLS, directory: '/run/tls/one' } });
+    expect(told(qemu, 'object-add')[0]).toMatchObject({ dir: '../tls/one' });
+  });
+
   it('is mended past a monitor that hangs', async () => {
     const qemu = agreeing('oob migrate-recover', 'oob migrate-pause');
     const { migration } = await qemu.connect();

@@ -28,6 +28,7 @@ import {
   targetParameters,
   TLS_OBJECT,
 } from './migration-settings.ts';
+import { nearbyPath } from './nearby-paths.ts';
 import { type QemuControl, QemuMirrors } from './qemu-mirrors.ts';
 import { isRecord } from './qmp-message.ts';
 
@@ -198,7 +199,7 @@ export class QemuMigration implements MachineMigration {
       'qom-type': 'tls-creds-x509',
       id: TLS_OBJECT,
       endpoint,
-      dir: tls.directory,
+      dir: nearbyPath(tls.directory, this.#qemu.directory),
       'verify-peer': true,
     });
     if (endpoint === 'server')

@@ -11,6 +11,8 @@ import { isRecord, type QmpEvent } from './qmp-message.ts';
 /** A QEMU that can be spoken to. */
 export interface QemuControl {
   readonly clock: Clock;
+  /** Where it was started. */
+  readonly directory: string;
   execute(name: string, args?: Readonly<Record<string, unknown>>, options?: ExecuteOptions): Promise<unknown>;
   onQmpEvent(listener: (event: QmpEvent) => void): () => void;
   /** Ends QEMU's connections to an address, from outside. */

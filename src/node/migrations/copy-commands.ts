@@ -20,25 +20,21 @@ export async function startMirrors(migration: MachineMigration, options: CopyOpt
   await migration.startMirrors({ target: { host, port: disksPort }, tls: credentials?.tls, disks });
 }
 
-/** Begins with memory. The machine has read its credentials by then. */
+/** Begins with memory. The machine has read its credentials then, and needs them no more. */
 export async function sendMemory(
   migration: MachineMigration,
   { opened, method, options, credentials }: CopyOptions,
   downtimeMs: number,
 ): Promise<void> {
   const { host, memoryPort, isPostCopyPossible } = opened;
-  try {
-    await migration.start({
-      target: { host, port: memoryPort },
-      tls: credentials?.tls,
-      allowsPostCopy: method.allowsPostCopy && isPostCopyPossible,
-      channels: method.channels,
-      allowsAutoConverge: options.allowAutoConverge,
-      limits: { bandwidthBytesPerSecond: bandwidthBytesPerSecond(options), downtimeMs },
-    });
-  } finally {
-    await credentials?.remove();
-  }
+  await migration.start({
+    target: { host, port: memoryPort },
+    tls: credentials?.tls,
+    allowsPostCopy: method.allowsPostCopy && isPostCopyPossible,
+    channels: method.channels,
+    allowsAutoConverge: options.allowAutoConverge,
+    limits: { bandwidthBytesPerSecond: bandwidthBytesPerSecond(options), downtimeMs },
+  });
 }
 
 /** Both sides of a post-copy let go of a link that may be dead, then meet again. */

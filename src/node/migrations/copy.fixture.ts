@@ -32,6 +32,8 @@ export class CopyScene {
   readonly hosts: readonly [ModelHost, ModelHost];
   /** What the copy told, in order: its states as they change, and `still`. */
   readonly told: string[] = [];
+  /** How many credentials are there to be read. */
+  credentialsCount = 0;
   readonly #options: CopySceneOptions;
   #source: Machine | undefined;
   #target: Machine | undefined;
@@ -91,18 +93,21 @@ export class CopyScene {
   async start(): Promise<Copy> {
     const { isPostCopyPossible = true } = this.#options;
     const allowsPostCopy = this.#context.options.allowPostCopy;
-    const method: WantedMethod = { allowsPostCopy, isEncrypted: false };
+    const method: WantedMethod = { allowsPostCopy, isEncrypted: true };
     const ports = await this.soon(
       this.target.migration.listen({
         ...RANGE,
-        tls: undefined,
+        tls: { directory: '/tls', peer: 'source' },
         disks: this.#context.disks,
         allowsPostCopy: allowsPostCopy && isPostCopyPossible,
         channels: undefined,
       }),
     );
     const opened = { host: RANGE.host, ...ports, isPostCopyPossible };
-    this.#copy = Copy.start({ ...this.#context, opened, method, credentials: undefined });
+    this.credentialsCount++;
+    const remove = async (): Promise<void> => void this.credentialsCount--;
+    const credentials = { tls: { directory: '/tls', peer: 'target' }, remove };
+    this.#copy = Copy.start({ ...this.#context, opened, method, credentials });
     return this.#copy;
   }
 

@@ -15,13 +15,14 @@ describe('the copy of a guest', () => {
     const copy = await scene.start();
     expect(copy).toMatchObject({ state: 'copying', mode: 'PreCopy', stoppedAtMs: undefined, failure: undefined });
     await scene.until(({ progress }) => (progress?.percent ?? 0) > 40);
+    expect(scene.credentialsCount).toBe(0);
     expect(copy.progress).toMatchObject({ iteration: 1, totalBytes: 1024 * MIB });
     await scene.until(IS_OVER);
     await scene.soon(copy.settled);
     expect(scene.told).toEqual(['copying', 'still', 'switching', 'completed']);
     expect(copy.stoppedAtMs).toBeLessThanOrEqual(scene.clock.now());
     expect(copy.progress).toMatchObject({ percent: 100, summary: '100%' });
-    expect(copy.channel).toEqual({ encrypted: false, multifdChannels: 0, compression: 'none' });
+    expect(copy.channel).toEqual({ encrypted: true, multifdChannels: 0, compression: 'none' });
     expect(await scene.soon(scene.source.status())).toBe('finished-migrate');
     expect(await scene.soon(scene.target.status())).toBe('paused');
     expect(scene.executing).toEqual([0, 0]);
@@ -319,6 +320,7 @@ describe('a cancel', () => {
     await scene.soon(copy.cancel());
     await scene.soon(copy.settled);
     expect(copy).toMatchObject({ state: 'failed', failure: { reason: 'Cancelled' } });
+    expect(scene.credentialsCount).toBe(0);
     expect(scene.executing[0]).toBe(1);
     expect(await scene.soon(scene.source.migration.mirrors())).toEqual([]);
     expect(['none', 'cancelled']).toContain((await scene.soon(scene.source.migration.progress())).state);

@@ -9,7 +9,7 @@ import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } f
 import type { Decision } from '../../migration/monitor/decision.ts';
 import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
 import { channelStatus } from './copy-method.ts';
-import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions } from './copy-options.ts';
+import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions, CredentialFiles } from './copy-options.ts';
 import { sampleOf } from './copy-sample.ts';
 import { CopyWatch } from './copy-watch.ts';
 
@@ -55,6 +55,7 @@ export class Copy {
   #underWay: Promise<void> = Promise.resolve();
   /** Sends memory, once disks are whole; until then what the machine says of memory is of an earlier copy. */
   #startMemory: (() => Promise<void>) | undefined;
+  #credentials: CredentialFiles | undefined;
   #isAtSwitchover = false;
   #hasSwitchedOver = false;
   #isAdopted = false;
@@ -149,6 +150,7 @@ export class Copy {
     }
     if (this.#state === 'completed') await this.#lookBack();
     forget();
+    await this.#forgetCredentials();
     await this.#dropMirrors();
   }
 
@@ -313,6 +315,7 @@ export class Copy {
 
   async #begin(options: CopyOptions): Promise<void> {
     const { env, opened, method } = options;
+    this.#credentials = options.credentials;
     const startedAtMs = env.clock.now();
     const watch = new CopyWatch({
       clock: env.clock,
@@ -325,6 +328,7 @@ export class Copy {
     this.#startMemory = async () => {
       this.#startMemory = undefined;
       await sendMemory(this.#migration, options, watch.firstDowntimeMs);
+      await this.#forgetCredentials();
     };
     if (options.disks.length > 0) await this.#uninterrupted(() => startMirrors(this.#migration, options));
   }
@@ -419,6 +423,16 @@ export class Copy {
     } catch (error) {
       // Its machine has done its work, and may be gone.
       this.#context.env.log.debug('a machine that was copied answers no more', { error: errorMessage(error) });
+    }
+  }
+
+  async #forgetCredentials(): Promise<void> {
+    const credentials = this.#credentials;
+    this.#credentials = undefined;
+    try {
+      await credentials?.remove();
+    } catch (error) {
+      this.#context.env.log.warn('the credentials of a copy could not be removed', { error: errorMessage(error) });
     }
   }
 
