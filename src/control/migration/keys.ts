@@ -1,6 +1,7 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { earliestDeadlineMs, effectivePriority } from '../../migration/slots/order.ts';
 import type { SlotRequest } from '../../migration/slots/request.ts';
@@ -12,6 +13,16 @@ import type { LauncherPod } from '../resources.ts';
 /** The guest that a migration is of. */
 export function guestKeyOf({ metadata, spec }: VirtualMachineInstanceMigration): string {
   return `${metadata.namespace ?? ''}/${spec.vmName ?? spec.vmiName ?? ''}`;
+}
+
+/** The same, for an index. */
+export function guestKeysOf(migration: VirtualMachineInstanceMigration): readonly string[] {
+  return [guestKeyOf(migration)];
+}
+
+/** An object's own UID, for an index. */
+export function uidsOf({ metadata }: KubeObject): readonly string[] {
+  return [metadata.uid ?? ''];
 }
 
 /** UID of the migration that a launcher pod was made for; none for other pods. */

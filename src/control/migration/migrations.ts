@@ -23,7 +23,7 @@ import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
-import { guestKeyOf, jobKeysOf, migrationUidsOf, requestOf } from './keys.ts';
+import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, requestOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
 import { MigrationSteps, STALE } from './steps.ts';
@@ -67,16 +67,9 @@ export class Migrations implements Service {
     this.#env = env;
     this.#client = client;
     this.#recorder = recorder;
-    this.#migrations = informers.of(virtualMachineInstanceMigrations, {
-      guest: (migration) => [guestKeyOf(migration)],
-      uid: ({ metadata }) => [metadata.uid ?? ''],
-    });
+    this.#migrations = informers.of(virtualMachineInstanceMigrations, { guest: guestKeysOf, uid: uidsOf });
     this.#guests = informers.of(virtualMachineInstances);
-    this.#pods = informers.of(pods, {
-      migration: migrationUidsOf,
-      migrationKey: jobKeysOf,
-      uid: ({ metadata }) => [metadata.uid ?? ''],
-    });
+    this.#pods = informers.of(pods, { migration: migrationUidsOf, migrationKey: jobKeysOf, uid: uidsOf });
     this.#kubeVirts = informers.of(kubeVirts);
     this.#ledger = new Ledger({
       env,

@@ -30,6 +30,17 @@ describe('the cluster itself waits after its migrations failed', () => {
     expect(backoffUntilMs(migration, [migration, ...others])).toBe(expected);
   });
 
+  it('counts from the last failure, also of those that were made in the same second', () => {
+    const failedAt = (uid: string, beforeMs: number) =>
+      migrationIn('Failed', { uid, creationTimestamp: at(60_000), annotations: EVACUATION }, beforeMs);
+    const [first, second] = [failedAt('a', 50_000), failedAt('b', 10_000)];
+    for (const others of [
+      [first, second],
+      [second, first],
+    ])
+      expect(backoffUntilMs(mine(EVACUATION), others)).toBe(NOW_MS - 10_000 + 40_000);
+  });
+
   it('counts neither those that people asked for nor those that are to go', () => {
     const asked = migrationIn('Failed', { uid: 'asked' });
     const going = migrationIn('Failed', { uid: 'going', annotations: EVACUATION, deletionTimestamp: at(0) });

@@ -29,10 +29,10 @@ export function backoffUntilMs(
     .toSorted((a, b) => madeMs(b) - madeMs(a));
   const firstOther = others.findIndex(({ status }) => status?.phase !== 'Failed');
   const failures = firstOther < 0 ? others : others.slice(0, firstOther);
-  const [newest] = failures;
-  if (!newest) return undefined;
+  if (failures.length === 0) return undefined;
   const delayMs = FIRST_MS * 2 ** Math.min(failures.length - 1, DOUBLINGS_MAX);
-  return (phaseBeganMs(newest, 'Failed') ?? madeMs(newest)) + delayMs;
+  // Two that were made in the same second have no order of their own.
+  return Math.max(...failures.map((each) => phaseBeganMs(each, 'Failed') ?? madeMs(each))) + delayMs;
 }
 
 function madeMs({ metadata }: VirtualMachineInstanceMigration): number {
