@@ -32,9 +32,20 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-function nodes(processes: FakeProcesses, print: (line: string) => void = () => undefined): LocalNodes {
-  const argumentsOf = ({ name }: { name: string }): string[] => ['agent', name];
-  return new LocalNodes({ env: testEnv(), processes: processes.port, directory, count: 1, argumentsOf, print });
+function nodes(
+  processes: FakeProcesses,
+  print: (line: string) => void = () => undefined,
+  beforeStart: () => Promise<void> = () => Promise.resolve(),
+): LocalNodes {
+  return new LocalNodes({
+    env: testEnv(),
+    processes: processes.port,
+    directory,
+    count: 1,
+    argumentsOf: ({ name }) => ['agent', name],
+    beforeStart,
+    print,
+  });
 }
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -61,6 +72,21 @@ describe('the nodes of a machine', () => {
     open();
     await stopped;
     expect(processes.killed).toEqual([1]);
+  });
+
+  it('are started also where there is no new token to be had: they may need none', async () => {
+    const processes = new FakeProcesses();
+    const lines: string[] = [];
+    const local = nodes(
+      processes,
+      (line) => lines.push(line),
+      () => Promise.reject(new Error('no')),
+    );
+    local.start();
+    await turn();
+    expect(processes.started).toEqual(['agent node-1']);
+    expect(lines).toEqual(['The nodes of this machine cannot be given a new token: no']);
+    await local.stop('SIGTERM');
   });
 
   it('say when an agent has ended, and how', async () => {

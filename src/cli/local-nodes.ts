@@ -12,6 +12,8 @@ export interface LocalNodesOptions {
   readonly count: number;
   /** What an agent is started with, besides its name and its directory. */
   readonly argumentsOf: (node: LocalNode) => readonly string[];
+  /** Makes sure, whenever an agent is started, that it can join. */
+  readonly beforeStart: () => Promise<void>;
   readonly print: (line: string) => void;
 }
 
@@ -119,7 +121,13 @@ export class LocalNodes {
   }
 
   async #spawn(node: LocalNode): Promise<{ readonly child: ChildProcess; readonly outputPath: string }> {
-    const { processes, argumentsOf } = this.#options;
+    const { processes, argumentsOf, beforeStart, print } = this.#options;
+    try {
+      await beforeStart();
+    } catch (error) {
+      // One that has joined before needs nothing for it, and one that has not says so itself.
+      print(`The nodes of this machine cannot be given a new token: ${(error as Error).message}`);
+    }
     mkdirSync(node.directory, { recursive: true, mode: 0o711 });
     const outputPath = join(node.directory, 'agent.log');
     const child = await processes.spawnDetached({

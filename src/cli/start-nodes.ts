@@ -5,9 +5,8 @@ import { fileURLToPath } from 'node:url';
 import type { Env } from '../env/ports.ts';
 import { realProcesses } from '../env/real-processes.ts';
 import type { Client } from '../kube/client.ts';
-import { localBootstrap } from './local-bootstrap.ts';
+import { LocalBootstrap } from './local-bootstrap.ts';
 import { LocalNodes, nodeDirectories, nodesBelow } from './local-nodes.ts';
-import { writePrivately } from './write-privately.ts';
 
 export interface StartNodesOptions {
   readonly count: number;
@@ -37,9 +36,11 @@ export async function startNodes(options: StartNodesOptions): Promise<LocalNodes
   const { count, directory, logLevel, env, print, admin, kubeconfig } = options;
   const below = nodesBelow(directory);
   const bootstrap = join(below, 'bootstrap-kubeconfig');
+  const tokens = new LocalBootstrap({ env, client: admin, adminKubeconfig: kubeconfig, path: bootstrap });
+  const renew = (): Promise<void> => tokens.renew(new AbortController().signal);
   if (count > 0) {
     mkdirSync(below, { recursive: true, mode: 0o711 });
-    writePrivately(bootstrap, await localBootstrap(admin, env.random, kubeconfig, new AbortController().signal));
+    await renew();
   }
   const common = {
     'bootstrap-kubeconfig': bootstrap,
@@ -55,6 +56,7 @@ export async function startNodes(options: StartNodesOptions): Promise<LocalNodes
     directory,
     count,
     argumentsOf: (node) => [main, 'agent', ...asOptions({ name: node.name, 'data-dir': node.directory, ...common })],
+    beforeStart: renew,
     print,
   });
   nodes.start();
