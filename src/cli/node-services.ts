@@ -9,6 +9,7 @@ import { realPorts } from '../env/real-ports.ts';
 import { realProcesses } from '../env/real-processes.ts';
 import type { Accelerator } from '../hypervisor/machine.ts';
 import { queryCapabilities } from '../hypervisor/qemu/capabilities.ts';
+import { ramBytesFor } from '../hypervisor/qemu/ram-size.ts';
 import { probeAccelerator } from '../hypervisor/qemu/probe-accelerator.ts';
 import { QemuHypervisor, qemuVersion } from '../hypervisor/qemu/qemu-hypervisor.ts';
 import type { QemuVersion } from '../hypervisor/qemu/qmp-message.ts';
@@ -21,10 +22,14 @@ import { GuestMachines } from '../node/machine/guest-machines.ts';
 import { interfaceStatuses } from '../node/machine/interface-statuses.ts';
 import { PortForwards } from '../node/machine/port-forwards.ts';
 import { Taps } from '../node/machine/taps.ts';
+import { MigrationCertificates } from '../node/migrations/certificates.ts';
+import { HttpsPeers } from '../node/migrations/https-peers.ts';
+import type { NodeMigration } from '../node/migrations/node-migration.ts';
 import type { NodeAddress, NodeProfile } from '../node/registration/node-object.ts';
 import { registrationServices } from '../node/registration/node-registration.ts';
 import { AgentServer } from '../node/server/agent-server.ts';
 import { DirectoryRemoval } from '../node/storage/directory-removal.ts';
+import { diskBytesOf } from '../node/volumes/disk-size.ts';
 import { NodeVolumes } from '../node/volumes/node-volumes.ts';
 import type { AgentOptions } from './agent.ts';
 import { UserError } from './failure.ts';
@@ -66,13 +71,14 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
   const { client } = identity;
   const engine = await startEngine(directory, env);
   const agentId = await ownAgentId(directory, env);
-  const agent = guestsAgent(of, engine, agentId);
+  let server: AgentServer | undefined;
+  const agentAddress = () => (server ? { address, port: server.port } : undefined);
+  const agent = guestsAgent(of, engine, agentId, await migrationOf(of, engine, agentAddress));
   const addresses: NodeAddress[] = [
     { type: 'InternalIP', address },
     { type: 'Hostname', address: name },
   ];
   const profile = { ...(await profileOf(options, directory, engine, addresses, env)), agentId };
-  let server: AgentServer | undefined;
   const { registration, services: registering } = registrationServices({
     env,
     client,
@@ -96,6 +102,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     client,
     node: name,
     guests: agent.access,
+    peers: agent.peers,
     certificate,
     clientAuthorities: () => identity.access.authorities(),
     metrics: () => metrics.render(),
@@ -159,7 +166,29 @@ async function ownAgentId(directory: string, { random }: Env): Promise<string> {
   }
 }
 
-function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string): Agent {
+/** What guests need to leave this node, or to come to it. */
+async function migrationOf(
+  { env, directory, identity, address }: NodeServicesOptions,
+  { version, accelerator, user }: Engine,
+  agentAddress: NodeMigration['address'],
+): Promise<NodeMigration> {
+  return {
+    peers: new HttpsPeers({ access: identity.access }),
+    address: agentAddress,
+    host: address,
+    credentials: new MigrationCertificates({
+      env,
+      files: { ...realFiles, ...realDiskFiles },
+      directory: join(directory, 'migrations'),
+      user,
+    }),
+    cpus: (await realHost.identity()).cpus,
+    ramBytesOf: ({ memoryBytes }) => ramBytesFor(memoryBytes, version, accelerator),
+    diskBytesOf: (disk) => diskBytesOf(realDiskFiles, disk),
+  };
+}
+
+function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, migration: NodeMigration): Agent {
   const { options, directory, env, metrics, identity, address } = of;
   const { client } = identity;
   const imagesDirectory = options.images ?? join(directory, 'images');
@@ -198,6 +227,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string): 
     files: realDiskFiles,
     logFiles: realDiskFiles,
     directory,
+    migration,
     metrics,
     ...(user ? { user } : {}),
   });

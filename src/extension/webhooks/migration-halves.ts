@@ -38,6 +38,7 @@ const SUCCESS_FIELDS: ReadonlySet<string> = new Set<Field>([
   'completed',
   'endTimestamp',
   'downtimeMs',
+  'progress',
 ]);
 
 /** What is wrong with a node's change of a guest's migration; undefined for nothing. */

@@ -59,8 +59,13 @@ export class Reports {
     if (isSettled(view) && pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
     if (isPodOver(pod)) return;
     if (isSettled(view) && view.standing.kind !== 'none') {
-      const hasMoved = view.standing.kind === 'ended' && view.standing.givenTo !== undefined;
-      return this.#tell(pod, endedStatus(pod, hasMoved || hasSucceeded(end), cause, nowMs), signal);
+      const { givenTo } = view.standing.kind === 'ended' ? view.standing : {};
+      const moved = givenTo && { reason: 'Completed', message: `the guest has moved to node ${givenTo.node}` };
+      return this.#tell(
+        pod,
+        endedStatus(pod, givenTo !== undefined || hasSucceeded(end), moved ?? cause, nowMs),
+        signal,
+      );
     }
     if (!guest) return;
     const isPending = pod.status?.phase !== 'Running';

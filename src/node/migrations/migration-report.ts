@@ -1,5 +1,5 @@
 import type { MigrationDecision, MigrationState } from '../../api/kubevirt/migration-state.ts';
-import type { MigrationProgress } from '../../api/kubevirt/migration-progress.ts';
+import { type MigrationProgress, progressSummary } from '../../api/kubevirt/migration-progress.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
@@ -103,8 +103,16 @@ export function targetReport(
     targetNodeDomainReadyTimestamp: state.targetNodeDomainReadyTimestamp ?? formatTime(nowMs),
     ...(downtimeMs === undefined ? {} : { downtimeMs: Math.round(downtimeMs) }),
     // What is still to come over counts against the slots of both nodes.
-    ...(isPostCopy === true ? {} : { completed: true, endTimestamp: formatTime(nowMs) }),
+    ...(isPostCopy === true ? {} : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
   };
+}
+
+/** The last word about the copy, of which its source had other things to do than to tell. */
+function whole({ progress }: MigrationState, nowMs: number): Pick<MigrationState, 'progress'> {
+  if (!progress) return {};
+  const { secondsLeft: _, secondsLeftMin: _min, secondsLeftMax: _max, summary: _summary, ...known } = progress;
+  const done = { ...known, percent: 100, remainingBytes: 0, time: formatTime(nowMs) };
+  return { progress: { ...done, summary: progressSummary(done) } };
 }
 
 function attemptUnderWay(standing: Standing): { readonly sourceMigrationUID: string } | undefined {

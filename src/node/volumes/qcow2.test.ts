@@ -1,6 +1,6 @@
 import { assert, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ImageFormatError, imageFacts, newQcow2 } from './qcow2.ts';
+import { ImageFormatError, imageFacts, newQcow2, ownDiskBytes } from './qcow2.ts';
 
 /** A sound image with some bytes of its header changed. */
 function changed(change: (view: DataView) => void): Uint8Array {
@@ -20,6 +20,14 @@ describe('images of disks', () => {
         expect(image.sizeBytes).toBeGreaterThan(image.bytes.length);
       }),
     );
+  });
+
+  it('knows how large a disk of its own is, also where it rests on another file', () => {
+    const { bytes, sizeBytes } = newQcow2(3_000_000, { path: '/images/base', format: 'raw' });
+    expect(ownDiskBytes('qcow2', bytes, sizeBytes)).toBe(3_000_320);
+    expect(ownDiskBytes('raw', new Uint8Array(), 1000)).toBe(1024);
+    expect(ownDiskBytes('qcow2', new Uint8Array(104), 1000)).toBeUndefined();
+    expect(ownDiskBytes('qcow2', bytes.subarray(0, 20), 1000)).toBeUndefined();
   });
 
   it('takes everything else for raw, in whole sectors', () => {

@@ -40,6 +40,15 @@ export class ImageFormatError extends Error {
   }
 }
 
+/** How large a guest sees a disk of its own, which may rest on another file; undefined for what is none. */
+export function ownDiskBytes(format: ImageFormat, head: Uint8Array, fileBytes: number): number | undefined {
+  if (format === 'raw') return Math.ceil(fileBytes / SECTOR_BYTES) * SECTOR_BYTES;
+  const view = new DataView(head.buffer, head.byteOffset, head.byteLength);
+  if (head.length < HEADER_BYTES_OLD || view.getUint32(0) !== MAGIC) return undefined;
+  const bytes = Number(view.getBigUint64(24));
+  return bytes <= SIZE_BYTES_MAX ? bytes : undefined;
+}
+
 /**
  * What a file is, by its first bytes. An image that would make QEMU open other files, or ask for a password, is refused
  * with an ImageFormatError: whoever made it may not choose files of this host.
