@@ -32,6 +32,9 @@ export const BUGS = [
   'a migration that nobody wants any more loses its slots',
   'what is over keeps its slots',
   'limits of the same numbers are not renewed',
+  'one that is held up keeps its slots',
+  'one that is held up stands in line',
+  'a guest that is elsewhere by now keeps its slots',
 ] as const;
 
 export type Bug = (typeof BUGS)[number];
@@ -105,6 +108,10 @@ export class NaiveSlots {
         this.#notBeforeMs.set(uid, nowMs + receiverPauseMs * 0.75 * 2 ** Math.min(6, this.#failures.get(uid) ?? 0));
       return void has.delete(uid);
     }
+    const isHeldUp = wish.isHeldUp === true && this.#bug !== 'one that is held up keeps its slots';
+    const isElsewhere =
+      wish.sourceNode !== holder.sourceNode && this.#bug !== 'a guest that is elsewhere by now keeps its slots';
+    if (isHeldUp || isElsewhere) return void has.delete(uid);
     if (wish.kind === 'send') {
       if (wish.peer === undefined && this.#bug !== 'a sender keeps its slot when its receiver gave up') has.delete(uid);
       else if (this.#isReady(wish)) has.set(uid, { ...holder, state: 'committed' });
@@ -126,8 +133,9 @@ export class NaiveSlots {
       const waiting = [...this.wishes.values()].filter(
         ({ uid }) => !has.has(uid) && (this.#notBeforeMs.get(uid) ?? 0) <= nowMs,
       );
-      const isSkipped = ({ kind, peer }: SlotRequest): boolean =>
-        kind === 'send' && peer === undefined && this.#bug !== 'a sender does not wait for its receiver';
+      const isSkipped = ({ kind, peer, isHeldUp }: SlotRequest): boolean =>
+        (isHeldUp === true && this.#bug !== 'one that is held up stands in line') ||
+        (kind === 'send' && peer === undefined && this.#bug !== 'a sender does not wait for its receiver');
       const sorted = this.#sorted(
         waiting.filter((wish) => !isSkipped(wish)),
         nowMs,

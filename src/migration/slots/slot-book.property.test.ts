@@ -43,6 +43,8 @@ const step = fc.oneof(
       peer: fc.constantFrom<SlotState | undefined>('reserved', 'committed', undefined),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ type: fc.constant('hold'), number, isHeldUp: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ type: fc.constant('relocate'), number, node }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('end'), number }) },
   { weight: 1, arbitrary: fc.record({ type: fc.constant('forget'), number }) },
   { weight: 2, arbitrary: fc.record({ type: fc.constant('pass'), byMs: fc.constantFrom(1, 10, 20, 40) }) },
@@ -85,6 +87,12 @@ class Scene {
         return this.#change(each.number, (wish) => (wish.kind === 'send' ? wish : { ...wish, targetNode: each.node }));
       case 'hear':
         return this.#change(each.number, (wish) => (wish.kind === 'local' ? wish : { ...wish, peer: each.peer }));
+      case 'hold':
+        return this.#change(each.number, (wish) => ({ ...wish, isHeldUp: each.isHeldUp }));
+      case 'relocate':
+        return this.#change(each.number, (wish) =>
+          wish.kind === 'receive' ? wish : { ...wish, sourceNode: each.node },
+        );
       case 'end':
         this.naive.over.add(uidOf(each.number));
         this.naive.forget(uidOf(each.number));
