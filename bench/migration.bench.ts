@@ -1,13 +1,14 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { report } from './figures.ts';
+import { models } from './migration/models.ts';
 import { pairs } from './migration/pairs.ts';
 
 /**
- * Live migration: real guests on the nodes of a real `godwit up`, beside the same QEMU that is moved by hand. Arguments
- * choose parts: `npm run bench -- migration pairs`.
+ * Live migration: real guests on the nodes of a real `godwit up`, beside the same QEMU that is moved by hand; and models
+ * of guests, many more than this machine could carry. Arguments choose parts: `npm run bench -- migration pairs`.
  */
 
-const parts: { readonly [name: string]: () => Promise<void> } = { pairs };
+const parts: { readonly [name: string]: () => Promise<void> } = { pairs, models: () => models() };
 
 // What was started is ended when this process ends, so it has to end in its own way.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));

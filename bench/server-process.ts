@@ -56,12 +56,22 @@ export class ServerProcess {
     return connection;
   }
 
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Where it is reached. */
+  get url(): string {
+    const { host, port } = credentialsIn(join(this.directory, 'kubeconfig'));
+    return `https://${host}:${port}`;
+  }
+
   /** Seconds of processor time, of all threads. */
   cpuSeconds(): number {
-    return cpuSeconds(this.#child?.pid ?? 0);
+    return cpuSeconds(this.pid);
   }
 
   memory(): ProcessMemory {
-    return memoryOf(this.#child?.pid ?? 0);
+    return memoryOf(this.pid);
   }
 }

@@ -1,0 +1,148 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { report, rounded } from '../figures.ts';
+import type { LoadConnection } from '../load-connection.ts';
+import { cpuSeconds, memoryOf } from '../processes.ts';
+import { ServerProcess } from '../server-process.ts';
+import { perMachine, writesSoFar } from '../vm/writes.ts';
+import { until } from './until.ts';
+
+/**
+ * Many migrations of model machines on a hundred nodes, all asked for at once: over HTTPS, on the durable engine, with the
+ * agents in a process of their own. Machines and copies take no time, so this is what everything around QEMU costs.
+ */
+
+const NODES = 100;
+const COUNTS = [100, 1000, 10_000];
+const AT_ONCE = 50;
+/** Two from and to each node at most, as usual; in all as many as that leaves room for. */
+const LIMITS = { parallelMigrationsPerCluster: 2 * NODES };
+const CONFIGURATION = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const API = '/apis/kubevirt.io/v1/namespaces/default';
+/** KubeVirt's virt-controller on a like machine with everything instant around it. */
+const RIVAL: Readonly<Record<number, { perSecond: number; cpuMs: number }>> = {
+  100: { perSecond: 4.4, cpuMs: 54 },
+  1000: { perSecond: 2.3, cpuMs: 178 },
+};
+
+const agentsMain = fileURLToPath(new URL('model-agents.js', import.meta.url));
+
+export async function models(counts: readonly number[] = COUNTS): Promise<void> {
+  const server = new ServerProcess();
+  let agents: ChildProcess | undefined;
+  try {
+    await server.start();
+    const connection = await server.connect();
+    await allow(connection);
+    agents = spawn(process.execPath, [agentsMain, server.url, server.directory, String(NODES)], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    if (agents.stdout) await once(agents.stdout, 'data');
+    let machines = 0;
+    for (const count of counts) {
+      await appear(await server.connect(), machines, count);
+      machines = count;
+      await moveAll(server, agents.pid ?? 0, count);
+    }
+  } finally {
+    agents?.kill('SIGKILL');
+    await server.remove();
+  }
+}
+
+/** Lets as many go at once as nodes have room for. */
+async function allow(connection: LoadConnection): Promise<void> {
+  const current = JSON.parse(await connection.text('GET', CONFIGURATION)) as { spec: { configuration?: object } };
+  const { spec } = current;
+  const body = { ...current, spec: { ...spec, configuration: { ...spec.configuration, migrations: LIMITS } } };
+  await connection.request('PUT', CONFIGURATION, JSON.stringify(body));
+}
+
+/** Starts machines until there are so many, and waits until all of them run. */
+async function appear(connection: LoadConnection, from: number, to: number): Promise<void> {
+  const running = await counted(connection, 'virtualmachineinstances', 'Running');
+  const template = { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
+  await create(connection, 'virtualmachines', from, to, (name) => ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachine',
+    metadata: { name },
+    spec: { runStrategy: 'Always', template },
+  }));
+  await until(() => (running.size === to ? true : undefined), `not all of ${to} machines run`);
+}
+
+async function moveAll(server: ServerProcess, agents: number, count: number): Promise<void> {
+  const connection = await server.connect();
+  const succeeded = await counted(connection, 'virtualmachineinstancemigrations', 'Succeeded', `m${count}-`);
+  const failed = await counted(connection, 'virtualmachineinstancemigrations', 'Failed', `m${count}-`);
+  const writes = await writesSoFar(connection);
+  const [serverSeconds, agentSeconds, startedMs] = [server.cpuSeconds(), cpuSeconds(agents), performance.now()];
+  await create(connection, 'virtualmachineinstancemigrations', 0, count, (vmiName) => ({
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name: `m${count}-${vmiName}` },
+    spec: { vmiName },
+  }));
+  await until(() => (succeeded.size + failed.size === count ? true : undefined), 'not all migrations end');
+  const seconds = (performance.now() - startedMs) / 1000;
+  const per = (before: number, after: number): number => ((after - before) * 1000) / count;
+  const of = `${count} migrations of models on ${NODES} nodes`;
+  const rival = RIVAL[count];
+  report('migration', {
+    figure: `${of}, migrations/s`,
+    value: count / seconds,
+    unit: '1/s',
+    rival: rival?.perSecond,
+    failed: failed.size,
+  });
+  report('migration', {
+    figure: `${of}, processor time of the whole control plane for each`,
+    value: per(serverSeconds, server.cpuSeconds()),
+    unit: 'ms',
+    rival: rival?.cpuMs,
+    agents: rounded(per(agentSeconds, cpuSeconds(agents))),
+  });
+  report('migration', {
+    figure: `${of}, control plane, resident`,
+    value: memoryOf(server.pid).residentMegabytes,
+    unit: 'MB',
+  });
+  const written = perMachine(writes, await writesSoFar(connection), count);
+  const value = Object.values(written).reduce((sum, each) => sum + each, 0);
+  report('migration', { figure: `${of}, API writes for each`, value, unit: 'writes', ...written });
+}
+
+/** The names of all objects that have been seen in a phase, whenever there is news. */
+async function counted(connection: LoadConnection, resource: string, phase: string, prefix = ''): Promise<Set<string>> {
+  const seen = new Set<string>();
+  let rest = '';
+  await connection.watch(`${API}/${resource}?watch=true`, (bytes) => {
+    const lines = (rest + bytes.toString('latin1')).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) {
+      if (!line.includes(`"phase":"${phase}"`)) continue;
+      const name = /"metadata":\{"name":"([^"]+)"/.exec(line)?.[1] ?? (JSON.parse(line) as Named).object.metadata.name;
+      if (name.startsWith(prefix)) seen.add(name);
+    }
+  });
+  return seen;
+}
+
+interface Named {
+  readonly object: { readonly metadata: { readonly name: string } };
+}
+
+async function create(
+  connection: LoadConnection,
+  resource: string,
+  from: number,
+  to: number,
+  bodyOf: (name: string) => object,
+): Promise<void> {
+  let next = from;
+  const worker = async (): Promise<void> => {
+    while (next < to) await connection.request('POST', `${API}/${resource}`, JSON.stringify(bodyOf(`model-${next++}`)));
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
