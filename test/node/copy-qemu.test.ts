@@ -11,6 +11,7 @@ import { frozenOptions } from '../../src/migration/policies/options.ts';
 import { MigrationCertificates } from '../../src/node/migrations/certificates.ts';
 import { wantedMethod } from '../../src/node/migrations/copy-method.ts';
 import { Copy } from '../../src/node/migrations/copy.ts';
+import { listenAgain } from '../../src/node/migrations/listen-again.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Actor, MigrationScene, notOneLife } from '../support/migration-scene.ts';
 import { CAN_GIVE_POST_COPY, hasPostCopyForAll, postCopyQemu } from '../support/post-copy.ts';
@@ -74,9 +75,8 @@ async function copying({ spec, targetSpec, configuration = {}, proxy = false }: 
     onNews: () => void (told.at(-1) === copy.state || told.push(copy.state)),
     onStill: () => void told.push('still'),
     listenAgain: async () => {
-      const { state } = await target.machine.migration.progress();
-      if (state === 'postcopy-active') await target.machine.migration.pausePostCopy();
-      return { host: RANGE.host, port: await target.machine.migration.listenAgain(RANGE) };
+      const port = await listenAgain(target.machine.migration, RANGE, env.clock);
+      return { host: RANGE.host, port };
     },
   };
   const context = { env, machine: source.machine, options, disks, hooks };

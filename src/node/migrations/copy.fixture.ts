@@ -10,6 +10,7 @@ import { ModelNetwork } from '../../hypervisor/model/model-network.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
 import { Copy } from './copy.ts';
 import type { AdoptOptions, CopyContext, CopyHooks } from './copy-options.ts';
+import { listenAgain } from './listen-again.ts';
 import type { WantedMethod } from './peer.ts';
 
 export const MIB = 2 ** 20;
@@ -163,11 +164,8 @@ export class CopyScene {
       },
       onStill: () => this.told.push('still'),
       listenAgain: async () => {
-        const { migration } = this.target;
-        const { state } = await migration.progress();
         if (this.link.state !== 'up') throw new Error('the target does not answer');
-        if (state === 'postcopy-active') await migration.pausePostCopy();
-        return { host: RANGE.host, port: await migration.listenAgain(RANGE) };
+        return { host: RANGE.host, port: await listenAgain(this.target.migration, RANGE, this.clock) };
       },
     };
   }

@@ -16,6 +16,7 @@ import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import type { DescribeMachine } from './described-machines.ts';
 import { messageOf } from './letters.ts';
+import { listenAgain } from './listen-again.ts';
 import type { TargetFacts } from './migration-report.ts';
 import {
   attemptOf,
@@ -125,10 +126,9 @@ export class Incoming implements PeerService {
         this.#hear(podUID, request);
         await advance(podUID);
         return this.#state(podUID, attempt);
-      case 'listen-again': {
-        const listening = await this.#listenAgain(podUID);
-        return { ...(await this.#state(podUID, attempt)), listening };
-      }
+      case 'listen-again':
+        // How it is cannot be asked before its memory goes on coming.
+        return { machine: 'unknown', letters: [], listening: await this.#listenAgain(podUID) };
       default:
         return unreachable(request);
     }
@@ -219,9 +219,11 @@ export class Incoming implements PeerService {
       firstPort: DEFAULT_PORTS.first,
       lastPort: DEFAULT_PORTS.last,
     };
-    const machine = await this.#machine(podUID);
+    // Not looked at: it may not answer before its memory has come.
+    const machine = this.#options.machines.get(podUID);
+    if (!machine) throw refused('the machine that was to receive the guest is gone');
     try {
-      return { host, port: await machine.migration.listenAgain(range) };
+      return { host, port: await listenAgain(machine.migration, range, this.#options.env.clock) };
     } catch (error) {
       throw refused(errorMessage(error));
     }
