@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { turn } from '../env/turn.ts';
-import type { PeerAnswer, PeerRequest } from '../node/migrations/peer.ts';
+import type { PeerAnswer, PeerRequest, PeerService } from '../node/migrations/peer.ts';
 import { AgentsChannel } from './agents-channel.ts';
 import type { FaultMix } from './fault-mix.ts';
 import { Streams } from './streams.ts';
@@ -29,19 +29,20 @@ function setUp(network: FaultMix['network'] = {}) {
   const deaths = new AbortController();
   const [caller, callee] = [new ProcessClock(clock), new ProcessClock(clock)];
   const { peers } = channel.linkOf('a', { clock: caller, killed: new AbortController().signal });
-  const { serve } = channel.linkOf('b', { clock: callee, killed: deaths.signal });
+  const callees = channel.linkOf('b', { clock: callee, killed: deaths.signal });
   const look = async (): Promise<string> => {
-    let result = 'nothing';
+    const heard: string[] = [];
     const { signal } = new AbortController();
     peers.exchange(PEER, LOOK, signal).then(
-      ({ machine }) => (result = machine),
-      (error: unknown) => (result = String(error)),
+      ({ machine }) => heard.push(machine),
+      (error: unknown) => heard.push(String(error)),
     );
     await turn();
-    while (result === 'nothing' && clock.fireNext(60_000)) await turn();
-    return result;
+    while (heard.length === 0 && clock.fireNext(60_000)) await turn();
+    return heard.join();
   };
-  return { channel, serve, look, deaths, callee, clock };
+  const serve = (service: PeerService): void => callees.serve(service);
+  return { channel, serve, look, deaths, clock };
 }
 
 describe('the channel of agents', () => {
