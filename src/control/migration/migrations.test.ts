@@ -447,6 +447,19 @@ describe('a quota', () => {
   });
 });
 
+describe('a pod that is refused', () => {
+  it('fails the migration with the reason', async () => {
+    await scene.create(resourceQuotas, { metadata: { name: 'strict' }, spec: { hard: { 'limits.cpu': '100' } } });
+    await agents.move(move, guest);
+    await fails('TargetPodRefused');
+    expect((await scene.get(migrations, move)).status?.migrationState?.failureReason).toContain(
+      'must specify limits.cpu',
+    );
+    await scene.until(async () => expect((await told()).join()).toContain('Warning FailedCreate'));
+    await scene.delete(resourceQuotas, 'strict');
+  });
+});
+
 describe('the policy', () => {
   it('that holds at the hand-off is frozen with its options', async () => {
     const selectors = { virtualMachineInstanceSelector: { size: 'large' } };
