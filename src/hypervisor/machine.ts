@@ -27,6 +27,8 @@ export interface DevicePlace {
 }
 
 export interface DiskSpec {
+  /** What its owner calls it, for messages about it. */
+  readonly volume?: string;
   readonly place: DevicePlace;
   readonly path: string;
   readonly format: 'raw' | 'qcow2';

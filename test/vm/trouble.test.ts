@@ -65,6 +65,37 @@ describe('a guest that cannot start', () => {
   });
 });
 
+describe('a guest whose disk another one has', () => {
+  it('names the volume, and runs once the other one has let go', async () => {
+    const directory = mkdtempSync('/tmp/gw-disputed-');
+    chmodSync(directory, 0o777);
+    const source = { hostDisk: { path: join(directory, 'disk.img'), type: 'DiskOrCreate', capacity: '16Mi' } };
+    const volumes = [{ name: 'ledger', source }];
+    const nodeSelector = { 'kubernetes.io/hostname': 'node-1' };
+    await host.create(virtualMachine('owner', probe({ volumes, nodeSelector })));
+    await host.lives('owner');
+    await host.create(virtualMachine('rival', probe({ volumes, nodeSelector })));
+    await eventually(
+      async () =>
+        expect(conditionOf(await host.machine('rival'), 'Failure')?.message).toMatch(
+          /volume ledger: its disk .*disk\.img is in use by another process/,
+        ),
+      60_000,
+    );
+    await host.lives('owner');
+    await host.cli('stop', 'owner');
+    await host.isSaidToBe('owner', 'Stopped');
+    // By itself it would be tried again, but later and later.
+    await host.cli('stop', 'rival');
+    await host.isSaidToBe('rival', 'Stopped');
+    await host.cli('start', 'rival');
+    await host.lives('rival');
+    await host.cli('stop', 'rival');
+    await host.isSaidToBe('rival', 'Stopped');
+    rmSync(directory, { recursive: true });
+  });
+});
+
 describe('a guest whose image is missing', () => {
   it('says which, and runs as soon as it was imported', async () => {
     const kernelImage = 'godwit/late:1';

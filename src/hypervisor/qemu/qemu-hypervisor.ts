@@ -3,6 +3,7 @@ import type { ChildProcess, Connector, Env, HostFiles, Processes, UserIdentity }
 import { type Hypervisor, HypervisorError, type MachineRun } from '../hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../machine.ts';
 import { commandLine, instanceLabel } from './command-line.ts';
+import { diskInUse } from './disk-in-use.ts';
 import { withNearbyPaths } from './nearby-paths.ts';
 import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
 import type { QemuVersion } from './qmp-message.ts';
@@ -45,10 +46,8 @@ export class QemuHypervisor implements Hypervisor {
   async start(spec: MachineSpec, run: MachineRun): Promise<QemuMachine> {
     const { processes, hostFiles, program, version, user } = this.#options;
     const files = runFiles(run.directory);
-    const { arguments: args, ramBytes } = commandLine(withNearbyPaths(spec, files.directory), {
-      version,
-      instance: run.instance,
-    });
+    const nearby = withNearbyPaths(spec, files.directory);
+    const { arguments: args, ramBytes } = commandLine(nearby, { version, instance: run.instance });
     let child: ChildProcess;
     try {
       await hostFiles.makePrivateDirectory(files.directory, user);
@@ -62,7 +61,7 @@ export class QemuHypervisor implements Hypervisor {
     } catch (error) {
       throw new HypervisorError('StartFailed', `cannot start ${program}: ${errorMessage(error)}`, error);
     }
-    return this.#reachOrKill(run, files, child, (machine) =>
+    return this.#reachOrKill(nearby, run, files, child, (machine) =>
       // The program may have been replaced since its version was asked for.
       checkRamBytes(ramBytes, machine.version, spec.accelerator),
     );
@@ -85,6 +84,7 @@ export class QemuHypervisor implements Hypervisor {
   }
 
   async #reachOrKill(
+    spec: MachineSpec,
     run: MachineRun,
     files: RunFiles,
     child: ChildProcess,
@@ -101,7 +101,7 @@ export class QemuHypervisor implements Hypervisor {
       const { code, signal } = await exited;
       const said = (await hostFiles.readEnd(files.log, LOG_BYTES)).trim();
       const how = `${errorMessage(error)} (exit ${code ?? signal})`;
-      const why = said === '' || error instanceof MachineSpecError ? how : said;
+      const why = said === '' || error instanceof MachineSpecError ? how : (diskInUse(said, spec) ?? said);
       throw new HypervisorError('StartFailed', `QEMU did not start: ${why}`, error);
     }
   }

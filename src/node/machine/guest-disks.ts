@@ -55,6 +55,7 @@ function hardDisk(disk: Disk, source: PreparedDisk, places: DevicePlaces, field:
   if (isReadOnly && bus === 'sata')
     throw new MachineSpecError(`${field}.disk.bus: sata has no hard disks that are read-only; use virtio or a cdrom`);
   return {
+    volume: disk.name,
     place:
       bus === 'virtio'
         ? places.virtioDisk(`${field}.disk.bus`)

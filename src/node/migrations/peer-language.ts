@@ -62,6 +62,7 @@ const message = shape<Message>({
   kind: choice('grant', 'taken', 'refused', 'aborted', 'please-refuse', 'is-it-over'),
   attempt,
   isPostCopy: optional(flag),
+  isPaused: optional(flag),
 });
 
 const place = shape<DevicePlace>({
@@ -99,6 +100,7 @@ const cpu = shape<CpuSpec>({
 });
 
 const disk = shape<DiskSpec>({
+  volume: optional(word),
   place,
   path,
   format: choice('raw', 'qcow2'),
