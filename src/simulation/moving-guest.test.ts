@@ -93,6 +93,25 @@ describe('a guest that is handed off', () => {
     await runsIn('web-2', bootId);
   });
 
+  it('stays paused where its owner has paused it', async () => {
+    await scene(SLOW);
+    const model = nodes.model('web-1');
+    const bootId = boot();
+    model?.stop();
+    await nodes.guestIs('paused', ({ status }) => status?.conditions?.some(({ type }) => type === 'Paused') === true);
+    const said = model?.guest.said(nodes.clock.now());
+    await nodes.handOff();
+    expect(await settles()).toBe('moved');
+    const { rightToRun, conditions } = (await nodes.guest()).status ?? {};
+    expect(rightToRun?.holder?.node).toBe(TARGET);
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Paused', reason: 'PausedByUser' }));
+    expect(nodes.model('web-2')).toMatchObject({ status: 'paused', isExecuting: false });
+    expect(model?.guest.said(nodes.clock.now())).toEqual(said);
+    nodes.model('web-2')?.continue();
+    await nodes.pass(2000);
+    await runsIn('web-2', bootId);
+  });
+
   it('can be moved again after it stayed', async () => {
     await scene(SLOW);
     const bootId = boot();
@@ -109,6 +128,18 @@ describe('a guest that is handed off', () => {
 });
 
 describe('a migration that is cancelled', () => {
+  it('leaves a guest paused that its owner has paused', async () => {
+    await scene(SLOW);
+    nodes.model('web-1')?.stop();
+    await nodes.guestIs('paused', ({ status }) => status?.conditions?.some(({ type }) => type === 'Paused') === true);
+    await nodes.handOff();
+    await nodes.until('under way', isSource('active'));
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    expect(await settles()).toBe('stayed');
+    expect(nodes.model('web-1')).toMatchObject({ status: 'paused', isExecuting: false });
+    expect((await nodes.guest()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused' }));
+  });
+
   it.each<[string, () => boolean]>([
     ['before the copy', () => nodes.model('web-2')?.status === 'incoming'],
     ['while it connects', isSource('setup')],

@@ -115,6 +115,7 @@ const letter = (description: string) =>
     sourcePodUID: needed(text('UID of the launcher pod that the guest leaves.')),
     targetPodUID: needed(text('UID of the launcher pod that it moves to.')),
     isPostCopy: flag('Whether the guest goes over before its memory has.'),
+    isPaused: flag('Whether its owner holds the guest, which then runs on neither side.'),
   });
 
 /** How many decisions a status has room for: the first and the last ones tell the story. */

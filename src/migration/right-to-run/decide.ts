@@ -82,7 +82,8 @@ function whileHolding(view: View, holding: Holding): Plan {
     }
     if (isCancelled || view.machine === 'dead') return abort(view, holding);
     if (record.successor === undefined) {
-      return view.machine === 'running'
+      const isPaused = holding.isPaused === true && view.machine === 'paused';
+      return view.machine === 'running' || isPaused
         ? plan(change(record, withSuccessor(record, reserved.target)))
         : abort(view, holding);
     }

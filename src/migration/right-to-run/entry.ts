@@ -6,7 +6,8 @@ import type { Attempt } from './attempt.ts';
  * - `starting`: it is about to claim the epoch in the record; no machine has been started;
  * - `started`: the record names it, and the machine may be started, once; `isPaused` where the guest waits for its
  *   owner to let it run;
- * - `reserved`: it is about to name its successor in the record;
+ * - `reserved`: it is about to name its successor in the record; `isPaused`, here and in what follows, where the guest's
+ *   owner holds it, and it is not to run on either side;
  * - `granted`: the right has left; only a refusal brings it back, and in post-copy nothing does;
  * - `receiving`: a machine may be started that waits for the guest, and must not execute it;
  * - `taken`: the right has come, with the epoch after the attempt's;
@@ -19,10 +20,10 @@ import type { Attempt } from './attempt.ts';
 export type Entry =
   | { readonly kind: 'starting'; readonly epoch: number }
   | { readonly kind: 'started'; readonly epoch: number; readonly isPaused?: true }
-  | { readonly kind: 'reserved'; readonly attempt: Attempt }
-  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean }
+  | { readonly kind: 'reserved'; readonly attempt: Attempt; readonly isPaused?: true }
+  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean; readonly isPaused?: true }
   | { readonly kind: 'receiving'; readonly attempt: Attempt }
-  | { readonly kind: 'taken'; readonly attempt: Attempt }
+  | { readonly kind: 'taken'; readonly attempt: Attempt; readonly isPaused?: true }
   | { readonly kind: 'refused'; readonly attempt: Attempt }
   | { readonly kind: 'regained'; readonly epoch: number }
   | { readonly kind: 'aborted'; readonly attempt: Attempt }

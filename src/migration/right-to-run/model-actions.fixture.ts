@@ -202,6 +202,8 @@ function continued(world: World, name: SideName): World | undefined {
   if (name === 'a' && (machine.migration === 'stopped' || machine.migration === 'loaded')) {
     return { ...world, crime: 'the source is continued while its copy goes on' };
   }
+  if (world.mode === 'paused' && name !== 'c')
+    return { ...world, crime: `a guest that its owner holds is continued on ${name}` };
   const next = withMachine(onlyCurrent(world, name), name, { state: 'running' });
   const isOld = !machine.isCurrent && machine.state !== 'postcopy';
   return isOld ? { ...next, crime: `${name} continues an old state of the guest` } : next;
@@ -213,7 +215,12 @@ function copyCancelled(world: World, name: SideName): World | undefined {
   if (machine.migration === 'none' || machine.migration === 'completed' || machine.migration === 'failed') {
     return undefined;
   }
-  return targetGivenUp(withMachine(world, name, { migration: 'failed', state: 'running' }));
+  return targetGivenUp(withMachine(world, name, { migration: 'failed', state: resting(world) }));
+}
+
+/** What a source does by itself whose copy failed: what it did before. */
+function resting(world: World): 'running' | 'paused' {
+  return world.mode === 'paused' ? 'paused' : 'running';
 }
 
 /** A target that was still loading ends by itself. */
@@ -300,7 +307,7 @@ function completionNoted(world: World): World | undefined {
 function copyBegun(world: World): World | undefined {
   const { isNodeUp, machine, standing, record, steps } = world.sides.a;
   if (!isNodeUp || steps.length > 0 || standing.kind !== 'holding' || standing.reserved === undefined) return undefined;
-  if (machine.state !== 'running' || machine.migration !== 'none') return undefined;
+  if (machine.state !== resting(world) || machine.migration !== 'none') return undefined;
   if (!isEqual(record?.successor, runnerOf('b')) || world.sides.b.machine.state !== 'inmigrate') return undefined;
   return withMachine(world, 'a', { migration: 'active' });
 }
@@ -309,7 +316,7 @@ function copyBegun(world: World): World | undefined {
 function copying(world: World): [string, World][] {
   const a = world.sides.a.machine;
   const b = world.sides.b.machine;
-  const failed = (): World => withMachine(world, 'a', { migration: 'failed', state: 'running' });
+  const failed = (): World => withMachine(world, 'a', { migration: 'failed', state: resting(world) });
   if (a.migration === 'active' || a.migration === 'stopped' || a.migration === 'announced') {
     if (a.state !== 'postcopy' && b.state !== 'inmigrate') return [['the copy fails', failed()]];
   }
@@ -350,7 +357,8 @@ function postCopyFinished(world: World): [string, World][] {
 /** The link of the copy is cut: what QEMU makes of it depends on how far it was. */
 function linkCuts(world: World): [string, World][] {
   const a = world.sides.a.machine;
-  const failed = (state: 'running' | 'paused'): World => withMachine(world, 'a', { migration: 'failed', state });
+  const failed = (state: 'running' | 'paused'): World =>
+    withMachine(world, 'a', { migration: 'failed', state: state === 'running' ? resting(world) : state });
   switch (a.migration) {
     case 'active':
     case 'announced':

@@ -149,7 +149,11 @@ function isHolder(world: World, name: SideName): boolean {
 }
 
 function restlessness(world: World): string | undefined {
-  const running = SIDES.filter((name) => world.sides[name].machine.state === 'running');
+  const isHeld = world.mode === 'paused';
+  const running = SIDES.filter((name) => {
+    const { state } = world.sides[name].machine;
+    return state === 'running' || (isHeld && (state === 'paused' || state === 'postmigrate'));
+  });
   const [holder] = running;
   if (holder === undefined) return 'the guest is executed nowhere';
   if (!isHolder(world, holder)) return `${holder} executes the guest, and the record does not say so`;

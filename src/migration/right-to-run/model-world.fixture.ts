@@ -30,7 +30,8 @@ export interface Side {
 }
 
 export interface World {
-  readonly mode: 'pre-copy' | 'post-copy' | 'start';
+  /** In the mode `paused` the guest's owner holds it, and it is copied like any other. */
+  readonly mode: 'pre-copy' | 'post-copy' | 'paused' | 'start';
   readonly record: RightToRun | undefined;
   readonly sides: { readonly [name in SideName]: Side };
   readonly network: readonly Message[];
@@ -80,7 +81,7 @@ export function firstWorld(mode: World['mode'], faultsMax: number, faults: reado
   const idle = { ...IDLE_SIDE, record };
   const source: Side = {
     ...idle,
-    machine: { state: 'running', migration: 'none', isCurrent: true },
+    machine: { state: mode === 'paused' ? 'paused' : 'running', migration: 'none', isCurrent: true },
     standing: { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false },
   };
   return {

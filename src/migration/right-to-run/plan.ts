@@ -8,6 +8,8 @@ export interface Message {
   readonly kind: 'grant' | 'taken' | 'refused' | 'aborted' | 'please-refuse' | 'is-it-over';
   readonly attempt: Attempt;
   readonly isPostCopy?: boolean;
+  /** Of a grant: the guest's owner holds it, and whoever takes it does not let it run. */
+  readonly isPaused?: boolean;
 }
 
 /**
@@ -75,8 +77,9 @@ export const refuse = (code: RefusalCode, message: string): Plan => ({ steps: []
 
 export const journal = (entry: Entry): Step => ({ kind: 'journal', entry });
 export const machine = (command: MachineCommand): Step => ({ kind: 'machine', command });
-export const send = (kind: Message['kind'], attempt: Attempt, isPostCopy?: boolean): Step => ({
-  kind: 'send',
-  message: { kind, attempt, ...(isPostCopy === undefined ? {} : { isPostCopy }) },
-});
+export const send = (
+  kind: Message['kind'],
+  attempt: Attempt,
+  more: Pick<Message, 'isPostCopy' | 'isPaused'> = {},
+): Step => ({ kind: 'send', message: { kind, attempt, ...more } });
 export const change = (from: RightToRun | undefined, to: RightToRun): Step => ({ kind: 'record', from, to });

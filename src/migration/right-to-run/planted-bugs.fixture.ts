@@ -107,6 +107,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     finding: TWICE,
   },
   {
+    name: 'lets a guest run at its target that its owner holds',
+    mode: 'paused',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding((view) =>
+      view.standing.kind === 'receiving'
+        ? decide({ ...view, inbox: view.inbox.map((message) => ({ ...message, isPaused: false })) })
+        : undefined,
+    ),
+    finding: /a guest that its owner holds is continued on b/,
+  },
+  {
     name: 'resumes the source after the grant',
     mode: 'pre-copy',
     faultsMax: 1,

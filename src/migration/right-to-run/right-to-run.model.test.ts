@@ -22,9 +22,11 @@ describe('the right to run, whatever happens', () => {
   it.each<[mode: World['mode'], faultsMax: number, faults: readonly string[]]>([
     ['pre-copy', 1 + more, ALL],
     ['post-copy', 1 + more, ALL],
+    ['paused', 1 + more, ALL],
     ['start', more, ALL],
     ['pre-copy', 1 + more, ['restore', 'death']],
     ['pre-copy', 2, ['restore', 'crash']],
+    ['paused', 1 + more, ['restore', 'death']],
     ['post-copy', 1 + more, ['restore', 'death']],
     ['start', 2, ['restore', 'crash']],
     // Machines that are given up before they were heard: minutes.

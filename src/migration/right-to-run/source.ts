@@ -22,13 +22,18 @@ export function reserve(view: View, holding: Holding, attempt: Attempt): Plan {
   if (holding.reserved !== undefined || record.successor !== undefined) {
     return refuse('NotReserved', 'another successor is reserved, and has to be aborted first');
   }
-  if (view.machine !== 'running')
+  // One that its owner holds goes as it is, and stays so.
+  const isPaused = view.machine === 'paused' && !holding.mustContinue;
+  if (view.machine !== 'running' && !isPaused)
     return refuse('NotRunning', `the guest is not executed: the machine is ${view.machine}`);
   if (view.peerMachine !== 'inmigrate') {
     // Whoever is named has to be able to answer for it from a journal, should this node be gone.
     return refuse('NotReceived', 'the target is not ready to receive the guest');
   }
-  return plan(journal({ kind: 'reserved', attempt }), change(record, withSuccessor(record, attempt.target)));
+  return plan(
+    journal({ kind: 'reserved', attempt, ...(isPaused ? { isPaused: true } : {}) }),
+    change(record, withSuccessor(record, attempt.target)),
+  );
 }
 
 /**
@@ -54,14 +59,15 @@ export function grant(view: View, holding: Holding): Plan {
   }
   const isCompleted = view.machine === 'postmigrate' || (view.machine === 'dead' && holding.isCompleted);
   if (!isPostCopy && !isCompleted) return refuse('NotCompleted', 'the source could still resume the guest by itself');
+  const paused = holding.isPaused ? { isPaused: true as const } : {};
   return plan(
-    journal({ kind: 'granted', attempt, isPostCopy }),
+    journal({ kind: 'granted', attempt, isPostCopy, ...paused }),
     { kind: 'stamp', stamps: stampsOfGrant(record, attempt) },
-    send('grant', attempt, isPostCopy),
+    send('grant', attempt, { isPostCopy, ...paused }),
   );
 }
 
-/** Abort: nothing was granted, so the guest goes on here. */
+/** Abort: nothing was granted, so the guest goes on here, unless its owner holds it. */
 export function abort(view: View, holding: Holding): Plan {
   const attempt = holding.reserved;
   if (attempt === undefined) return refuse('NotReserved', 'there is nothing to abort');
@@ -72,7 +78,7 @@ export function abort(view: View, holding: Holding): Plan {
   // First of all, since a copy that goes on could turn into post-copy, from which there is no way back.
   if (view.machine !== 'dead') steps.push(machine('cancel-migration'));
   steps.push(journal({ kind: 'aborted', attempt }));
-  if (view.machine !== 'dead') steps.push(machine('continue'));
+  if (view.machine !== 'dead' && !holding.isPaused) steps.push(machine('continue'));
   if (view.record?.epoch === attempt.epoch && isSameRunner(view.record.successor, attempt.target)) {
     steps.push(change(view.record, withoutSuccessor(view.record)));
   }
@@ -85,7 +91,7 @@ export function afterGrant(view: View, granted: Granted): Plan {
   const { record } = view;
   const hears = (kind: Message['kind']): boolean =>
     view.inbox.some((message) => message.kind === kind && isSameAttempt(message.attempt, attempt));
-  if (hears('refused')) return isPostCopy || view.machine === 'dead' ? giveUp(view, attempt) : regain(view, attempt);
+  if (hears('refused')) return isPostCopy || view.machine === 'dead' ? giveUp(view, attempt) : regain(view, granted);
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
   // Nothing was granted before the record named the successor: its data was restored from before.
   const nameAgain =
@@ -111,19 +117,20 @@ export function afterGrant(view: View, granted: Granted): Plan {
   // It may have taken the right and executed the guest: what is left here may be old.
   if (view.outOfService.has(attempt.target.nodeUID)) return giveUp(view, attempt);
   const stamps = record === undefined ? [] : stampsOfGrant(record, attempt);
-  const grantAgain = [{ kind: 'stamp' as const, stamps }, send('grant', attempt, isPostCopy)];
+  const paused = granted.isPaused ? { isPaused: true } : {};
+  const grantAgain = [{ kind: 'stamp' as const, stamps }, send('grant', attempt, { isPostCopy, ...paused })];
   const canGoOn = view.machine === 'postmigrate' && !isPostCopy;
   return view.wish.isCancelled === true && canGoOn
     ? plan(...grantAgain, send('please-refuse', attempt))
     : plan(...grantAgain);
 }
 
-function regain(view: View, attempt: Attempt): Plan {
+function regain(view: View, { attempt, isPaused }: Granted): Plan {
   const epoch = attempt.epoch + 1;
   const { record } = view;
   const steps: Step[] = [journal({ kind: 'regained', epoch })];
   if (record !== undefined) steps.push({ kind: 'stamp', stamps: stampsOfHolder(record) });
-  steps.push(machine('continue'));
+  if (!isPaused) steps.push(machine('continue'));
   if (record?.epoch === attempt.epoch) steps.push(change(record, begin(record, epoch, view.self)));
   return plan(...steps);
 }

@@ -8,7 +8,7 @@ export type Standing =
   | { readonly kind: 'none' }
   | { readonly kind: 'starting'; readonly epoch: number }
   | Holding
-  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean }
+  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean; readonly isPaused?: true }
   | { readonly kind: 'receiving'; readonly attempt: Attempt }
   | { readonly kind: 'refused'; readonly attempt: Attempt }
   | { readonly kind: 'ended'; readonly epoch: number; readonly givenTo?: Runner };
@@ -22,6 +22,8 @@ export interface Holding {
   /** Whether the machine said that all of the guest has gone over, and has not resumed it since. */
   readonly isCompleted: boolean;
   readonly reserved?: Attempt;
+  /** Whether the guest's owner held it when its successor was reserved. */
+  readonly isPaused?: true;
   /** The volumes that came with the right. */
   readonly volumes?: RightToRun['volumes'];
 }
@@ -53,25 +55,26 @@ export function advance(standing: Standing, entry: Entry): Standing {
       );
     case 'reserved':
       if (standing.kind !== 'holding' || standing.reserved !== undefined) return impossible(standing, entry);
-      return { ...standing, isCompleted: false, reserved: entry.attempt };
+      return { ...standing, isCompleted: false, reserved: entry.attempt, ...paused(entry) };
     case 'granted':
       return demand(isReserved(standing, entry.attempt), standing, entry, {
         kind: 'granted',
         attempt: entry.attempt,
         isPostCopy: entry.isPostCopy,
+        ...paused(entry),
       });
     case 'aborted':
       return demand(
         isReserved(standing, entry.attempt),
         standing,
         entry,
-        holding(standing.kind === 'holding' ? standing.epoch : 0, true),
+        holding(standing.kind === 'holding' ? standing.epoch : 0, !isPaused(standing)),
       );
     case 'receiving':
       return demand(standing.kind === 'none', standing, entry, { kind: 'receiving', attempt: entry.attempt });
     case 'taken':
       return demand(isReceiving(standing, entry.attempt), standing, entry, {
-        ...holding(entry.attempt.epoch + 1, true),
+        ...holding(entry.attempt.epoch + 1, entry.isPaused !== true),
         ...(entry.attempt.volumes === undefined ? {} : { volumes: entry.attempt.volumes }),
       });
     case 'refused':
@@ -84,7 +87,10 @@ export function advance(standing: Standing, entry: Entry): Standing {
         standing.kind === 'granted' || standing.kind === 'holding',
         standing,
         entry,
-        holding(entry.epoch, standing.kind === 'granted' || (standing.kind === 'holding' && standing.mustContinue)),
+        holding(
+          entry.epoch,
+          standing.kind === 'granted' ? !isPaused(standing) : standing.kind === 'holding' && standing.mustContinue,
+        ),
       );
     case 'ended':
       return {
@@ -104,6 +110,13 @@ export function standingOf(entries: Iterable<Entry>): Standing {
   let standing = NO_STANDING;
   for (const entry of entries) standing = advance(standing, entry);
   return standing;
+}
+
+const paused = ({ isPaused: is }: { readonly isPaused?: true }): { readonly isPaused?: true } =>
+  is ? { isPaused: true } : {};
+
+function isPaused(standing: Standing): boolean {
+  return (standing.kind === 'holding' || standing.kind === 'granted') && standing.isPaused === true;
 }
 
 function heard(standing: Holding, event: MachineEventName): Holding {

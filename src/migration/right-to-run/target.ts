@@ -34,10 +34,11 @@ export function take(view: View, granted: Message): Plan {
     return refuse('NotReceived', `the guest has not arrived: the machine is ${view.machine}`);
   }
   const { attempt } = standing;
+  const isPaused = granted.isPaused === true;
   const steps: Step[] = [
-    journal({ kind: 'taken', attempt }),
+    journal({ kind: 'taken', attempt, ...(isPaused ? { isPaused } : {}) }),
     machine('close-exports'),
-    machine('continue'),
+    ...(isPaused ? [] : [machine('continue')]),
     send('taken', attempt),
   ];
   // Where the record was not read since the reservation, it is brought up to date from the standing afterwards.

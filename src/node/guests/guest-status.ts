@@ -35,7 +35,7 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
   if (standing.kind === 'holding' && !standing.mustContinue && isRecorded(facts)) {
     if (status === 'running') return told(facts, 'Running', undefined, nowMs);
     // It stands still because it is being moved.
-    if (standing.reserved) return {};
+    if (standing.reserved && !standing.isPaused) return {};
     if (status === 'paused') return told(facts, 'Running', PAUSED_BY_USER, nowMs);
     if (status === 'disk-error') return told(facts, 'Running', PAUSED_BY_ERROR, nowMs);
     return {};

@@ -30,14 +30,18 @@ export class NodeGuestAccess implements GuestAccess {
   // What becomes of it is seen at the machine, and told in the guest's conditions from there.
 
   pause(namespace: string, name: string): Promise<void> {
-    return this.#command(namespace, name, async (machine, status) => {
+    return this.#command(namespace, name, async (machine, status, guest) => {
+      refuseMoving(guest);
       if (status === 'running') await machine.stop();
     });
   }
 
   unpause(namespace: string, name: string): Promise<void> {
-    return this.#command(namespace, name, async (machine, status) => {
-      if (status === 'paused' || status === 'disk-error') await machine.continue();
+    return this.#command(namespace, name, async (machine, status, guest) => {
+      refuseMoving(guest);
+      // One whose copy was over when it was given up stands as one that has gone.
+      const isHeld = status === 'paused' || status === 'disk-error' || status === 'finished-migrate';
+      if (isHeld) await machine.continue();
     });
   }
 
@@ -76,13 +80,13 @@ export class NodeGuestAccess implements GuestAccess {
   async #command(
     namespace: string,
     name: string,
-    command: (machine: Machine, status: MachineStatus) => Promise<void>,
+    command: (machine: Machine, status: MachineStatus, guest: VirtualMachineInstance) => Promise<void>,
   ): Promise<void> {
     const { machine, guest } = await this.#running(namespace, name);
     // Before that its machine may be continued at any time.
     if (guest.status?.phase !== 'Running') throw conflict(virtualMachineInstances, name, 'the guest does not run');
     try {
-      await command(machine, await machine.status());
+      await command(machine, await machine.status(), guest);
     } catch (error) {
       if (!(error instanceof HypervisorError)) throw error;
       if (error.code === 'Refused') throw conflict(virtualMachineInstances, name, error.message);
@@ -104,4 +108,14 @@ export class NodeGuestAccess implements GuestAccess {
     if (!machine) throw conflict(virtualMachineInstances, name, 'the guest does not run');
     return { podUID, machine, guest };
   }
+}
+
+/** Whether it runs after it was moved was settled when its successor was named. */
+function refuseMoving({ metadata, status }: VirtualMachineInstance): void {
+  if (status?.rightToRun?.successor)
+    throw conflict(
+      virtualMachineInstances,
+      metadata.name ?? '',
+      'the guest is being moved; try again when it has been',
+    );
 }

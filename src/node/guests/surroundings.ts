@@ -148,7 +148,8 @@ export class Surroundings {
   /** The guest of a name that this node runs. */
   runningGuest(namespace: string, name: string): VirtualMachineInstance | undefined {
     const key = `${namespace}/${name}`;
-    const guest = newest([this.#guests.get(key), this.#coming.get(key)].filter((each) => each !== undefined));
+    const { uid = '' } = (this.#guests.get(key) ?? this.#coming.get(key))?.metadata ?? {};
+    const guest = this.#knownGuest(uid);
     return guest?.status?.rightToRun?.holder?.node === this.node ? guest : undefined;
   }
 

@@ -5,7 +5,7 @@ import type { Message } from '../../migration/right-to-run/plan.ts';
 /** The second path of what the agents of a migration say: through the status of the guest. */
 
 /** A message as a guest's status has it. */
-export function letterOf({ kind, attempt, isPostCopy }: Message): MigrationLetter {
+export function letterOf({ kind, attempt, isPostCopy, isPaused }: Message): MigrationLetter {
   return {
     kind,
     epoch: attempt.epoch,
@@ -13,6 +13,7 @@ export function letterOf({ kind, attempt, isPostCopy }: Message): MigrationLette
     sourcePodUID: attempt.source.podUID,
     targetPodUID: attempt.target.podUID,
     ...(isPostCopy === undefined ? {} : { isPostCopy }),
+    ...(isPaused === undefined ? {} : { isPaused }),
   };
 }
 
@@ -24,8 +25,13 @@ export function messageOf(letter: MigrationLetter | undefined, attempt: Attempt)
     letter.sourcePodUID === attempt.source.podUID &&
     letter.targetPodUID === attempt.target.podUID;
   if (!letter || !isOfAttempt) return undefined;
-  const { kind, isPostCopy } = letter;
-  return { kind, attempt, ...(isPostCopy === undefined ? {} : { isPostCopy }) };
+  const { kind, isPostCopy, isPaused } = letter;
+  return {
+    kind,
+    attempt,
+    ...(isPostCopy === undefined ? {} : { isPostCopy }),
+    ...(isPaused === undefined ? {} : { isPaused }),
+  };
 }
 
 export function isSameLetter(one: MigrationLetter | undefined, other: MigrationLetter): boolean {
