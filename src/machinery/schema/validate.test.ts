@@ -251,6 +251,16 @@ describe('ratcheting', () => {
     expect(errors(limited, { a: 'long' }, {})).toHaveLength(1);
   });
 
+  it('does not even look at what is the very same as before', () => {
+    const same = {
+      get a(): string {
+        throw new Error('looked at');
+      },
+    };
+    expect(() => errors(limited, same, {})).toThrow('looked at');
+    expect(errors(limited, same, same)).toEqual([]);
+  });
+
   it('excuses a missing field only with the object that lacks it', () => {
     const schema: Schema = { type: 'object', required: ['a'], properties: { a: str, b: str } };
     expect(errors(schema, { b: '1' }, { b: '1' })).toEqual([]);

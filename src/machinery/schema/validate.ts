@@ -57,6 +57,8 @@ function buildCheck(schema: Schema, compiled: Compiled): Check {
   const checkObject = compileObjectCheck(schema, compile);
   const checkEnum = compileEnumCheck(schema);
   return (value, old, context) => {
+    // Nothing is held against what did not change; of most updates that is nearly all, and the very same in memory.
+    if (value === old) return;
     const before = context.errors.length;
     checkType?.(value, context);
     if (value !== null) {
