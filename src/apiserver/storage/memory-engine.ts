@@ -85,12 +85,18 @@ export class MemoryEngine implements Engine {
   }
 }
 
+/** One commit, as it lies in the journal: with a checksum, so to speak, since only the whole of it counts. */
+interface JournalRecord {
+  readonly append: readonly LogEntry[];
+  readonly drop: readonly number[];
+}
+
 /** A table of synced entries, and a journal with the one commit that may not have been synced yet. */
 class Disk {
   readonly #table: Map<number, LogEntry>;
-  #journal = '';
+  #journal: JournalRecord | undefined;
 
-  constructor(table: ReadonlyMap<number, LogEntry> = new Map(), journal = '') {
+  constructor(table: ReadonlyMap<number, LogEntry> = new Map(), journal?: JournalRecord) {
     this.#table = new Map(table);
     this.#journal = journal;
     this.syncJournal();
@@ -105,38 +111,24 @@ class Disk {
   }
 
   writeJournal(append: readonly LogEntry[], drop: readonly number[]): void {
-    const record = JSON.stringify({ append, drop });
-    this.#journal = `${checksum(record)} ${record}`;
+    this.#journal = { append, drop };
   }
 
-  /** Some prefix of the journal has reached the disk: none of it, a part, or all, each as likely. */
+  /** Some prefix of the journal has reached the disk: none of it, a part, or all, each as likely. A part is as none. */
   tearJournal(random: Random | undefined): void {
     const chance = random === undefined ? 0 : random.number() * 3 - 1;
-    this.#journal = this.#journal.slice(0, Math.max(0, Math.floor(chance * this.#journal.length)));
+    if (chance < 1) this.#journal = undefined;
   }
 
   /** Applies the journal if it is whole. */
   syncJournal(): void {
-    const space = this.#journal.indexOf(' ');
-    const record = this.#journal.slice(space + 1);
-    if (space > 0 && this.#journal.slice(0, space) === checksum(record)) {
-      const { append, drop } = JSON.parse(record) as { append: LogEntry[]; drop: number[] };
-      for (const revision of drop) this.#table.delete(revision);
-      for (const entry of append) this.#table.set(entry.revision, entry);
-    }
-    this.#journal = '';
+    const { append = [], drop = [] } = this.#journal ?? {};
+    for (const revision of drop) this.#table.delete(revision);
+    for (const entry of append) this.#table.set(entry.revision, entry);
+    this.#journal = undefined;
   }
 
   reopen(): Disk {
     return new Disk(this.#table, this.#journal);
   }
-}
-
-/** FNV-1a. */
-function checksum(text: string): string {
-  let hash = 0x811c9dc5;
-  for (let index = 0; index < text.length; index++) {
-    hash = Math.imul(hash ^ text.charCodeAt(index), 0x01000193);
-  }
-  return (hash >>> 0).toString(16);
 }
