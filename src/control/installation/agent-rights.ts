@@ -23,6 +23,8 @@ export function agentRights(): KubeObject[] {
         { verbs: ['get'], apiGroups: ['kubevirt.io'], resources: ['virtualmachines'] },
         { verbs: ['update', 'patch'], apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'] },
         { verbs: ['create', 'update', 'patch'], apiGroups: [''], resources: ['events'] },
+        // Whether the other node of a migration was given up.
+        { verbs: ['get'], apiGroups: [''], resources: ['nodes'] },
         // Directories of volumes that nobody has any more are removed by agents.
         { verbs: ['get', 'list', 'watch'], apiGroups: [''], resources: ['persistentvolumes'] },
       ],

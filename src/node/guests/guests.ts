@@ -19,6 +19,7 @@ import { Ending } from './ending.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
+import { OtherNodes } from './other-nodes.ts';
 import { deadlineMs } from './power-off.ts';
 import type { Preparation, Prepared } from './preparation.ts';
 import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
@@ -73,6 +74,7 @@ export class Guests {
   readonly #notes: GuestNotes;
   readonly #ending: Ending;
   readonly #migrations: Migrations;
+  readonly #others: OtherNodes;
   readonly #protocol: Protocol;
   /** Pods as they were last looked at. */
   readonly #scenes = new Map<string, Scene>();
@@ -98,6 +100,7 @@ export class Guests {
     const { incoming, migrations } = this.#newMigrations(options);
     this.peers = incoming;
     this.#migrations = migrations;
+    this.#others = new OtherNodes(client, clock);
     const steps = new Steps({
       client,
       journal,
@@ -117,6 +120,7 @@ export class Guests {
       notes,
       steps,
       migrations,
+      others: this.#others,
       ramBytesOf: options.migration.ramBytesOf,
       interfacesOf: options.interfacesOf,
     });
@@ -238,6 +242,7 @@ export class Guests {
     if (standing.kind === 'unknown') return this.#refused(scene, LATER_JOURNAL);
     const ending = await this.#ending.bring(scene, standing);
     const prepared = isFresh(standing) ? await this.#prepare(scene, signal) : undefined;
+    const otherMs = await this.#lookAtOther(scene, standing, signal);
     const outcome = await this.#follow(scene, { prepared }, signal);
     const { refusal, view } = outcome;
     if (!this.#migrations.isStill(outcome)) {
@@ -249,7 +254,24 @@ export class Guests {
       ending,
       prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},
       refusal ? this.#refused(outcome, refusal) : {},
+      otherMs === undefined ? {} : { requeueAfterMs: otherMs },
     ]);
+  }
+
+  /** Looks whether the node at the other end is out of service; what cannot be asked now is asked later. */
+  async #lookAtOther(
+    { podUID, guest }: Scene,
+    standing: JournaledStanding,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
+    if (standing.kind === 'unknown') return undefined;
+    try {
+      return await this.#others.look(podUID, standing, guest?.status?.rightToRun, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      this.#env.log.info('nobody says how the other node of a migration is', { pod: podUID, error: errorText(error) });
+      return REFUSED_MS;
+    }
   }
 
   /** Follows the protocol, alone, from where the pod stands by then. */
@@ -327,6 +349,7 @@ export class Guests {
     this.#machines.forget(podUID);
     this.#ending.forget(podUID);
     this.#migrations.forget(podUID);
+    this.#others.forget(podUID);
     this.#scenes.delete(podUID);
     await this.#preparation.forget(podUID);
   }

@@ -15,6 +15,7 @@ import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestStatus } from './guest-status.ts';
 import type { Machines, SeenMachine } from './machines.ts';
+import type { OtherNodes } from './other-nodes.ts';
 import type { Prepared } from './preparation.ts';
 import type { Outcome, Scene } from './scene.ts';
 import type { Steps } from './steps.ts';
@@ -32,6 +33,7 @@ export interface ProtocolOptions {
   readonly notes: GuestNotes;
   readonly steps: Steps;
   readonly migrations: Migrations;
+  readonly others: OtherNodes;
   /** How much RAM, to the byte, a machine gets on this node. */
   readonly ramBytesOf: (spec: MachineSpec) => number;
   readonly interfacesOf: InterfacesOf | undefined;
@@ -105,7 +107,7 @@ export class Protocol {
     { prepared }: Manner,
     signal: AbortSignal,
   ): Promise<{ view: View; plan: Plan; spec: MachineSpec | undefined }> {
-    const { surroundings, migrations } = this.#options;
+    const { surroundings, migrations, others } = this.#options;
     const { guest } = scene;
     const intent = this.#intent(scene, prepared);
     const isStart = intent === 'start' && guest !== undefined && isFresh(standing) && seen.fact === 'dead';
@@ -130,7 +132,7 @@ export class Protocol {
       record: guest?.status?.rightToRun,
       standing,
       machine: seen.fact,
-      outOfService: surroundings.outOfService(self),
+      outOfService: new Set([...surroundings.outOfService(self), ...others.outOfService(scene.podUID, standing)]),
       unheard: [],
       wish,
     };

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../api/status.ts';
+import { ManualClock } from '../../env/test.ts';
+import type { Client } from '../../kube/client.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import { OtherNodes } from './other-nodes.ts';
+
+const runner = (node: string) => ({ node, nodeUID: `${node}-uid`, podUID: `${node}-pod` });
+const attempt = (epoch: number): Attempt => ({
+  epoch,
+  source: runner('a'),
+  target: runner('b'),
+  sourceMigrationUID: `migration-${epoch}`,
+  targetMigrationUID: `migration-${epoch}`,
+});
+const receiving = (epoch = 1): Standing => ({ kind: 'receiving', attempt: attempt(epoch) });
+const record = { epoch: 1, holder: runner('a'), successor: runner('b') };
+
+function setUp() {
+  const clock = new ManualClock();
+  const asked: string[] = [];
+  const tainted = new Map<string, string>();
+  const get = (_resource: unknown, _namespace: string, name: string): Promise<unknown> => {
+    asked.push(name);
+    const uid = tainted.get(name);
+    if (name === 'gone') return Promise.reject(new ApiError(404, 'NotFound', 'gone'));
+    const taints = uid === undefined ? [] : [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }];
+    return Promise.resolve({ metadata: { name, uid: uid ?? `${name}-uid` }, spec: { taints } });
+  };
+  const others = new OtherNodes({ get } as unknown as Pick<Client, 'get'>, clock);
+  const look = (pod: string, standing: Standing) => others.look(pod, standing, record, new AbortController().signal);
+  return { clock, asked, tainted, others, look };
+}
+
+describe('the node at the other end', () => {
+  it('is asked for while the right may be under way, and not more often than needed', async () => {
+    const { clock, asked, others, look } = setUp();
+    expect(await look('b-pod', receiving())).toBe(15_000);
+    clock.advance(5000);
+    expect(await look('b-pod', receiving())).toBe(10_000);
+    clock.advance(10_000);
+    await look('b-pod', receiving());
+    expect(asked).toEqual(['a', 'a']);
+    expect(others.outOfService('b-pod', receiving())).toEqual([]);
+  });
+
+  it.each<[string, string, Standing, string[]]>([
+    ['a target', 'b-pod', receiving(), ['a']],
+    ['one that has refused, and is named still', 'b-pod', { kind: 'refused', attempt: attempt(1) }, ['a']],
+    ['a source that has granted', 'a-pod', { kind: 'granted', attempt: attempt(1), isPostCopy: false }, ['b']],
+    ['a source that gave it away, as nobody says', 'a-pod', { kind: 'ended', epoch: 1, givenTo: runner('b') }, ['b']],
+    ['one that has refused, and is named no more', 'c-pod', { kind: 'refused', attempt: attempt(1) }, []],
+    ['one that has nothing', 'a-pod', { kind: 'none' }, []],
+  ])('matters to %s', async (_, pod, standing, expected) => {
+    const { asked, look } = setUp();
+    await look(pod, standing);
+    expect(asked).toEqual(expected);
+  });
+
+  it('is out of service for this handing over, and for no other', async () => {
+    const { clock, tainted, others, look } = setUp();
+    tainted.set('a', 'a-uid');
+    expect(await look('b-pod', receiving())).toBeUndefined();
+    expect(others.outOfService('b-pod', receiving())).toEqual(['a-uid']);
+    expect(others.outOfService('b-pod', { kind: 'refused', attempt: attempt(1) })).toEqual(['a-uid']);
+    tainted.clear();
+    clock.advance(1000);
+    expect(others.outOfService('b-pod', receiving(2))).toEqual([]);
+    await look('b-pod', receiving(2));
+    expect(others.outOfService('b-pod', receiving(2))).toEqual([]);
+  });
+
+  it('is not another one of the same name', async () => {
+    const { tainted, others, look } = setUp();
+    tainted.set('a', 'another-uid');
+    await look('b-pod', receiving());
+    expect(others.outOfService('b-pod', receiving())).toEqual([]);
+  });
+});
