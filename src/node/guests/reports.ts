@@ -7,6 +7,7 @@ import { isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
+import { migrationEvents } from '../migrations/migration-events.ts';
 import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestStatus, hasSucceeded } from './guest-status.ts';
@@ -100,9 +101,11 @@ export class Reports {
 
   /** Tells people what a write has just told programs. */
   tellPeople(podUID: string, before: VirtualMachineInstance, after: VirtualMachineInstance): void {
+    const { recorder, notes } = this.#options;
+    const moves = migrationEvents(before.status?.migrationState, after.status?.migrationState);
+    for (const { type, reason, message } of moves) recorder.event(after, type, reason, message);
     const phase = after.status?.phase;
     if (phase === before.status?.phase) return;
-    const { recorder, notes } = this.#options;
     const { end } = notes.get(podUID) ?? {};
     if (phase === 'Running') recorder.event(after, 'Normal', 'Started', 'VirtualMachineInstance started.');
     if (phase === 'Succeeded') recorder.event(after, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');
