@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevicePlace } from '../../src/hypervisor/machine.ts';
 import type { MigrationTls } from '../../src/hypervisor/migration.ts';
 import { eventually } from '../support/eventually.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { type Actor, MEBIBYTE, MigrationScene, notOneLife, state } from '../support/migration-scene.ts';
 
 /** Disks that the two hosts do not share are copied while the guest writes, and switched together with its memory. */
@@ -92,6 +93,23 @@ describe('a disk of its own', () => {
     expect(await source.machine.migration.mirrors()).toEqual([]);
     expect(Number((await source.console.ask('disk')).get('bad'))).toBe(0);
     await source.machine.quit();
+  });
+
+  it.each(['while it is copied', 'once it is whole'])('is let go of on a link that is silent, %s', async (when) => {
+    const { source, target, places, disksPort } = await pair('microvm');
+    const link = await TcpProxy.open(disksPort);
+    const to = { target: { host: '127.0.0.1', port: link.port }, tls: undefined, disks: places };
+    await source.machine.migration.startMirrors(to);
+    if (when === 'once it is whole') await whole(source);
+    link.freeze();
+    // The guest's next write waits for both copies.
+    await source.console.next('guest', 'uptime');
+    await source.machine.migration.dropMirrors();
+    expect(await source.machine.migration.mirrors()).toEqual([]);
+    await source.console.next('guest', 'uptime');
+    expect(Number((await source.console.ask('disk')).get('bad'))).toBe(0);
+    for (const { machine } of [source, target]) await machine.quit();
+    link.close();
   });
 
   it('is not served to strangers', async () => {

@@ -252,12 +252,20 @@ describe('the mirrors of a source', () => {
     qemu.answers.set('query-named-block-nodes', () =>
       NODES.map((name, index) => ({ 'node-name': name, image: { 'virtual-size': sizes[index] } })),
     );
+    const connected = NODES.map((name) => ({ type: 'block-node', 'node-name': name }));
+    qemu.answers.set('oob query-yank', () => [...connected, { type: 'migration' }, { type: 'chardev', id: 'serial' }]);
+    qemu.answers.set('oob yank', () => ({}));
     qemu.answers.set('query-jobs', () => {
       const status = left.length > 1 ? left.shift() : left[0];
       return [{ id: 'mirror-disk-virtio-4', 'current-progress': 4, 'total-progress': 8, ...status }, { id: 'other' }];
     });
     return qemu;
   }
+
+  const order = (qemu: FakeQemu): string[] =>
+    qemu.commands
+      .map(([name]) => name)
+      .filter((name) => ['oob yank', 'block-job-cancel', 'blockdev-del'].includes(name));
 
   it('begin with the right disk, over TLS', async () => {
     const qemu = mirroring([{ status: 'running' }]);
@@ -292,6 +300,8 @@ describe('the mirrors of a source', () => {
     await migration.finishMirrors();
     expect(told(qemu, 'block-job-cancel')).toEqual([{ device: 'mirror-disk-virtio-4' }]);
     expect(told(qemu, 'job-dismiss')).toEqual([{ id: 'mirror-disk-virtio-4' }]);
+    // A disk is closed only once nobody at the other end is waited for.
+    expect(order(qemu)).toEqual(['block-job-cancel', 'oob yank', 'blockdev-del']);
   });
 
   it.each([
@@ -311,6 +321,18 @@ describe('the mirrors of a source', () => {
     const { migration } = await qemu.connect();
     await migration.dropMirrors();
     expect(told(qemu, 'block-job-cancel')).toEqual([{ device: 'mirror-disk-virtio-4', force: true }]);
+    expect(told(qemu, 'blockdev-del')).toHaveLength(1);
+    expect(order(qemu)).toEqual(['oob yank', 'block-job-cancel', 'oob yank', 'blockdev-del']);
+    expect(told(qemu, 'oob yank')[0]).toEqual({
+      instances: [{ type: 'block-node', 'node-name': 'target-disk-virtio-4' }],
+    });
+  });
+
+  it('are given up also where their connections have just ended', async () => {
+    const qemu = mirroring([{ status: 'concluded', error: 'Input/output error' }]);
+    qemu.answers.set('oob yank', () => new Error('Instance not found'));
+    const { migration } = await qemu.connect();
+    await migration.dropMirrors();
     expect(told(qemu, 'blockdev-del')).toHaveLength(1);
   });
 });

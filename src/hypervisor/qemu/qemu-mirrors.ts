@@ -22,8 +22,8 @@ export interface QemuControl {
 const TARGET_PREFIX = 'target-';
 /** Events say when to look again; this is for those that were lost with a connection. */
 const LOOK_AGAIN_MS = 200;
-/** What is left to copy when a whole mirror ends is what the guest wrote last. */
-const CONCLUDE_WAIT_MS = 30_000;
+/** Nothing is left to copy when a whole mirror ends; the guest stands still meanwhile, or writes to nothing. */
+const CONCLUDE_WAIT_MS = 10_000;
 
 interface Job {
   readonly id: string;
@@ -83,6 +83,7 @@ export class QemuMirrors {
   }
 
   async drop(): Promise<void> {
+    await this.#hangUp();
     for (const { id, isConcluded } of await this.#jobs()) {
       if (isConcluded) continue;
       try {
@@ -153,12 +154,33 @@ export class QemuMirrors {
     }
   }
 
+  /**
+   * Ends the connections to copies. On a link that is silent QEMU would wait for an answer before it ends a mirror, and
+   * stand still, guest and all, before it closes a disk.
+   */
+  async #hangUp(): Promise<void> {
+    try {
+      const answer = await this.#qemu.execute('query-yank', undefined, { isOutOfBand: true });
+      const instances = (Array.isArray(answer) ? answer : []).filter(isCopy);
+      if (instances.length > 0) await this.#qemu.execute('yank', { instances }, { isOutOfBand: true });
+    } catch (error) {
+      // One of them ended by itself meanwhile; what is left of the others is seen by whoever waits for them.
+      if (!(error instanceof HypervisorError) || error.code !== 'Refused') throw error;
+    }
+  }
+
   /** Nothing is left of them here. */
   async #forget(): Promise<void> {
+    await this.#hangUp();
     for (const { id } of await this.#jobs()) await this.#qemu.execute('job-dismiss', { id });
     for (const name of (await this.#nodeSizes()).keys())
       if (name.startsWith(TARGET_PREFIX)) await this.#qemu.execute('blockdev-del', { 'node-name': name });
   }
+}
+
+function isCopy(instance: unknown): boolean {
+  if (!isRecord(instance) || instance['type'] !== 'block-node') return false;
+  return String(instance['node-name']).startsWith(TARGET_PREFIX);
 }
 
 function notWhole({ id, mirror }: Job): HypervisorError {
