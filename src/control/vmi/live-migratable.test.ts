@@ -12,6 +12,8 @@ function claimOf(name: string): PersistentVolumeClaim | undefined {
   return { apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name }, spec: { accessModes } };
 }
 
+const ground = (nodeLabels: Readonly<Record<string, string>> = {}) => ({ claimOf, nodeLabels });
+
 const POD_NETWORK = [{ name: 'default', pod: {} }];
 const withDevices = (devices: Devices, more: Partial<Domain> = {}): VirtualMachineInstance =>
   guestOf({ domain: { devices, ...more }, networks: POD_NETWORK });
@@ -39,6 +41,22 @@ describe('what keeps a guest from moving', () => {
     ["a bridge to the pod's network", bridged, 'InterfaceNotLiveMigratable'],
     ['the same, allowed', allowed, undefined],
     ['a bridge to another network', withDevices({ interfaces: [{ name: 'storage', bridge: {} }] }), undefined],
+    [
+      'a file of the node',
+      withVolumes({ name: 'a', hostDisk: { path: '/a', type: 'Disk' } }),
+      'DisksNotLiveMigratable',
+    ],
+    [
+      'a file of all nodes',
+      withVolumes({ name: 'a', hostDisk: { path: '/a', type: 'Disk', shared: true } }),
+      undefined,
+    ],
+    ['a graphics processor', withDevices({ gpus: [{ name: 'one' }] }), 'HostDeviceNotLiveMigratable'],
+    [
+      'secrets of another architecture',
+      guestOf({ architecture: 's390x', domain: { devices: {}, launchSecurity: {} } }),
+      'SecureExecutionNotLiveMigratable',
+    ],
     ['a device of the node', withDevices({ hostDevices: [{ name: 'card' }] }), 'HostDeviceNotLiveMigratable'],
     ['encrypted memory', withDevices({}, { launchSecurity: { sev: {} } }), 'SEVNotLiveMigratable'],
     ['the same of another make', withDevices({}, { launchSecurity: { tdx: {} } }), 'TDXNotLiveMigratable'],
@@ -57,18 +75,33 @@ describe('what keeps a guest from moving', () => {
       'PersistentReservationNotLiveMigratable',
     ],
   ])('%s', (_, guest, reason) => {
-    const [condition] = migratability(guest, claimOf).conditions;
+    const [condition] = migratability(guest, ground()).conditions;
     expect(condition.status).toBe(reason === undefined ? 'True' : 'False');
     expect(condition.reason).toBe(reason);
   });
+  it.each<[model: string | undefined, labels: Record<string, string>, isStuck: boolean]>([
+    [undefined, { 'godwit.dev/accelerator': 'kvm' }, true],
+    ['host-model', { 'godwit.dev/accelerator': 'kvm' }, true],
+    ['host-passthrough', { 'godwit.dev/accelerator': 'kvm' }, true],
+    ['Haswell', { 'godwit.dev/accelerator': 'kvm' }, false],
+    ['host-model', { 'godwit.dev/accelerator': 'kvm', 'host-model-cpu.node.kubevirt.io/Haswell': 'true' }, false],
+    ['host-model', { 'godwit.dev/accelerator': 'tcg' }, false],
+    ['host-model', {}, false],
+  ])('the processor %s on a node with %j: %s', (model, labels, isStuck) => {
+    const guest = withDevices({}, { cpu: model === undefined ? {} : { model } });
+    guest.status = { nodeName: 'node-a' };
+    const [condition] = migratability(guest, ground(labels)).conditions;
+    expect(condition.reason).toBe(isStuck ? 'CPUModeLiveMigratable' : undefined);
+    if (isStuck) expect(condition.message).toMatch(/^the node "node-a" does not allow migration with host-/);
+  });
   it('names the claim', () => {
-    const [condition] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf).conditions;
+    const [condition] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), ground()).conditions;
     expect(condition.message).toContain('PVC local is not shared');
   });
   it('is told in full beside the disks, which can be copied', () => {
-    const [, ofDisks] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), claimOf).conditions;
+    const [, ofDisks] = migratability(withVolumes({ name: 'a', dataVolume: { name: 'local' } }), ground()).conditions;
     expect(ofDisks).toEqual({ type: 'StorageLiveMigratable', status: 'True' });
-    const [, ofAll] = migratability(everything, claimOf).conditions;
+    const [, ofAll] = migratability(everything, ground()).conditions;
     expect(ofAll.reason).toBe('NotMigratable');
     expect(ofAll.message).toMatch(
       /^InterfaceNotLiveMigratable: .*, HostDeviceNotLiveMigratable: .*, SEVNotLiveMigratable: VMI uses SEV$/,
@@ -98,5 +131,5 @@ describe('how a guest moves', () => {
     ],
     ['with what it cannot write to', cdrom, 'LiveMigration'],
     ['with a claim that changes', moving, 'BlockMigration'],
-  ])('%s', (_, guest, method) => expect(migratability(guest, claimOf).method).toBe(method));
+  ])('%s', (_, guest, method) => expect(migratability(guest, ground()).method).toBe(method));
 });

@@ -16,17 +16,27 @@ export interface Migratability {
 }
 
 type ClaimOf = (claimName: string) => PersistentVolumeClaim | undefined;
+type Labels = { readonly [key: string]: string };
+
+/** What is known of the cluster that a guest would move in. */
+export interface MigrationGround {
+  readonly claimOf: ClaimOf;
+  /** The labels of the node that the guest is on; none where that is not known. */
+  readonly nodeLabels: Labels;
+}
 
 const DISKS = 'DisksNotLiveMigratable';
 
 const OBSTACLES: readonly (readonly [
   string,
-  (guest: VirtualMachineInstance, claimOf: ClaimOf) => string | undefined,
+  (guest: VirtualMachineInstance, ground: MigrationGround) => string | undefined,
 ])[] = [
   ['InterfaceNotLiveMigratable', interfaceObstacle],
+  ['CPUModeLiveMigratable', processorObstacle],
   ['HostDeviceNotLiveMigratable', hostDeviceObstacle],
   ['SEVNotLiveMigratable', (guest) => (hasSecurity(guest, 'sev', 'snp') ? 'VMI uses SEV' : undefined)],
   ['TDXNotLiveMigratable', (guest) => (hasSecurity(guest, 'tdx') ? 'VMI uses TDX' : undefined)],
+  ['SecureExecutionNotLiveMigratable', secureExecutionObstacle],
   ['NoTSCFrequencyNotLiveMigratable', clockObstacle],
   ['HypervPassthroughNotLiveMigratable', hypervObstacle],
   [DISKS, diskObstacle],
@@ -35,10 +45,10 @@ const OBSTACLES: readonly (readonly [
 ];
 
 /** The conditions that say so, and how the guest would move. */
-export function migratability(guest: VirtualMachineInstance, claimOf: ClaimOf): Migratability {
+export function migratability(guest: VirtualMachineInstance, ground: MigrationGround): Migratability {
   const method = copiedVolumes(guest).length > 0 ? 'BlockMigration' : 'LiveMigration';
   const found = OBSTACLES.flatMap(([reason, find]) => {
-    const message = find(guest, claimOf);
+    const message = find(guest, ground);
     return message === undefined ? [] : [{ reason, message }];
   });
   const besidesDisks = found.filter(({ reason }) => reason !== DISKS);
@@ -70,10 +80,37 @@ function interfaceObstacle({ metadata, spec }: VirtualMachineInstance): string |
     : undefined;
 }
 
+const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
+const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
+
+/**
+ * A guest that has the very processor of its host can go only where there is the same, and where its node has no name for
+ * it nobody can look for that. A processor that QEMU plays is the same everywhere.
+ */
+function processorObstacle(
+  { spec, status }: VirtualMachineInstance,
+  { nodeLabels }: MigrationGround,
+): string | undefined {
+  const model = spec.domain.cpu?.model || 'host-model';
+  if (model !== 'host-model' && model !== 'host-passthrough') return undefined;
+  if (nodeLabels[ACCELERATOR_LABEL] !== 'kvm') return undefined;
+  const hasName = Object.entries(nodeLabels).some(
+    ([key, value]) => key.startsWith(HOST_MODEL_PREFIX) && value === 'true',
+  );
+  return hasName ? undefined : `the node "${status?.nodeName ?? ''}" does not allow migration with ${model}`;
+}
+
 function hostDeviceObstacle({ spec }: VirtualMachineInstance): string | undefined {
   const { hostDevices = [], gpus = [], interfaces = [] } = spec.domain.devices;
-  const hasDevice = hostDevices.length + gpus.length > 0 || interfaces.some(({ sriov }) => sriov);
-  return hasDevice ? 'VMI uses a PCI host devices' : undefined;
+  if (hostDevices.length > 0) return 'VMI specifies non-migratable generic PCI host device';
+  if (gpus.length > 1) return 'VMI specifies too many GPUs';
+  if (gpus.length > 0) return 'VMI specifies non-migratable GPU device';
+  return interfaces.some(({ sriov }) => sriov) ? 'VMI uses a PCI host devices' : undefined;
+}
+
+function secureExecutionObstacle({ spec }: VirtualMachineInstance): string | undefined {
+  const isSecure = spec.architecture === 's390x' && spec.domain.launchSecurity !== undefined;
+  return isSecure ? 'VMI uses Secure Execution' : undefined;
 }
 
 function sharedDirectoryObstacle({ spec }: VirtualMachineInstance): string | undefined {
@@ -104,10 +141,14 @@ function reservationObstacle({ spec }: VirtualMachineInstance): string | undefin
   return isReserved ? 'VMI uses SCSI persistent reservation' : undefined;
 }
 
-/** A claim that one node alone can have keeps the target pod from ever being scheduled. */
-function diskObstacle({ spec, status }: VirtualMachineInstance, claimOf: ClaimOf): string | undefined {
+/**
+ * A claim that one node alone can have keeps the target pod from ever being scheduled, and a file of the node is another
+ * one on every node.
+ */
+function diskObstacle({ spec, status }: VirtualMachineInstance, { claimOf }: MigrationGround): string | undefined {
   const moving = new Set((status?.migratedVolumes ?? []).map(({ volumeName }) => volumeName));
-  for (const { name, persistentVolumeClaim, dataVolume } of spec.volumes ?? []) {
+  for (const { name, persistentVolumeClaim, dataVolume, hostDisk } of spec.volumes ?? []) {
+    if (hostDisk && hostDisk.shared !== true) return 'cannot migrate VMI with non-shared HostDisk';
     const claimName = persistentVolumeClaim?.claimName ?? dataVolume?.name;
     if (claimName === undefined || moving.has(name)) continue;
     if (!claimOf(claimName)?.spec?.accessModes?.includes('ReadWriteMany'))

@@ -12,7 +12,7 @@ function after(
   more: { readonly pods?: readonly LauncherPod[]; readonly failure?: { reason: string; message: string } } = {},
 ): VirtualMachineInstanceStatus {
   const { pods = pod ? [pod] : [], failure } = more;
-  return statusAfter({ guest: guestOf({}, status), pod, pods, claimOf: () => undefined, failure }, NOW);
+  return statusAfter({ guest: guestOf({}, status), pod, pods, claimOf: () => undefined, nodeLabels: {}, failure }, NOW);
 }
 
 const ofType = (status: VirtualMachineInstanceStatus, type: string) =>

@@ -23,6 +23,8 @@ export interface Observed {
   /** All launcher pods of the guest. */
   readonly pods: readonly LauncherPod[];
   readonly claimOf: (claimName: string) => PersistentVolumeClaim | undefined;
+  /** Those of the node that the guest is on. */
+  readonly nodeLabels: { readonly [key: string]: string };
   /** Why what was to be done was not. */
   readonly failure: Failure | undefined;
 }
@@ -42,7 +44,7 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
   const phase = nextPhase(guest, pod);
   const isNewPhase = phase !== status.phase;
   const transition = { phase, phaseTransitionTimestamp: formatTime(nowMs) };
-  const { conditions, method } = migratability(guest, claimOf);
+  const { conditions, method } = migratability(guest, observed);
   const isHanding = phase === 'Scheduled' && isNewPhase;
   return {
     phase,

@@ -13,11 +13,11 @@ import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
+import { type LauncherPod, nodes, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
 import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
-import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { isForgettable, isHandedOver, needsPod } from './phase.ts';
@@ -47,6 +47,7 @@ export class VirtualMachineInstances implements Service {
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
   readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly #nodes: Informer<Node>;
   readonly #configuration: () => KubeVirtConfiguration;
   readonly #controller: Controller;
 
@@ -58,6 +59,8 @@ export class VirtualMachineInstances implements Service {
     this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
     this.#pods = informers.of(pods, { guest: guestUids });
     this.#claims = informers.of(persistentVolumeClaims);
+    // What a node's processor is was said before a guest came there: that nodes change is no news for guests.
+    this.#nodes = informers.of(nodes);
     this.#configuration = configurationOf(informers);
     this.#controller = new Controller({
       name: 'virtualmachineinstance-controller',
@@ -103,7 +106,8 @@ export class VirtualMachineInstances implements Service {
       failure = this.#missingClaim(guest) ?? (await this.#create(guest, signal));
       if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
     }
-    const observed = { guest, pod, pods: all, claimOf: this.#claimOf(guest), failure };
+    const nodeLabels = this.#nodes.get(guest.status?.nodeName ?? '')?.metadata.labels ?? {};
+    const observed = { guest, pod, pods: all, claimOf: this.#claimOf(guest), nodeLabels, failure };
     const told = await this.#tell(guest, statusPatch(guest, statusAfter(observed, this.#env.clock.now())), signal);
     await this.#label(told, signal);
     if (guest.metadata.deletionTimestamp !== undefined) await this.#end(told, all, signal);
