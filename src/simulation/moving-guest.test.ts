@@ -247,7 +247,7 @@ describe('when the agents do not reach each other', () => {
     const bootId = boot();
     await nodes.handOff();
     await nodes.until('all of it over', isSource('completed'));
-    await nodes.until('it was looked at', () => nodes.peers.exchanges > 1);
+    await nodes.until('it was looked at', () => nodes.peers.exchanges > 2);
     nodes.peers.unheard.add(TARGET);
     expect(await settles()).toBe('moved');
     await runsIn('web-2', bootId);

@@ -114,6 +114,7 @@ export class Guests {
     });
     this.#protocol = new Protocol({
       clock,
+      log: env.log,
       surroundings,
       journal,
       machines,

@@ -4,7 +4,7 @@ import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
-import type { Clock } from '../../env/ports.ts';
+import type { Clock, Logger } from '../../env/ports.ts';
 import { HypervisorError } from '../../hypervisor/hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
 import type { Plan, Refusal, Step } from '../../migration/right-to-run/plan.ts';
@@ -27,6 +27,7 @@ const ROUNDS_MAX = 12;
 
 export interface ProtocolOptions {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly surroundings: Surroundings;
   readonly journal: JournalFile;
   readonly machines: Machines;
@@ -88,18 +89,27 @@ export class Protocol {
   }
 
   async #look(scene: Scene, standing: Standing): Promise<Situation> {
-    const { machines, migrations, surroundings, journal } = this.#options;
-    const { podUID, vm } = scene;
+    const { machines, migrations, surroundings } = this.#options;
+    const { podUID } = scene;
     const self = surroundings.runner(podUID, scene.guest, standing);
     const seen = await machines.look(podUID, migrations.mayMigrate(scene, standing, self));
-    const isNews = seen.fact === 'postmigrate' && standing.kind === 'holding' && standing.reserved !== undefined;
-    // Should the machine die now, this is what lets its guest go on at the target. It is on its way while that is asked.
-    const noted =
-      isNews && !standing.isCompleted
-        ? journal.append({ vm, podUID, entry: { kind: 'machine', event: 'completed' } })
-        : undefined;
-    await Promise.all([noted, migrations.refresh(podUID, standing, seen)]);
-    return { scene, standing: noted ? this.#standing(scene, standing) : standing, seen, self };
+    const isReserved = standing.kind === 'holding' && standing.reserved !== undefined;
+    if (isReserved && seen.fact === 'postmigrate' && !standing.isCompleted) void this.#noteCompleted(scene);
+    await migrations.refresh(podUID, standing, seen);
+    return { scene, standing, seen, self };
+  }
+
+  /**
+   * Should the machine die now, this is what lets its guest go on at the target. Nobody waits for it: what is journaled next
+   * is durable only after it.
+   */
+  async #noteCompleted({ vm, podUID }: Scene): Promise<void> {
+    const { journal, log } = this.#options;
+    try {
+      await journal.append({ vm, podUID, entry: { kind: 'machine', event: 'completed' } });
+    } catch (error) {
+      log.warn('that a copy is complete was not noted', { pod: podUID, error: errorMessage(error) });
+    }
   }
 
   async #decide(

@@ -367,7 +367,7 @@ export class Outgoing {
         if (hasTurned) advance(podUID);
         else enqueue(podUID);
       },
-      onStill: () => undefined,
+      onStill: () => void this.#warmUp(leaving),
       listenAgain: async () => {
         const { attempt, peer } = leaving;
         if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
@@ -376,6 +376,15 @@ export class Outgoing {
         return listening;
       },
     };
+  }
+
+  /** A connection that was idle for long has to be made anew, better now than when everything else is over. */
+  async #warmUp({ peer, attempt }: Leaving): Promise<void> {
+    try {
+      if (peer) await this.#exchange(peer, { kind: 'look', attempt });
+    } catch {
+      // It is asked again when it matters.
+    }
   }
 
   #exchange(peer: Peer, request: PeerRequest, timeoutMs = EXCHANGE_TIMEOUT_MS): Promise<PeerAnswer> {
