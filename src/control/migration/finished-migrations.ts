@@ -8,18 +8,12 @@ import { MIGRATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { controllerOf } from '../../kube/owner.ts';
-import { splitKey } from '../../kube/resource.ts';
+import { virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
-import { isStarted } from '../../migration/phase/facts.ts';
-import { failure } from '../../migration/phase/failure.ts';
 import { finalState } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
 import { type LauncherPod, pods } from '../resources.ts';
-import { isGoingDown } from '../vmi/phase.ts';
-import { withdrawnState, writeState } from './hand-off.ts';
-import { migrationUidsOf } from './keys.ts';
+import { deletePod } from './delete-pod.ts';
 
 export interface FinishedMigrationsOptions extends ControlContext {
   readonly configuration: () => KubeVirtConfiguration;
@@ -40,13 +34,11 @@ export class FinishedMigrations {
   readonly #options: FinishedMigrationsOptions;
   readonly #client: Client;
   readonly #pods: Informer<LauncherPod>;
-  readonly #guests: Informer<VirtualMachineInstance>;
 
   constructor(options: FinishedMigrationsOptions) {
     this.#options = options;
     this.#client = options.client;
     this.#pods = options.informers.of(pods);
-    this.#guests = options.informers.of(virtualMachineInstances);
   }
 
   /** Does all that there is to do for one that is over; `all` are the migrations of the same guest. */
@@ -58,40 +50,12 @@ export class FinishedMigrations {
     const { migration, guest, pod } = finished;
     // A pod that no agent was told to take is nobody's.
     if (pod && migration.status?.migrationState?.targetPod === undefined)
-      await this.#delete(pod, guest, migration, signal);
+      await deletePod(this.#options, pod, guest, migration, signal);
     const told = await this.#complete(finished, signal);
     await this.#letGo(told, signal);
     if (guest) return this.#collect(guest, all, signal);
     // Nobody could ask for it by its guest any more.
     if (migration.metadata.deletionTimestamp === undefined) await this.#deleteMigration(migration, signal);
-  }
-
-  /**
-   * Tidies up after a migration that is gone without having ended, as when somebody took its finalizer away: what the
-   * agents have begun is stopped, and a pod that they were not told of goes.
-   */
-  async cleanUpAfter(key: string, left: readonly LauncherPod[], signal: AbortSignal): Promise<void> {
-    const { namespace, name } = splitKey(key);
-    for (const pod of left) {
-      const guestName = controllerOf(pod)?.name ?? '';
-      // Most pods of migrations that are gone are where guests run now.
-      if (!isLeftBehind(pod, this.#guests.get(`${namespace}/${guestName}`))) continue;
-      const [uid] = migrationUidsOf(pod);
-      const migration = await found(this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal));
-      const guest = await found(this.#client.get(virtualMachineInstances, namespace, guestName, signal));
-      if (migration?.metadata.uid === uid || !guest || !isLeftBehind(pod, guest)) continue;
-      if (isUnfinishedOf(guest, uid)) await this.#stop(guest, signal);
-      else await this.#delete(pod, guest, guest, signal);
-    }
-  }
-
-  async #stop(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
-    const state = guest.status?.migrationState ?? {};
-    const nowMs = this.#options.env.clock.now();
-    const stopped = isStarted(guest)
-      ? { ...state, abortRequested: true }
-      : withdrawnState(state, failure('Canceled'), nowMs);
-    await writeState(this.#client, guest, stopped, signal);
   }
 
   /** The status with all that the agents told in the end. */
@@ -125,7 +89,7 @@ export class FinishedMigrations {
     const old = over.toSorted(isNewer).slice(kept).toReversed();
     for (const migration of old) {
       const stale = this.#stalePod(migration);
-      if (stale) await this.#delete(stale, guest, migration, signal);
+      if (stale) await deletePod(this.#options, stale, guest, migration, signal);
       await this.#deleteMigration(migration, signal);
     }
   }
@@ -135,27 +99,6 @@ export class FinishedMigrations {
     const { sourcePod = '' } = status?.migrationState ?? {};
     if (status?.phase === 'Succeeded') return this.#pods.get(`${metadata.namespace ?? ''}/${sourcePod}`);
     return this.#pods.byIndex('migration', metadata.uid ?? '')[0];
-  }
-
-  /** Deletes a pod of the guest, unless the guest runs there or may come to. */
-  async #delete(
-    pod: LauncherPod,
-    guest: VirtualMachineInstance | undefined,
-    about: VirtualMachineInstance | VirtualMachineInstanceMigration,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { namespace = '', name = '', uid = '', deletionTimestamp } = pod.metadata;
-    const { holder, successor } = guest?.status?.rightToRun ?? {};
-    if (deletionTimestamp !== undefined || holder?.podUID === uid || successor?.podUID === uid) return;
-    const { recorder } = this.#options;
-    try {
-      await this.#client.delete(pods, namespace, name, signal, { preconditions: { uid } });
-      recorder.event(about, 'Normal', 'SuccessfulDelete', `Deleted pod ${name}`);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return;
-      recorder.event(about, 'Warning', 'FailedDelete', `Error deleting pod ${name}: ${String(error)}`);
-      throw error;
-    }
   }
 
   async #deleteMigration({ metadata }: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
@@ -171,27 +114,4 @@ export class FinishedMigrations {
 function isNewer(a: VirtualMachineInstanceMigration, b: VirtualMachineInstanceMigration): number {
   const [madeA, madeB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
   return (madeB ?? 0) - (madeA ?? 0) || ((a.metadata.uid ?? '') < (b.metadata.uid ?? '') ? 1 : -1);
-}
-
-/** Whether a pod was made for a migration, and nobody sees to it if that is gone. */
-function isLeftBehind(pod: LauncherPod, guest: VirtualMachineInstance | undefined): boolean {
-  const { name, uid = '' } = pod.metadata;
-  const { rightToRun, migrationState } = guest?.status ?? {};
-  if (isUnfinishedOf(guest, migrationUidsOf(pod)[0])) return migrationState?.abortRequested !== true;
-  const isKnown = [rightToRun?.holder?.podUID, rightToRun?.successor?.podUID].includes(uid);
-  return !isKnown && !isGoingDown(pod) && migrationState?.sourcePod !== name && migrationState?.targetPod !== name;
-}
-
-function isUnfinishedOf(guest: VirtualMachineInstance | undefined, migrationUid: string | undefined): boolean {
-  const state = guest?.status?.migrationState;
-  return state !== undefined && state.migrationUid === migrationUid && state.completed !== true;
-}
-
-async function found<T>(object: Promise<T>): Promise<T | undefined> {
-  try {
-    return await object;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
 }

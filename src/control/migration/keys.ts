@@ -37,6 +37,11 @@ export function jobKeysOf(pod: LauncherPod): readonly string[] {
   return name !== undefined && migrationUidsOf(pod).length > 0 ? [`${pod.metadata.namespace ?? ''}/${name}`] : [];
 }
 
+/** The guest that a launcher pod is of, by namespace and name; none for other pods. */
+export function launchedGuestsOf(pod: LauncherPod): readonly string[] {
+  return isLauncher(pod) ? [`${pod.metadata.namespace ?? ''}/${controllerOf(pod)?.name ?? ''}`] : [];
+}
+
 /** Labels can be on any pod; only who may hold guests can make pods that guests own. */
 function isLauncher(pod: LauncherPod): boolean {
   const owner = controllerOf(pod);

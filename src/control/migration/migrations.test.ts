@@ -6,11 +6,12 @@ import {
 } from '../../kube/kubevirt-resources.ts';
 import { ControlScene } from '../control.fixture.ts';
 import { nodes, pods, resourceQuotas } from '../resources.ts';
+import { MigrationLeftovers } from './migration-leftovers.ts';
 import { makeMigrations, PlayedAgents } from './played-agents.fixture.ts';
 
 /** One migration at a time, from its beginning to each of its ends. */
 
-const scene = new ControlScene(makeMigrations);
+const scene = new ControlScene(makeMigrations, (context) => new MigrationLeftovers(context));
 const agents = new PlayedAgents(scene);
 let guest = '';
 let move = '';
@@ -200,8 +201,25 @@ describe('a migration that is deleted', () => {
         'Normal SuccessfulAbortMigration: Migration is ready to be canceled by virt-handler.',
       ),
     );
+    const { targetPod = '' } = await agents.state(guest);
     await agents.giveUp(guest, 'Live migration has been aborted', { abortStatus: 'Succeeded' });
     await isGone();
+    // Nobody is left who would keep the pod for its logs.
+    await scene.patch(pods, targetPod, { status: { phase: 'Failed' } }, 'status');
+    await hasNoPod(targetPod);
+  });
+
+  it('leaves no pod where it is deleted when all is over', async () => {
+    await agents.run(move, guest);
+    const { sourcePod = '', targetPod } = await agents.state(guest);
+    await agents.take(guest);
+    await agents.reaches(move, 'Succeeded');
+    await scene.patch(pods, sourcePod, { status: { phase: 'Succeeded' } }, 'status');
+    await scene.pass(3000);
+    expect(await scene.find(pods, sourcePod)).toBeDefined();
+    await scene.delete(migrations, move);
+    await hasNoPod(sourcePod);
+    expect(await scene.find(pods, targetPod ?? '')).toBeDefined();
   });
 
   it('says in post-copy why it goes on, and ends well', async () => {

@@ -69,7 +69,7 @@ export class Migrations implements Service {
     this.#recorder = recorder;
     this.#migrations = informers.of(virtualMachineInstanceMigrations, { guest: guestKeysOf, uid: uidsOf });
     this.#guests = informers.of(virtualMachineInstances);
-    this.#pods = informers.of(pods, { migration: migrationUidsOf, migrationKey: jobKeysOf, uid: uidsOf });
+    this.#pods = informers.of(pods, { migration: migrationUidsOf, uid: uidsOf });
     this.#kubeVirts = informers.of(kubeVirts);
     this.#ledger = new Ledger({
       env,
@@ -127,7 +127,7 @@ export class Migrations implements Service {
   async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
     const migration = this.#migrations.get(key);
     try {
-      if (!migration) return await this.#finished.cleanUpAfter(key, this.#pods.byIndex('migrationKey', key), signal);
+      if (!migration) return;
       if (isFinalMigration(migration)) return await this.#finish(migration, signal);
       return await this.#bring(migration, signal);
     } catch (error) {

@@ -7,6 +7,7 @@ import type {
 import {
   CREATED_BY_LABEL,
   MIGRATION_FINALIZER,
+  MIGRATION_GUEST_LABEL,
   MIGRATION_UID_LABEL,
   SYSTEM_NAMESPACE,
 } from '../../api/kubevirt/well-known.ts';
@@ -82,7 +83,7 @@ export class PlayedAgents {
     metadata: VirtualMachineInstanceMigration['metadata'] = {},
   ): Promise<VirtualMachineInstanceMigration> {
     return this.scene.create(migrations, {
-      metadata: { name, finalizers: [MIGRATION_FINALIZER], ...metadata },
+      metadata: { name, finalizers: [MIGRATION_FINALIZER], labels: { [MIGRATION_GUEST_LABEL]: guest }, ...metadata },
       spec: { vmName: guest, vmiName: guest, cause: 'User', ...spec },
     });
   }

@@ -118,7 +118,10 @@ function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput):
   return { ...known, failed: true, completed: true, failureReason, endTimestamp };
 }
 
-function conditionsAfter({ migration, guest, nowMs }: MigrationFacts, input: StatusInput): KubeVirtCondition[] {
+function conditionsAfter(
+  { migration, guest, nowMs }: MigrationFacts,
+  input: StatusInput,
+): KubeVirtCondition[] | undefined {
   const isCanceled = migration.metadata.deletionTimestamp !== undefined;
   const mode = guest?.status?.migrationState?.mode;
   const wanted = new Map<string, KubeVirtCondition | undefined>([
@@ -133,7 +136,7 @@ function conditionsAfter({ migration, guest, nowMs }: MigrationFacts, input: Sta
     const lastTransitionTime = findCondition(migration, type)?.lastTransitionTime ?? formatTime(nowMs);
     return [{ ...condition, lastTransitionTime }];
   });
-  return [...others, ...own];
+  return others.length + own.length === 0 ? undefined : [...others, ...own];
 }
 
 /** KubeVirt's conditions, and two of our own in its manner. All of them are there only while they are true. */
