@@ -160,6 +160,11 @@ export class VirtualMachines {
       .join('');
   }
 
+  /** Everything that was said on this host, by the pod that ran the guest. */
+  logs(): Map<string, string> {
+    return this.#serials.logs();
+  }
+
   signs(guest: Anything): Sign[] {
     return signsOfLife(this.serial(guest));
   }
@@ -258,8 +263,17 @@ export class VirtualMachines {
   /** The process of a guest's machine. */
   qemuOf(guest: Anything): number {
     const [podUID, node] = Object.entries(guest.status.activePods).at(-1) as [string, string];
-    const runs = join(this.godwit.directory, 'nodes', node, 'runs', podUID);
-    return Number(readFileSync(join(runs, 'qemu.pid'), 'utf8'));
+    return this.qemuIn(node, podUID);
+  }
+
+  /** The process of the machine of a pod. */
+  qemuIn(node: string, podUID: string): number {
+    return Number(readFileSync(join(this.nodesDirectory, node, 'runs', podUID, 'qemu.pid'), 'utf8'));
+  }
+
+  /** Below it each node has a directory of its own. */
+  get nodesDirectory(): string {
+    return join(this.godwit.directory, 'nodes');
   }
 
   /** Every process of a machine that runs on this host. */
@@ -268,7 +282,7 @@ export class VirtualMachines {
   }
 
   agentOf(node: string): number | undefined {
-    return holderOf(join(this.godwit.directory, 'nodes', node))?.pid;
+    return holderOf(join(this.nodesDirectory, node))?.pid;
   }
 
   /** kill -9 to the agent, and another in its place at once: `godwit up` would let more and more time pass. */

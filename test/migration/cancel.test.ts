@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { probe } from '../support/guest-manifests.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+
+/** A migration that is deleted is called off, whatever it is doing; the guest goes on where it is. */
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+let guests: MovingGuests;
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: 2 });
+  await guests.configure({}, ['MigrationDowntimeTuning']);
+  await guests.policy('endless', { pace: 'endless' }, { bandwidthPerMigration: '1Mi', maxDowntimeMs: 1 });
+  await guests.create('guest', probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=20' }), { pace: 'endless' });
+});
+afterAll(() => guests.stop());
+
+/** Called off once it is in this phase, or would have been. */
+async function expectCalledOff(migration: string): Promise<void> {
+  await guests.cancel(migration);
+  await guests.isGone(migration);
+  const stays = await guests.isWhole('guest');
+  expect(stays).toHaveLength(1);
+  await eventually(() => expect(guests.host.qemus()).toHaveLength(1), 60_000);
+  const { status, metadata } = await guests.host.guest('guest');
+  expect(status.rightToRun.successor).toBeUndefined();
+  expect(metadata.labels['kubevirt.io/migrationTargetNodeName']).toBeUndefined();
+}
+
+describe('a migration is called off', () => {
+  beforeEach(() => guests.configure({ parallelMigrationsPerCluster: 5 }));
+
+  it('while it waits for its turn', async () => {
+    await guests.configure({ parallelMigrationsPerCluster: 0 });
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Pending');
+    await expectCalledOff(migration);
+  });
+
+  it('while no node fits', async () => {
+    const migration = await guests.ask('guest', { addedNodeSelector: { zone: 'moon' } });
+    await guests.reaches(migration, 'Pending', 'Scheduling');
+    await expectCalledOff(migration);
+  });
+
+  it('while its target does not answer', async () => {
+    const { node } = await guests.holder('guest');
+    const target = node === 'node-1' ? 'node-2' : 'node-1';
+    const resume = await guests.host.holdAgent(target);
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Scheduling');
+    await guests.cancel(migration);
+    await guests.isGone(migration);
+    resume();
+    await expectCalledOff(migration);
+  });
+
+  it('while its source does not answer', async () => {
+    const { node } = await guests.holder('guest');
+    const resume = await guests.host.holdAgent(node);
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'TargetReady');
+    await guests.cancel(migration);
+    resume();
+    await expectCalledOff(migration);
+  });
+
+  it('while memory is copied', async () => {
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Running');
+    await expectCalledOff(migration);
+    await guests.host.told('guest', /aborted|canceled/i);
+  });
+
+  it('by whoever uses the command', async () => {
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Running');
+    await guests.host.cli('migrate-cancel', 'guest');
+    await expectCalledOff(migration);
+  });
+
+  it('and the guest can still move', async () => {
+    await guests.host.api.request('DELETE', '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies/endless');
+    await guests.move('guest');
+    expect(await guests.isWhole('guest')).toHaveLength(2);
+  });
+});
+
+describe('a guest', () => {
+  it('is deleted in the middle of its migration', async () => {
+    await guests.policy('endless-again', { pace: 'endless' }, { bandwidthPerMigration: '1Mi', maxDowntimeMs: 1 });
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Running');
+    await guests.remove('guest');
+    await guests.isGone(migration);
+    await eventually(() => expect(guests.host.qemus()).toHaveLength(0), 60_000);
+    expect(guests.host.assertNeverDoubled()).toBeGreaterThan(50);
+  });
+});

@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Entry } from '../../src/migration/right-to-run/entry.ts';
+import { eventually } from '../support/eventually.ts';
+import { claim, probe } from '../support/guest-manifests.ts';
+import { MovingGuests, type Side, type Sides } from '../support/moving-guests.ts';
+import { say } from '../support/say.ts';
+
+/**
+ * Whoever takes part in a migration is killed with -9, at every moment of it: a table of moments by victims. The guest is
+ * never lost by an agent or by the control plane, never runs twice, and the migration ends with one verdict, which is the
+ * truth. A QEMU that is killed takes the guest along if it was the one that had it; then the guest starts afresh.
+ */
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+
+const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
+const SAMPLE = 4;
+const NODES = ['node-1', 'node-2'];
+
+let guests: MovingGuests;
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: NODES.length });
+  // About two seconds of copying.
+  await guests.policy('paced', { pace: 'slow' }, { bandwidthPerMigration: '12Mi' });
+});
+afterAll(() => guests.stop());
+
+/** A migration under way. */
+interface Scene {
+  readonly name: string;
+  readonly migration: string;
+  readonly home: Side;
+}
+
+/** When a blow falls. Those after the copy has begun are told by what an agent has just written down. */
+const MOMENTS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
+  'it waits': ({ migration }) => guests.reaches(migration, 'Pending', 'Scheduling', 'Scheduled', 'PreparingTarget'),
+  'its target is found': ({ name }) => guests.sides(name),
+  'its target waits for it': ({ migration }) => guests.reaches(migration, 'TargetReady', 'Running'),
+  'it is reserved': (scene) => noted(scene, 'source', (entry) => entry.kind === 'reserved'),
+  'memory is copied': async ({ migration }) => {
+    await guests.reaches(migration, 'Running');
+    await new Promise((resolve) => setTimeout(resolve, 500));
+  },
+  'the guest stands still': (scene) => noted(scene, 'source', isMachine('stopped')),
+  'all of it is over': (scene) => noted(scene, 'source', isMachine('completed')),
+  'it is granted': (scene) => noted(scene, 'source', (entry) => entry.kind === 'granted'),
+  'it is taken': (scene) => noted(scene, 'target', (entry) => entry.kind === 'taken'),
+};
+
+/** Who is killed, and started again where nobody else does that. */
+const VICTIMS: Readonly<Record<string, (scene: Scene, sides: Sides | undefined) => Promise<unknown>>> = {
+  'the control plane': async () => {
+    await guests.host.godwit.kill();
+    await guests.host.godwit.start();
+  },
+  "the source's agent": ({ home }) => guests.host.replaceAgent(home.node),
+  "the target's agent": ({ home }) => guests.host.replaceAgent(NODES.find((node) => node !== home.node) ?? ''),
+  'every agent': () => Promise.all(NODES.map((node) => guests.host.replaceAgent(node))),
+  'QEMU at the target': async (_, sides) => sides && killQemu(sides.target),
+  'QEMU at the source': async ({ home }) => killQemu(home),
+};
+
+const isMachine =
+  (event: string) =>
+  (entry: Entry): boolean =>
+    entry.kind === 'machine' && entry.event === event;
+
+async function noted({ name }: Scene, side: keyof Sides, isIt: (entry: Entry) => boolean): Promise<void> {
+  const sides = await guests.sides(name);
+  await guests.noted(sides[side], isIt);
+}
+
+function killQemu({ node, podUID }: Side): void {
+  try {
+    process.kill(guests.host.qemuIn(node, podUID), 'SIGKILL');
+  } catch {
+    // It is not there yet, or there no more.
+  }
+}
+
+/** All cells of the table, or a sample that the run's seed draws. */
+function cells(): [moment: string, victim: string][] {
+  const all = Object.keys(MOMENTS).flatMap((moment) =>
+    Object.keys(VICTIMS).map((victim): [string, string] => [moment, victim]),
+  );
+  if (IS_FULL) return all;
+  let state = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
+  return Array.from({ length: SAMPLE }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return all.splice(Math.floor((state / 2 ** 32) * all.length), 1)[0] as [string, string];
+  });
+}
+
+let made = 0;
+
+/** A guest with a disk, that is about to move. */
+async function begin(): Promise<Scene> {
+  const name = `guest-${made++}`;
+  await guests.host.create(claim(name, 'shared', '4Mi'));
+  const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: name } } }];
+  const work = 'mib=24 hz=200 rate=4 write=20';
+  await guests.create(name, probe({ memory: '48Mi', arguments: work, volumes }), { pace: 'slow' });
+  const home = await guests.holder(name);
+  return { name, migration: await guests.ask(name), home };
+}
+
+describe('a migration', () => {
+  it.each(cells())('ends well when, as %s, %s is killed', async (moment, victim) => {
+    const scene = await begin();
+    const { name, migration } = scene;
+    await MOMENTS[moment]?.(scene);
+    await VICTIMS[victim]?.(scene, await guests.sidesNow(name));
+    const { status } = await eventually(() => guests.ends(migration), 90_000);
+    say(`${moment}, ${victim}: ${status.phase} ${status.migrationState?.failureReason ?? ''}`);
+
+    if (victim.startsWith('QEMU')) await guests.host.lives(name);
+    else {
+      const stays = await guests.isWhole(name);
+      expect(stays.at(-1)?.place).toBe((await guests.holder(name)).podUID);
+      expect(stays).toHaveLength(status.phase === 'Succeeded' ? 2 : 1);
+    }
+    await eventually(() => expect(guests.host.qemus()).toHaveLength(1), 90_000);
+    guests.host.assertNeverDoubled();
+    await guests.host.nodesAreReady(NODES.length);
+    await guests.remove(name);
+  });
+});

@@ -1,0 +1,142 @@
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { probe } from '../support/guest-manifests.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+import { CAN_GIVE_POST_COPY, hasPostCopyForAll, postCopyQemu } from '../support/post-copy.ts';
+import { say } from '../support/say.ts';
+
+/** What each option of a policy does to a guest that moves, and that it is told afterwards. */
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
+
+let guests: MovingGuests;
+let programs: string;
+let isPostCopyPossible = true;
+const { PATH } = process.env;
+
+beforeAll(async () => {
+  programs = mkdtempSync('/tmp/gw-qemu-');
+  chmodSync(programs, 0o755);
+  isPostCopyPossible = hasPostCopyForAll() || CAN_GIVE_POST_COPY;
+  if (!hasPostCopyForAll() && isPostCopyPossible)
+    process.env['PATH'] = `${dirname(postCopyQemu(programs))}:${process.env['PATH']}`;
+  guests = await MovingGuests.start({ nodes: 2 });
+  await guests.configure({}, ['MigrationDowntimeTuning']);
+});
+afterAll(async () => {
+  await guests.stop();
+  process.env['PATH'] = PATH;
+  rmSync(programs, { recursive: true });
+});
+
+/** A guest that writes so fast that a copy at 8 MiB/s never comes to its end by itself. */
+const WILD = 'mib=24 hz=200 rate=60';
+const NEVER_ENDS = { bandwidthPerMigration: '8Mi', maxDowntimeMs: 30 };
+
+/** Makes a guest for which a policy with these options holds, and moves it. */
+async function moveUnder(name: string, options: object, work: string): Promise<Anything> {
+  await guests.policy(name, { policy: name }, options);
+  await guests.create(name, probe({ memory: '48Mi', arguments: work }), { policy: name });
+  return guests.ends(await guests.ask(name));
+}
+
+const decisionsOf = ({ status }: Anything): string[] =>
+  (status.migrationState.decisions ?? []).map(({ decision }: Anything) => decision);
+
+const secondsOf = ({ status }: Anything): number =>
+  (Date.parse(status.migrationState.endTimestamp) - Date.parse(status.migrationState.startTimestamp)) / 1000;
+
+describe('a policy', () => {
+  it('limits the bandwidth, so that a copy takes as long as it must', async () => {
+    const migration = await moveUnder('slow', { bandwidthPerMigration: '6Mi' }, 'mib=24');
+    expect(migration.status.phase).toBe('Succeeded');
+    const { migrationState } = migration.status;
+    expect(migrationState.migrationPolicyName).toBe('slow');
+    expect(migrationState.migrationConfiguration.bandwidthPerMigration).toBe('6Mi');
+    // 24 MiB at 6 MiB/s, by times of whole seconds.
+    expect(secondsOf(migration)).toBeGreaterThanOrEqual(3);
+    const stays = await guests.isWhole('slow');
+    expect(stays).toHaveLength(2);
+    // The same guest, without the policy.
+    const path = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies/slow';
+    (await guests.host.api.request('DELETE', path)).expect(200);
+    const again = await guests.move('slow');
+    expect(again.status.migrationState.migrationPolicyName ?? '').toBe('');
+    expect(again.status.migrationState.migrationConfiguration.bandwidthPerMigration).toBe('0');
+    await guests.remove('slow');
+  });
+
+  it('cannot have a copy sent plainly: neither side could prove then who it is', async () => {
+    const migration = await moveUnder('plain', { disableTLS: true }, 'mib=8');
+    expect(migration.status).toMatchObject({ phase: 'Succeeded', migrationState: { channel: { encrypted: true } } });
+    await guests.isWhole('plain');
+    await guests.remove('plain');
+  });
+
+  it('slows down a guest that writes too fast, where that is allowed', async () => {
+    const options = { ...NEVER_ENDS, bandwidthPerMigration: '24Mi', allowAutoConverge: true };
+    const migration = await moveUnder('throttled', options, WILD);
+    expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
+    expect(decisionsOf(migration)).toContain('throttle');
+    expect(migration.status.migrationState.mode).toBe('PreCopy');
+    await guests.isWhole('throttled');
+    await guests.remove('throttled');
+  });
+
+  it('gives a guest up that writes too fast, and it goes on where it is; the migration says why', async () => {
+    const options = { ...NEVER_ENDS, completionTimeoutPerGiB: 3 };
+    const before = performance.now();
+    const migration = await moveUnder('wild', options, WILD);
+    expect(migration.status.phase).toBe('Failed');
+    expect(decisionsOf(migration).at(-1)).toBe('give-up');
+    expect(migration.status.migrationState.failureReason).toMatch(/longer than its size allows/);
+    expect(await guests.isWhole('wild')).toHaveLength(1);
+    expect(guests.times.longestSilenceMs(guests.bootOf('wild'), before)).toBeGreaterThan(0);
+    await guests.remove('wild');
+  });
+
+  it('pauses a guest that writes too fast, where that is allowed', async () => {
+    const options = {
+      ...NEVER_ENDS,
+      completionTimeoutPerGiB: 9,
+      allowWorkloadDisruption: true,
+      allowPostCopy: false,
+    };
+    const migration = await moveUnder('stopped', options, WILD);
+    expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
+    expect(decisionsOf(migration)).toContain('pause');
+    expect(migration.status.migrationState.mode).toBe('Paused');
+    await guests.isWhole('stopped');
+    await guests.remove('stopped');
+  });
+
+  it('lets a guest go before its memory, where that is allowed, and tells it from pre-copy', async () => {
+    if (!isPostCopyPossible) return say('left out: nobody here may do post-copy');
+    const options = { ...NEVER_ENDS, completionTimeoutPerGiB: 8, allowPostCopy: true };
+    const migration = await moveUnder('early', options, WILD);
+    expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
+    expect(decisionsOf(migration)).toContain('post-copy');
+    expect(migration.status.migrationState.mode).toBe('PostCopy');
+    await guests.isWhole('early');
+    await guests.remove('early');
+  });
+
+  it('allows longer downtimes step by step, and records each', async () => {
+    const options = {
+      bandwidthPerMigration: '16Mi',
+      maxDowntimeMs: 1500,
+      experimental: { downtimeTuning: { initialMs: 20, steps: 4, startAfterIteration: 1, cooldownSeconds: 1 } },
+    };
+    const migration = await moveUnder('stepped', options, 'mib=24 hz=200 rate=30');
+    expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
+    expect(decisionsOf(migration).filter((each) => each === 'set-downtime').length).toBeGreaterThan(1);
+    await guests.isWhole('stepped');
+    await guests.remove('stepped');
+  });
+});
+
+describe('what ran', () => {
+  it('never ran twice', () => expect(guests.host.assertNeverDoubled()).toBeGreaterThan(50));
+});

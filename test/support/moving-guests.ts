@@ -1,0 +1,229 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { decodeJournal } from '../../src/migration/right-to-run/journal.ts';
+import type { Entry } from '../../src/migration/right-to-run/entry.ts';
+import type { Anything } from './api.ts';
+import { eventually } from './eventually.ts';
+import { virtualMachine } from './guest-manifests.ts';
+import { type Sign, signsOfLife } from './guests.ts';
+import { oneLife, type Stay } from './one-life.ts';
+import { SerialTimes } from './serial-times.ts';
+import { VirtualMachines } from './virtual-machines.ts';
+
+const API = '/apis/kubevirt.io/v1/namespaces/default';
+const MIGRATIONS = `${API}/virtualmachineinstancemigrations`;
+const POLICIES = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+/** How long anything may take that is under way, on a machine under load. */
+const PATIENCE_MS = 90_000;
+/** How often a journal is looked at by whoever waits for a moment that passes in milliseconds. */
+const GLANCE_MS = 1;
+
+/** A launcher pod and its node: one of the two sides of a migration. */
+export interface Side {
+  readonly node: string;
+  readonly podUID: string;
+}
+
+export interface Sides {
+  readonly source: Side;
+  readonly target: Side;
+}
+
+/** Guests that move between the nodes of a real cluster, and what shows that they arrived whole. */
+export class MovingGuests {
+  readonly host: VirtualMachines;
+  readonly times: SerialTimes;
+  /** The boot of each guest. */
+  readonly #boots = new Map<string, string>();
+  #made = 0;
+
+  private constructor(host: VirtualMachines) {
+    this.host = host;
+    this.times = new SerialTimes(host.nodesDirectory);
+  }
+
+  static async start(options: { readonly nodes?: number; readonly linux?: boolean } = {}): Promise<MovingGuests> {
+    return new MovingGuests(await VirtualMachines.start(options));
+  }
+
+  async stop(): Promise<void> {
+    this.times.stop();
+    await this.host.stop();
+  }
+
+  /** Makes a machine whose guest runs; its labels choose policies. */
+  async create(name: string, spec: object, labels: Readonly<Record<string, string>> = {}): Promise<void> {
+    const machine = virtualMachine(name, spec) as { spec: { template: { metadata: { labels: object } } } };
+    machine.spec.template.metadata.labels = { ...machine.spec.template.metadata.labels, ...labels };
+    await this.host.create(machine);
+    await this.knows(name);
+  }
+
+  /** Waits until a guest that somebody made runs, and remembers it. */
+  async knows(name: string): Promise<void> {
+    this.#boots.set(name, (await this.host.lives(name)).boot);
+  }
+
+  /** Removes a machine. */
+  async remove(name: string): Promise<void> {
+    await this.host.delete('VirtualMachine', name);
+    await this.host.isGone(name);
+  }
+
+  /** What the guest drew when it started; it must never draw again. */
+  bootOf(name: string): string {
+    return this.#boots.get(name) ?? '';
+  }
+
+  /** Where the guest may run. */
+  async holder(name: string): Promise<Side> {
+    return (await this.host.guest(name)).status.rightToRun.holder;
+  }
+
+  /** Asks for a move, and answers the migration's name. */
+  async ask(name: string, spec: object = {}): Promise<string> {
+    const migration = `${name}-${this.#made++}`;
+    (await this.request(migration, { vmiName: name, ...spec })).expect(201);
+    return migration;
+  }
+
+  /** Asks for a move, and answers what is said to that. */
+  request(migration: string, spec: object): ReturnType<VirtualMachines['api']['request']> {
+    const kind = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration' };
+    const body = { ...kind, metadata: { name: migration }, spec };
+    return this.host.api.request('POST', MIGRATIONS, { body });
+  }
+
+  /** The migration, or undefined. */
+  async migration(name: string): Promise<Anything> {
+    const answer = await this.host.api.request('GET', `${MIGRATIONS}/${name}`);
+    return answer.status === 404 ? undefined : answer.expect(200).json;
+  }
+
+  async migrations(): Promise<Anything[]> {
+    return (await this.host.api.request('GET', MIGRATIONS)).expect(200).json.items;
+  }
+
+  /** Waits until a migration is in one of these phases. */
+  async reaches(migration: string, ...phases: readonly string[]): Promise<Anything> {
+    return eventually(async () => {
+      const found = await this.migration(migration);
+      const state = (await this.host.guest(found?.spec.vmiName ?? ''))?.status?.migrationState;
+      expect(phases, JSON.stringify([found?.status, state])).toContain(found?.status?.phase);
+      return found;
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until a migration is over, and answers it. */
+  ends(migration: string): Promise<Anything> {
+    return this.reaches(migration, 'Succeeded', 'Failed');
+  }
+
+  async succeeds(migration: string): Promise<Anything> {
+    const ended = await this.ends(migration);
+    expect(ended.status.phase, JSON.stringify(ended.status)).toBe('Succeeded');
+    return ended;
+  }
+
+  async fails(migration: string): Promise<Anything> {
+    const ended = await this.ends(migration);
+    expect(ended.status.phase, JSON.stringify(ended.status)).toBe('Failed');
+    return ended;
+  }
+
+  /** Deletes a migration, which calls it off. */
+  async cancel(migration: string): Promise<void> {
+    await this.host.api.request('DELETE', `${MIGRATIONS}/${migration}`);
+  }
+
+  /** Waits until there is no such migration. */
+  async isGone(migration: string): Promise<void> {
+    await eventually(async () => expect(await this.migration(migration)).toBeUndefined(), PATIENCE_MS);
+  }
+
+  /** Moves a guest to another node, whole, and answers the migration. */
+  async move(name: string, spec: object = {}): Promise<Anything> {
+    const before = await this.holder(name);
+    const migration = await this.succeeds(await this.ask(name, spec));
+    const after = await this.holder(name);
+    expect(after.node).not.toBe(before.node);
+    await this.isWhole(name);
+    return migration;
+  }
+
+  /**
+   * Waits until the guest is heard where its right to run is; it is the one that was started, with all of its memory and
+   * disk, and was never in two machines. Answers the machines that it was in.
+   */
+  async isWhole(name: string): Promise<Stay[]> {
+    const boot = this.bootOf(name);
+    const before = this.#signsOf(await this.holder(name)).length;
+    await eventually(async () => {
+      const guest = await this.host.guest(name);
+      expect(guest?.status?.phase, JSON.stringify(guest?.status)).toBe('Running');
+      const { node, podUID } = guest.status.rightToRun.holder;
+      expect(guest.status.nodeName).toBe(node);
+      const signs = this.#signsOf({ node, podUID });
+      expect(signs.length, this.host.logs().get(podUID)?.slice(-500)).toBeGreaterThan(before);
+      expect(signs.at(-1)?.boot).toBe(boot);
+    }, PATIENCE_MS);
+    return oneLife(boot, this.host.logs());
+  }
+
+  /** Makes a policy for all guests with these labels. */
+  async policy(name: string, labels: Readonly<Record<string, string>>, options: object): Promise<void> {
+    const body = {
+      apiVersion: 'migrations.kubevirt.io/v1alpha1',
+      kind: 'MigrationPolicy',
+      metadata: { name },
+      spec: { ...options, selectors: { virtualMachineInstanceSelector: labels } },
+    };
+    (await this.host.api.request('POST', POLICIES, { body })).expect(201);
+  }
+
+  /** Changes how the whole cluster carries migrations out, and which of KubeVirt's feature gates are open. */
+  async configure(migrations: object, featureGates?: readonly string[]): Promise<void> {
+    const gates = featureGates === undefined ? {} : { developerConfiguration: { featureGates } };
+    const body = { spec: { configuration: { migrations, ...gates } } };
+    (await this.host.api.request('PATCH', KUBEVIRT, { body, headers: MERGE })).expect(200);
+  }
+
+  /** The two sides of a guest's migration, once it was handed to the agents. */
+  async sides(name: string): Promise<Sides> {
+    return eventually(async () => {
+      const sides = await this.sidesNow(name);
+      if (!sides) throw new Error(`no migration of ${name} was handed over`);
+      return sides;
+    }, PATIENCE_MS);
+  }
+
+  /** The same, or undefined where it was not. */
+  async sidesNow(name: string): Promise<Sides | undefined> {
+    const { status } = await this.host.guest(name);
+    const { targetNode, targetPod } = status.migrationState ?? {};
+    if (targetPod === undefined) return undefined;
+    const answer = await this.host.api.request('GET', `/api/v1/namespaces/default/pods/${targetPod}`);
+    if (answer.status !== 200) return undefined;
+    return { source: status.rightToRun.holder, target: { node: targetNode, podUID: answer.json.metadata.uid } };
+  }
+
+  /** Waits for the moment at which an agent has written this down about its side. */
+  async noted({ node, podUID }: Side, isIt: (entry: Entry) => boolean): Promise<void> {
+    const path = join(this.host.nodesDirectory, node, 'journal');
+    const deadlineMs = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const { records } = decodeJournal(readFileSync(path));
+      if (records.some((record) => record.podUID === podUID && 'entry' in record && isIt(record.entry as Entry)))
+        return;
+      if (Date.now() > deadlineMs) throw new Error(`${node} has not noted it of ${podUID}: ${JSON.stringify(records)}`);
+      await new Promise((resolve) => setTimeout(resolve, GLANCE_MS));
+    }
+  }
+
+  #signsOf({ podUID }: Side): Sign[] {
+    return signsOfLife(this.host.logs().get(podUID) ?? '');
+  }
+}
