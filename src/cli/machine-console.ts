@@ -3,6 +3,7 @@ import type { Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { ApiError } from '../api/status.ts';
 import { type Clock, type Env, sleep } from '../env/ports.ts';
+import { CONSOLE_TAKEN_OVER } from '../node/server/console-session.ts';
 import {
   type ClusterConnection,
   type ClusterOptions,
@@ -51,6 +52,8 @@ export async function machineConsole(
     const { code, reason, isLeft } = await attach(socket, streams, env.clock);
     if (isLeft) return;
     const again = `connect again with 'godwit console ${name}'`;
+    if (code === CONSOLE_TAKEN_OVER)
+      throw new UserError(`the console of ${name} was taken over by another session; ${again} to take it back`);
     if (!NORMAL_CLOSURES.has(code))
       throw new UserError(
         `the console of ${name} broke off (${reason || 'the machine ended, or the network failed'}); ${again}`,

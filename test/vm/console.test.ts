@@ -26,7 +26,12 @@ describe('the console of a machine', () => {
     await first.printed('guest boot=');
     const second = host.startCli('console', 'talker');
     await second.printed('guest boot=');
-    await first.finished;
+    expect(await first.finished).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^godwit: the console of talker was taken over by another session; .*'godwit console talker' to take it back$/m,
+      ),
+    });
     // Ctrl+] leaves it.
     second.child.stdin?.write('\u001d');
     expect((await second.finished).code).toBe(0);

@@ -83,6 +83,8 @@ export class AgentServer implements Service {
   readonly #webSockets: WebSocketServer;
   readonly #callers: Callers;
   readonly #sessions = new Set<ConsoleSession>();
+  /** Sessions whose console is being opened, with the guest's name: whoever has it will hear that it is closed. */
+  readonly #coming = new Map<ConsoleSession, string>();
   readonly #stopping = sharedAbortController();
 
   private constructor(options: AgentServerOptions) {
@@ -293,10 +295,13 @@ export class AgentServer implements Service {
 
   async #upgrade(request: IncomingMessage, socket: TLSSocket, head: Buffer): Promise<void> {
     const { guests, env } = this.#options;
-    const session = new ConsoleSession(env.clock);
+    let guest = '';
+    const session = new ConsoleSession(env.clock, () => this.#isComing(guest, session));
     try {
       const route = await this.#admit(request);
       if (route.kind !== 'console') throw badRequest('only consoles are opened by WebSocket');
+      guest = `${route.namespace}/${route.name}`;
+      this.#coming.set(session, guest);
       await session.open((handlers) => guests.openConsole(route.namespace, route.name, handlers));
       if (socket.destroyed || this.#stopping.signal.aborted) return session.end();
       this.#sessions.add(session);
@@ -315,7 +320,14 @@ export class AgentServer implements Service {
       socket.end(
         `HTTP/1.1 ${error.code} Refused\r\ncontent-type: application/json\r\ncontent-length: ${length}\r\nconnection: close\r\n\r\n${body}`,
       );
+    } finally {
+      this.#coming.delete(session);
     }
+  }
+
+  /** Whether somebody else is about to have the console of a guest. */
+  #isComing(guest: string, session: ConsoleSession): boolean {
+    return [...this.#coming].some(([other, name]) => other !== session && name === guest);
   }
 }
 

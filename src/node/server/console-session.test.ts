@@ -38,9 +38,9 @@ class PlayedSocket extends EventEmitter {
   }
 }
 
-async function scene() {
+async function scene(isSomebodyComing = () => false) {
   const clock = new ManualClock();
-  const session = new ConsoleSession(clock);
+  const session = new ConsoleSession(clock, isSomebodyComing);
   const guest = { heard: '', closed: 0, handlers: undefined as ConnectionHandlers | undefined };
   await session.open(async (handlers) => {
     guest.handlers = handlers;
@@ -76,6 +76,13 @@ describe('a session at a console', () => {
     attach();
     guest.handlers?.closed(new Error('EPIPE'));
     expect(socket.ended).toBe('1011 the console broke off');
+  });
+
+  it('tells who has lost the console to another', async () => {
+    const { attach, socket, guest } = await scene(() => true);
+    attach();
+    guest.handlers?.closed();
+    expect(socket.ended).toBe('4001 the console was taken over by another');
   });
 
   it('lets go of the console when the person goes', async () => {

@@ -17,6 +17,8 @@ const NORMAL = 1000;
 const GOING_AWAY = 1001;
 const TOO_SLOW = 1013;
 const FAILED = 1011;
+/** Of those numbers, one that is left to programs: somebody else has the console now. */
+export const CONSOLE_TAKEN_OVER = 4001;
 
 /**
  * One person at one serial console: the console is opened first, so that whoever asks for one that there is not gets a
@@ -24,6 +26,7 @@ const FAILED = 1011;
  */
 export class ConsoleSession {
   readonly #clock: Clock;
+  readonly #isSomebodyComing: () => boolean;
   readonly #early: Uint8Array[] = [];
   #console: Connection | undefined;
   #socket: WebSocket | undefined;
@@ -35,19 +38,21 @@ export class ConsoleSession {
   #inputMs = 0;
   #isHeard = true;
 
-  constructor(clock: Clock) {
+  /** `isSomebodyComing` says whether another session is about to have the same console. */
+  constructor(clock: Clock, isSomebodyComing: () => boolean = () => false) {
     this.#clock = clock;
+    this.#isSomebodyComing = isSomebodyComing;
   }
 
   /** Opens the console by the given means; rejects as they do. */
   async open(connect: (handlers: ConnectionHandlers) => Promise<Connection>): Promise<void> {
     this.#console = await connect({
       data: (bytes) => this.#say(bytes),
-      closed: (error) =>
-        this.end(
-          error ? FAILED : NORMAL,
-          error ? 'the console broke off' : 'the console was closed, or taken over by another',
-        ),
+      closed: (error) => {
+        if (error) this.end(FAILED, 'the console broke off');
+        else if (this.#isSomebodyComing()) this.end(CONSOLE_TAKEN_OVER, 'the console was taken over by another');
+        else this.end(NORMAL, 'the console was closed, or taken over by another');
+      },
     });
   }
 
