@@ -1,10 +1,12 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { ApiError } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import type { Client } from '../../kube/client.ts';
+import { errorText } from '../../kube/error-text.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { migrationPolicies, virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -193,25 +195,27 @@ export class MigrationSteps {
     };
     const labels = this.#namespaces.get(guest.metadata.namespace ?? '')?.metadata.labels ?? {};
     const state = handedOffState(route, guest, labels, this.#policies, this.#options.configuration());
-    const written = await this.#write(facts, guest, state, signal);
+    const written = await this.#write(facts, guest, state, 'FailedHandOver', signal);
     const message = 'Migration target pod is ready for preparation by virt-handler.';
     this.#options.recorder.event(migration, 'Normal', 'SuccessfulHandOver', message);
     const announced = await announce(this.#client, written, route.targetNode, signal);
     return { facts: { ...facts, guest: announced }, input: { phase: 'PreparingTarget' } };
   }
 
+  /** Tells the guest's agents, or people that it cannot be told. */
   async #write(
     { migration }: MigrationFacts,
     guest: VirtualMachineInstance,
-    state: Parameters<typeof writeState>[2],
+    state: MigrationState,
+    failureReason: 'FailedHandOver' | 'FailedAbortMigration',
     signal: AbortSignal,
   ): Promise<VirtualMachineInstance> {
     try {
       return await writeState(this.#client, guest, state, signal);
     } catch (error) {
       const isLate = error instanceof ApiError && (error.code === 409 || error.code === 404);
-      const message = `Failed to hand over the migration: ${String(error)}`;
-      if (!isLate) this.#options.recorder.event(migration, 'Warning', 'FailedHandOver', message);
+      const message = `the guest's status cannot be written: ${errorText(error)}`;
+      if (!isLate) this.#options.recorder.event(migration, 'Warning', failureReason, message);
       throw error;
     }
   }
@@ -222,7 +226,8 @@ export class MigrationSteps {
     reason: AbortReason,
     signal: AbortSignal,
   ): Promise<StepOutcome> {
-    const written = await writeState(this.#client, guest, { ...ownState(facts), abortRequested: true }, signal);
+    const state = { ...ownState(facts), abortRequested: true };
+    const written = await this.#write(facts, guest, state, 'FailedAbortMigration', signal);
     return { facts: { ...facts, guest: written }, input: { phase: 'Running', abort: reason } };
   }
 
