@@ -25,6 +25,8 @@ export class FakeAgent implements GuestAgentChannel {
   answers: Readonly<Record<string, unknown>> = ANSWERS;
   status: MachineStatus = 'running';
   readonly asked: string[] = [];
+  /** What it was told besides the names of commands. */
+  readonly said: object[] = [];
   /** How often its machine was asked whether somebody is there. */
   looks = 0;
   connections = 0;
@@ -102,6 +104,7 @@ export class FakeAgent implements GuestAgentChannel {
       arguments?: { id: number };
     };
     this.asked.push(execute);
+    if (args) this.said.push(args);
     if (this.isSilent) return;
     const answer = this.answers[execute];
     if (typeof answer === 'string') return this.says(answer);

@@ -9,6 +9,8 @@ const ANSWER_BYTES_MAX = 64 * 1024;
 /** How much may come unasked before nobody listens any more: an answer that came too late, and little else. */
 const UNASKED_BYTES_MAX = 4096;
 
+const NANOSECONDS_PER_MS = 1_000_000;
+
 const DELIMITER = 0xff;
 const NEWLINE = 0x0a;
 
@@ -66,6 +68,12 @@ export class GuestAgentClient {
   /** The answer to a command without arguments; undefined where the agent refuses it. */
   ask(command: string): Promise<unknown> {
     return this.#ask(command, undefined, false);
+  }
+
+  /** Sets the guest's clock to what this host's says; false where the agent refuses that. */
+  async setTime(): Promise<boolean> {
+    const answer = await this.#ask('guest-set-time', { time: this.#clock.now() * NANOSECONDS_PER_MS }, false);
+    return answer !== undefined;
   }
 
   close(): void {

@@ -98,6 +98,22 @@ describe('an agent', () => {
     expect(isConnected()).toBe(true);
   });
 
+  it('sets the clock of a guest that stood still, once, as soon as it answers', async () => {
+    agent.answers = { ...ANSWERS, 'guest-set-time': {} };
+    agent.status = 'incoming';
+    agent.isThere = true;
+    await attend();
+    agents.setClock('p');
+    await settle();
+    expect(agent.asked).toEqual([]);
+    agent.becomes('running');
+    await settle();
+    expect(agent.asked.filter((command) => command === 'guest-set-time')).toHaveLength(1);
+    expect(agent.said.at(-1)).toEqual({ time: env.clock.now() * 1_000_000 });
+    await pass(300_000, 10);
+    expect(agent.asked.filter((command) => command === 'guest-set-time')).toHaveLength(1);
+  });
+
   it('that comes and goes all the time is told of ever less', async () => {
     await attend();
     for (let second = 0; second < 3600; second++) {

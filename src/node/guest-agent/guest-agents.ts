@@ -55,6 +55,11 @@ export class GuestAgents {
     return this.#attendances.get(podUID)?.sight ?? 'unknown';
   }
 
+  /** The guest of a pod stood still for a while, and does not know it: its clock is set as soon as its agent answers. */
+  setClock(podUID: string): void {
+    this.#attendances.get(podUID)?.setClock();
+  }
+
   /** Looks after none any more. */
   letGo(): void {
     for (const attendance of this.#attendances.values()) attendance.end();
@@ -86,6 +91,7 @@ class Attendance {
   #restMs: number = REST_MS.min;
   /** When the agent may be asked next. */
   #askMs = 0;
+  #isClockLate = false;
 
   constructor(options: AttendanceOptions) {
     this.#options = options;
@@ -109,6 +115,13 @@ class Attendance {
     }
     for (const stop of stops) stop();
     this.#hangUp();
+  }
+
+  setClock(): void {
+    this.#isClockLate = true;
+    // It may have been left alone in another machine, for reasons of then.
+    this.#askMs = 0;
+    this.#wake.abort();
   }
 
   end(): void {
@@ -154,7 +167,10 @@ class Attendance {
     const { channel, env } = this.#options;
     try {
       if (!this.#client || this.#client.isClosed) this.#client = await GuestAgentClient.connect({ channel, ...env });
-      return await askInfo(this.#client);
+      const info = await askInfo(this.#client);
+      if (this.#isClockLate && !(await this.#client.setTime())) env.log.info('the agent in a guest sets no clock');
+      this.#isClockLate = false;
+      return info;
     } catch (error) {
       env.log.debug('the agent in a guest does not answer', { error: errorMessage(error) });
       this.#hangUp();

@@ -80,6 +80,11 @@ export class Machines {
     });
   }
 
+  /** Has the clock of a pod's guest set that stood still for a while, where there is an agent in it. */
+  setGuestClock(podUID: string): void {
+    this.#options.agents?.setClock(podUID);
+  }
+
   /** Forgets a pod whose machine is gone. */
   forget(podUID: string): void {
     if (this.#held.has(podUID) && !this.#held.get(podUID)?.end) return;

@@ -86,6 +86,7 @@ export class Incoming implements PeerService {
     const coming = this.#coming.get(podUID);
     if (!coming || coming.continuedAtMs !== undefined) return;
     coming.continuedAtMs = this.#options.env.clock.now();
+    this.#options.machines.setGuestClock(podUID);
     void this.#announce(podUID);
   }
 
