@@ -1,4 +1,5 @@
 import { availableParallelism, loadavg } from 'node:os';
+import { bystanders } from './apiserver/bystanders.ts';
 import { startAndMemory } from './apiserver/memory.ts';
 import { lists } from './apiserver/lists.ts';
 import { BENCH } from './apiserver/objects.ts';
@@ -18,6 +19,7 @@ const parts: { readonly [name: string]: (server: ServerProcess) => Promise<void>
   throughput,
   lists,
   watches,
+  bystanders,
 };
 
 const [oneMinute = 0] = loadavg();
