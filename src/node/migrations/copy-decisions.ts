@@ -1,10 +1,23 @@
 import type { MigrationDecision } from '../../api/kubevirt/migration-state.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
+import type { MigrationOptions } from '../../migration/policies/options.ts';
 
 /** A status has room for so many: the first and the last ones tell the story. */
 const DECISIONS_MAX = 64;
 const FIRST_KEPT = DECISIONS_MAX / 2;
+
+/**
+ * What is decided before anything is copied. A stream that is not encrypted cannot carry the proof of who sends it: QEMU
+ * would take it from whoever comes first, and send it to whoever listens. Authentication goes before speed.
+ */
+export function firstDecisions({ disableTLS }: MigrationOptions, atMs: number): readonly MigrationDecision[] {
+  if (!disableTLS) return [];
+  const message = 'disableTLS is not obeyed: without TLS the two machines could not prove to each other who they are';
+  return [
+    { time: formatTime(atMs), decision: 'keep-encryption', reason: 'AuthenticationNeeded', message, iteration: 0 },
+  ];
+}
 
 /** The decisions after one more; those by which nothing was done are not kept. */
 export function withDecision(

@@ -22,6 +22,7 @@ export function wantedMethod(options: MigrationOptions, facts: MethodFacts): Wan
   // Post-copy disturbs the guest, so that nobody would start it where that is forbidden.
   const allowsPostCopy = options.allowPostCopy && options.allowWorkloadDisruption;
   const channels = allowsPostCopy ? undefined : wantedChannels(options, facts);
+  // Whatever was asked for: see `firstDecisions`.
   return { allowsPostCopy, ...(channels ? { channels } : {}), isEncrypted: true };
 }
 

@@ -116,6 +116,14 @@ describe('the copy of a guest', () => {
     expect((await scene.soon(scene.source.migration.progress())).state).toBe('cancelled');
   });
 
+  it('is encrypted in any case, and says so', async () => {
+    const scene = await CopyScene.open({ configuration: { disableTLS: true } });
+    const copy = await scene.start();
+    await scene.until(IS_OVER);
+    expect(copy.channel).toMatchObject({ encrypted: true });
+    expect(decisionsOf(copy)[0]).toBe('keep-encryption AuthenticationNeeded');
+  });
+
   it('keeps to its bandwidth', async () => {
     const scene = await CopyScene.open({ configuration: { bandwidthPerMigration: '20Mi' } });
     const copy = await scene.start();

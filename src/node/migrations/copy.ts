@@ -8,6 +8,7 @@ import { HypervisorError, type MachineEvent } from '../../hypervisor/hypervisor.
 import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } from '../../hypervisor/migration.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
 import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
+import { firstDecisions } from './copy-decisions.ts';
 import { channelStatus } from './copy-method.ts';
 import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions, CredentialFiles } from './copy-options.ts';
 import { sampleOf } from './copy-sample.ts';
@@ -323,6 +324,7 @@ export class Copy {
       ramBytes: await this.#migration.ramBytes(),
       isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
       startedAtMs,
+      decisions: firstDecisions(options.options, startedAtMs),
     });
     this.#watch = watch;
     this.#startMemory = async () => {
