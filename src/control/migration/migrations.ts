@@ -212,6 +212,8 @@ export class Migrations implements Service {
   /** Says which slots a migration needs now. Answers until when it needs none, where it has to wait that long. */
   #want(migration: VirtualMachineInstanceMigration): number | undefined {
     const { uid = '' } = migration.metadata;
+    // One that went while it was looked at wants nothing, and nobody would say so again.
+    if (this.#migrations.byIndex('uid', uid).length === 0) return undefined;
     const key = guestKeyOf(migration);
     const guest = this.#guests.get(key);
     const [pod] = this.#pods.byIndex('migration', uid);
