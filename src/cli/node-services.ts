@@ -172,6 +172,7 @@ async function migrationOf(
   { version, accelerator, user }: Engine,
   agentAddress: NodeMigration['address'],
 ): Promise<NodeMigration> {
+  const { cpus, bootID } = await realHost.identity();
   return {
     peers: new HttpsPeers({ access: identity.access }),
     address: agentAddress,
@@ -182,9 +183,13 @@ async function migrationOf(
       directory: join(directory, 'migrations'),
       user,
     }),
-    cpus: (await realHost.identity()).cpus,
+    cpus,
     ramBytesOf: ({ memoryBytes }) => ramBytesFor(memoryBytes, version, accelerator),
     diskBytesOf: (disk) => diskBytesOf(realDiskFiles, disk),
+    diskFileOf: async ({ path }) => {
+      const file = (await realDiskFiles.describe(path))?.identity;
+      return file !== undefined && bootID !== '' ? { host: bootID, file } : undefined;
+    },
   };
 }
 

@@ -174,6 +174,8 @@ export interface FileDescription {
   readonly owner: UserIdentity;
   /** The permission bits. */
   readonly mode: number;
+  /** What tells it from everything else on this host, whatever it is called; absent where nobody asks the host. */
+  readonly identity?: string;
 }
 
 /** Who may do what with a file that is made; it belongs to this process's user where no owner is named. */

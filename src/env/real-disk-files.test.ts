@@ -74,6 +74,14 @@ describe("the disks' files of the host", () => {
     expect(readFileSync(at('target'), 'utf8')).toBe('secret');
   });
 
+  it('knows a file under any of its names, and from all others', async () => {
+    for (const name of ['a', 'b']) writeFileSync(at(name), 'same');
+    linkSync(at('a'), at('second'));
+    const [a, b, second] = await Promise.all(['a', 'b', 'second'].map((name) => files.describe(at(name))));
+    expect(second?.identity).toBe(a?.identity);
+    expect(b?.identity).not.toBe(a?.identity);
+  });
+
   it('keeps directories as they are', async () => {
     mkdirSync(at('a'), { mode: 0o750 });
     await files.makeDirectory(at('a'), { mode: 0o700 });

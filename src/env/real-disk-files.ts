@@ -42,8 +42,11 @@ async function describe(path: string): Promise<FileDescription | undefined> {
     if (codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR') return undefined;
     throw error;
   }
-  const { size, mtimeMs, uid, gid, mode } = stats;
-  return { kind: kindOf(stats), sizeBytes: size, modifiedMs: mtimeMs, owner: { uid, gid }, mode: mode & 0o7777 };
+  const { size, mtimeMs, uid, gid, mode, dev, ino, rdev } = stats;
+  const kind = kindOf(stats);
+  // A device has as many names as somebody made for it.
+  const identity = kind === 'block-device' ? `device ${rdev}` : `${dev} ${ino}`;
+  return { kind, sizeBytes: size, modifiedMs: mtimeMs, owner: { uid, gid }, mode: mode & 0o7777, identity };
 }
 
 async function* read(path: string, part?: { offset: number; length: number }): AsyncGenerator<Uint8Array> {

@@ -186,9 +186,9 @@ export class Guests {
     readonly incoming: Incoming;
     readonly migrations: Migrations;
   } {
-    const { peers, credentials, cpus, host, diskBytesOf } = migration;
+    const { peers, credentials, cpus, host, diskBytesOf, diskFileOf } = migration;
     const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
-    const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf });
+    const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf, diskFileOf });
     const advance = (podUID: string): Promise<void> => this.advance(podUID);
     const outgoing = new Outgoing({
       env,

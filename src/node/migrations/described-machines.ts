@@ -8,6 +8,14 @@ export interface MachineDescription {
   readonly machine: ComparedMachine;
   /** The disks that are this pod's own, and go with the guest. */
   readonly copiedDisks: readonly DevicePlace[];
+  /** What tells the file behind each disk that can be written from all others, by the name of its place. */
+  readonly diskFiles: ReadonlyMap<string, DiskFile>;
+}
+
+/** A file, on the host that it is on. */
+export interface DiskFile {
+  readonly host: string;
+  readonly file: string;
 }
 
 export type DescribeMachine = (podUID: string) => Promise<MachineDescription>;
@@ -19,6 +27,8 @@ export interface DescribedMachinesOptions {
   readonly directoryOf: (podUID: string) => string;
   /** How large the guest sees a disk; undefined where nobody can tell. */
   readonly diskBytesOf?: ((disk: DiskSpec) => Promise<number | undefined>) | undefined;
+  /** Which file a disk is; undefined where nobody can tell. */
+  readonly diskFileOf?: ((disk: DiskSpec) => Promise<DiskFile | undefined>) | undefined;
 }
 
 /** Describes machines as they were started, also those that a former agent has started. Rejects where that is not known. */
@@ -27,6 +37,7 @@ export function describedMachines({
   notes,
   directoryOf,
   diskBytesOf,
+  diskFileOf,
 }: DescribedMachinesOptions): DescribeMachine {
   return async (podUID) => {
     const { spec } = notes.get(podUID) ?? {};
@@ -38,7 +49,13 @@ export function describedMachines({
       const bytes = await diskBytesOf?.(disk);
       if (bytes !== undefined) diskBytes.set(placeName(disk.place), bytes);
     }
+    const diskFiles = new Map<string, DiskFile>();
+    for (const disk of (spec.disks ?? []).filter(({ isReadOnly }) => isReadOnly !== true)) {
+      const file = await diskFileOf?.(disk);
+      if (file) diskFiles.set(placeName(disk.place), file);
+    }
     return {
+      diskFiles,
       machine: { spec, ramBytes: await machine.migration.ramBytes(), diskBytes },
       copiedDisks: own.map(({ place }) => place),
     };
@@ -48,4 +65,28 @@ export function describedMachines({
 /** Whatever is below the pod's own directory is of no claim, and nobody else's. What cannot be written is made alike. */
 function isOwn({ path, isReadOnly }: DiskSpec, directory: string): boolean {
   return isReadOnly !== true && path.startsWith(`${directory}/`);
+}
+
+/** Files as they are sent. */
+export function sentFiles(files: MachineDescription['diskFiles']): Readonly<Record<string, string>> {
+  return Object.fromEntries([...files].map(([place, { host, file }]) => [place, `${host} ${file}`]));
+}
+
+/**
+ * What is wrong with the disks of two machines, each as a sentence without its full stop. A disk that is copied must not
+ * be copied onto itself, and one that is shared has to be the same: that nobody can tell of two hosts, but of one.
+ */
+export function fileDifferences(
+  { diskFiles, copiedDisks }: MachineDescription,
+  there: Readonly<Record<string, string>>,
+): readonly string[] {
+  const copied = new Set(copiedDisks.map(placeName));
+  const others = new Map(Object.entries(there));
+  return [...diskFiles].flatMap(([place, { host, file }]) => {
+    const other = others.get(place);
+    if (!other?.startsWith(`${host} `)) return [];
+    const isSame = other === `${host} ${file}`;
+    if (copied.has(place)) return isSame ? [`the disk at ${place} would be copied onto itself`] : [];
+    return isSame ? [] : [`the disk at ${place} is not the same file on both nodes, and is not copied`];
+  });
 }

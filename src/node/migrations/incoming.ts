@@ -14,7 +14,7 @@ import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
-import type { DescribeMachine } from './described-machines.ts';
+import { type DescribeMachine, sentFiles } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { listenAgain } from './listen-again.ts';
 import type { TargetFacts } from './migration-report.ts';
@@ -210,6 +210,7 @@ export class Incoming implements PeerService {
       ...(issued.source ? { credentials: issued.source } : {}),
       isPostCopyPossible,
       machine: describeMachine(here.machine),
+      diskFiles: sentFiles(here.diskFiles),
     };
   }
 

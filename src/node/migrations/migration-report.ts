@@ -60,7 +60,7 @@ export function sourceReport(
       ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
     };
   }
-  if (state.completed === true) return letters;
+  if (state.completed === true) return { ...letters, ...lastNumbers(state, copy?.progress, nowMs) };
   const hasBegun = state.startTimestamp !== undefined;
   const isOver = standing.kind === 'ended' && standing.givenTo === undefined;
   const hasStayed = standing.kind === 'holding' || isOver;
@@ -107,8 +107,18 @@ export function targetReport(
   };
 }
 
+/** What a source learnt of its copy when it was over, once nobody waits for it any more. */
+function lastNumbers(
+  { failed, progress: before }: MigrationState,
+  progress: MigrationProgress | undefined,
+  nowMs: number,
+): Pick<MigrationState, 'progress'> {
+  const isNews = (progress?.transferredBytes ?? 0) > (before?.transferredBytes ?? 0);
+  return progress && isNews && failed !== true ? whole({ progress }, nowMs) : {};
+}
+
 /** The last word about the copy, of which its source had other things to do than to tell. */
-function whole({ progress }: MigrationState, nowMs: number): Pick<MigrationState, 'progress'> {
+function whole({ progress }: Pick<MigrationState, 'progress'>, nowMs: number): Pick<MigrationState, 'progress'> {
   if (!progress) return {};
   const { secondsLeft: _, secondsLeftMin: _min, secondsLeftMax: _max, summary: _summary, ...known } = progress;
   const done = { ...known, percent: 100, remainingBytes: 0, time: formatTime(nowMs) };

@@ -1,5 +1,6 @@
 import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
+import type { DiskFile } from './described-machines.ts';
 import type { AgentAddress } from './migrations.ts';
 import type { Peers } from './peer.ts';
 
@@ -18,4 +19,6 @@ export interface NodeMigration {
   readonly ramBytesOf: (spec: MachineSpec) => number;
   /** How large a guest sees a disk; undefined where nobody can tell. */
   readonly diskBytesOf?: (disk: DiskSpec) => Promise<number | undefined>;
+  /** Which file a disk is; undefined where nobody can tell. */
+  readonly diskFileOf?: (disk: DiskSpec) => Promise<DiskFile | undefined>;
 }

@@ -15,9 +15,9 @@ import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
 import { Copy } from './copy.ts';
 import { wantedMethod } from './copy-method.ts';
-import type { CopyContext, CopyHooks } from './copy-options.ts';
+import type { CopyContext, CopyFailure, CopyHooks } from './copy-options.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
-import type { DescribeMachine } from './described-machines.ts';
+import { type DescribeMachine, fileDifferences } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { askedAttempt, isWelcome, partIn } from './migration-wish.ts';
 import type { SourceFacts } from './migration-report.ts';
@@ -205,7 +205,7 @@ export class Outgoing {
       undelivered !== undefined &&
       (undelivered.message.kind !== 'grant' || this.#options.env.clock.now() - undelivered.sinceMs >= LETTER_AFTER_MS);
     return {
-      failure: failure ?? (state.abortRequested === true ? CANCELLED : copy?.failure?.message),
+      failure: failure ?? causeOf(copy?.failure, state.abortRequested === true),
       undelivered: isLate ? undelivered.message : undefined,
       copy: told,
     };
@@ -289,7 +289,10 @@ export class Outgoing {
       );
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
       if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
-      const different = differences(here.machine, comparedMachine(answer.opened.machine));
+      const different = [
+        ...differences(here.machine, comparedMachine(answer.opened.machine)),
+        ...fileDifferences(here, answer.opened.diskFiles ?? {}),
+      ];
       if (different.length > 0) throw new PeerError('Refused', `the machines differ: ${different.join('; ')}`);
       this.#hear(leaving, answer);
       leaving.opened = { opened: answer.opened, method, disks: here.copiedDisks };
@@ -398,6 +401,12 @@ export class Outgoing {
 }
 
 const CANCELLED = 'the migration was cancelled';
+
+/** Why a copy came to nothing. One that a target ended, since it was cancelled, looks as if it had failed. */
+function causeOf(failure: CopyFailure | undefined, isCancelled: boolean): string | undefined {
+  const isOwn = failure && failure.reason !== 'CopyFailed' && failure.reason !== 'MirrorFailed';
+  return isCancelled && !isOwn ? CANCELLED : failure?.message;
+}
 
 /** The attempt that a source is in the middle of. */
 export function leavingAttempt(standing: Standing): Attempt | undefined {
