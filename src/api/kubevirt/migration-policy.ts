@@ -22,7 +22,9 @@ export const migrationPolicySpec = openObject('Which guests it is for, and how t
   completionTimeoutPerGiB: long('Seconds that each GiB may take before something is done about it.'),
   progressTimeout: long('Seconds without progress after which a migration is given up.'),
   maxDowntimeMs: long('Milliseconds that the guest may stand still.', { minimum: 1, maximum: 2_000_000 }),
-  disableTLS: flag('Whether the copy is sent unencrypted; both sides still prove who they are.'),
+  disableTLS: flag(
+    'Whether the copy may be sent unencrypted. It is encrypted nevertheless: both sides prove who they are by it.',
+  ),
   experimental: migrationExperiments,
 });
 
