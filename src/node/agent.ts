@@ -73,6 +73,9 @@ export class Agent {
   /** Resolves when guests can be looked after. */
   readonly #running: Promise<Guests>;
   #resolveRunning: (guests: Guests) => void = () => undefined;
+  /** Resolves when all that former agents wrote down has been read. */
+  readonly #journal: Promise<JournalFile>;
+  #resolveJournal: (journal: JournalFile) => void = () => undefined;
   #guests: Guests | undefined;
 
   constructor(options: AgentOptions) {
@@ -80,6 +83,7 @@ export class Agent {
     const informers = options.informers ?? new SharedInformers({ client, env });
     this.#options = options;
     this.#running = new Promise((resolve) => (this.#resolveRunning = resolve));
+    this.#journal = new Promise((resolve) => (this.#resolveJournal = resolve));
     this.#recorder = new EventRecorder({ client, env, component: 'virt-handler', host: nodeName });
     this.#surroundings = new Surroundings({ node: nodeName, agentId, client, informers });
     this.#notes = new GuestNotes(files, `${directory}/notes`);
@@ -95,6 +99,7 @@ export class Agent {
       surroundings: this.#surroundings,
       machines: this.#machines,
       notes: this.#notes,
+      journal: () => this.#journal,
       serialLogOf: (podUID) => this.#serialLogOf(podUID),
     });
     this.peers = { answer: async (...asked) => (await this.#running).peers.answer(...asked) };
@@ -116,6 +121,7 @@ export class Agent {
     try {
       for (const place of ['runs', 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
       await this.#notes.load();
+      this.#resolveJournal(journal);
       this.#guests = new Guests({
         env,
         client,

@@ -56,6 +56,10 @@ class PlayedGuests implements GuestAccess {
     this.#call('logs', namespace, name);
     return this.logs;
   }
+  async runs(namespace: string, name: string): ReturnType<GuestAccess['runs']> {
+    this.#call('runs', namespace, name);
+    return this.logs.map(({ podUID, isLive }) => ({ podUID, guestUID: 'u', startedAtMs: 1, isLive }));
+  }
   #call(what: string, namespace: string, name: string): void {
     if (name !== 'web') throw notFound({ group: 'kubevirt.io', plural: 'virtualmachineinstances' }, name);
     this.calls.push(`${what} ${namespace}/${name}`);
@@ -259,13 +263,14 @@ describe('whoever calls', () => {
   it('may do what the API server says, and no more', async () => {
     const identity = await client('reader');
     expect((await ask('GET', `${GUEST}/log`, { identity })).status).toBe(200);
+    expect((await ask('GET', `${GUEST}/runs`, { identity })).status).toBe(200);
     const denied = await ask('PUT', `${GUEST}/pause`, { identity });
     expect(denied.status).toBe(403);
     expect(JSON.parse(denied.text).message).toBe(
       'Forbidden (user=reader, verb=update, resource=nodes, subresource=proxy, name=n1)',
     );
     expect((await ask('GET', '/metrics', { identity })).status).toBe(403);
-    expect(guests.calls).toEqual(['logs shop/web']);
+    expect(guests.calls).toEqual(['logs shop/web', 'runs shop/web']);
   });
 
   it('is not asked about each time', async () => {
@@ -289,6 +294,19 @@ describe('logs', () => {
     expect((await ask('GET', `${GUEST}/log?tailLines=2`)).text).toBe('two\nthree\n');
     expect((await ask('GET', `${GUEST}/log?limitBytes=5`)).text).toBe('one\nt');
     expect((await ask('GET', `${GUEST}/log?limitBytes=x`)).status).toBe(400);
+  });
+
+  it('are told run by run, verbatim', async () => {
+    log('a', 'one\ntwo\n');
+    log('b', 'three');
+    const { status, text } = await ask('GET', `${GUEST}/runs`);
+    expect([status, JSON.parse(text)]).toEqual([
+      200,
+      { runs: ['a', 'b'].map((podUID) => ({ podUID, guestUID: 'u', startedAtMs: 1, isLive: false })) },
+    ]);
+    expect((await ask('GET', `${GUEST}/log?run=a&tailLines=1`)).text).toBe('two\n');
+    expect((await ask('GET', `${GUEST}/log?run=b`)).text).toBe('three');
+    expect((await ask('GET', `${GUEST}/log?run=none`)).text).toBe('');
   });
 
   it('are followed, and end with the agent', async () => {

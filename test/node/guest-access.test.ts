@@ -75,11 +75,25 @@ describe('a guest that runs', () => {
   it('tells where its serial port was written to, also when it has ended', async () => {
     const [log] = await access().serialLogs(NAMESPACE, 'web');
     expect(log).toMatchObject({ path: `/data/runs/${log?.podUID ?? ''}/serial.log`, isLive: true });
+    const [run] = await access().runs(NAMESPACE, 'web');
+    const { metadata } = await scene.guest();
+    expect(run).toEqual({
+      podUID: log?.podUID,
+      guestUID: metadata.uid,
+      machineUID: expect.any(String),
+      startedAtMs: expect.any(Number),
+      epoch: 1,
+      isLive: true,
+    });
+    await scene.stopAgent();
+    await scene.startAgent();
+    expect(await access().runs(NAMESPACE, 'web')).toEqual([run]);
     await access().softReboot(NAMESPACE, 'web');
     await scene.phaseBecomes('Succeeded');
     await scene.stopAgent();
     await scene.startAgent();
     expect(await access().serialLogs(NAMESPACE, 'web')).toEqual([{ ...log, isLive: false }]);
+    expect(await access().runs(NAMESPACE, 'web')).toEqual([{ ...run, isLive: false }]);
     await expect(access().pause(NAMESPACE, 'web')).rejects.toMatchObject({ code: 404 });
     await expect(access().openConsole(NAMESPACE, 'other', { data: () => {}, closed: () => {} })).rejects.toMatchObject({
       code: 404,

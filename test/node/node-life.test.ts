@@ -124,6 +124,7 @@ async function startNode(): Promise<void> {
       guestInfo: unwanted,
       openConsole: unwanted,
       serialLogs: async () => logs,
+      runs: unwanted,
     },
     certificate,
     clientAuthorities: () => identity.access.authorities(),

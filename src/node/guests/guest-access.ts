@@ -1,3 +1,4 @@
+import type { GuestRun } from '../../api/guest-run.ts';
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
 import type { GuestAgentInfo } from '../guest-agent/guest-agent-info.ts';
 
@@ -16,6 +17,8 @@ export interface GuestAccess {
   openConsole(namespace: string, name: string, handlers: ConnectionHandlers): Promise<Connection>;
   /** Every file on this node with what the guest's serial port has said, oldest first, past runs included. */
   serialLogs(namespace: string, name: string): Promise<readonly SerialLog[]>;
+  /** The guest's stays on this node, oldest first; one that only waited for the guest is none. */
+  runs(namespace: string, name: string): Promise<readonly GuestRun[]>;
 }
 
 export interface SerialLog {

@@ -1,12 +1,15 @@
+import type { GuestRun } from '../../api/guest-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { ApiError, conflict, notFound } from '../../api/status.ts';
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
 import { HypervisorError, type Machine, type MachineStatus } from '../../hypervisor/hypervisor.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { GuestAgentInfo } from '../guest-agent/guest-agent-info.ts';
+import type { JournalFile } from '../journal/journal-file.ts';
 import { Consoles } from './consoles.ts';
 import type { GuestAccess, SerialLog } from './guest-access.ts';
-import type { GuestNotes } from './guest-notes.ts';
+import type { GuestNote, GuestNotes } from './guest-notes.ts';
 import type { Machines } from './machines.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -14,6 +17,8 @@ export interface NodeGuestAccessOptions {
   readonly surroundings: Surroundings;
   readonly machines: Machines;
   readonly notes: GuestNotes;
+  /** What the journal says; resolves when there is one, and all notes have been read. */
+  readonly journal: () => Promise<Pick<JournalFile, 'vmOf' | 'standing'>>;
   /** Where the machine of a pod writes what its serial port says. */
   readonly serialLogOf: (podUID: string) => string;
 }
@@ -69,12 +74,50 @@ export class NodeGuestAccess implements GuestAccess {
   }
 
   async serialLogs(namespace: string, name: string): Promise<readonly SerialLog[]> {
-    const { notes, machines, serialLogOf } = this.#options;
-    return notes.of(namespace, name).flatMap(({ podUID }) => {
+    const { notes, serialLogOf } = this.#options;
+    const stays = await this.#stays(namespace, name);
+    return stays.flatMap(({ note: { podUID }, isLive }) => {
       const kept = notes.keptLog(podUID);
-      const log = { podUID, path: serialLogOf(podUID), isLive: machines.get(podUID) !== undefined };
+      const log = { podUID, path: serialLogOf(podUID), isLive };
       return kept === undefined ? [log] : [{ podUID, path: kept, isLive: false }, log];
     });
+  }
+
+  async runs(namespace: string, name: string): Promise<readonly GuestRun[]> {
+    const { surroundings } = this.#options;
+    const stays = await this.#stays(namespace, name);
+    return stays.flatMap(({ note, machineUID, standing, isLive }): GuestRun[] => {
+      const { podUID, guestUID, atMs: startedAtMs, end } = note;
+      const { kind } = standing;
+      if (kind === 'receiving' || kind === 'refused') return [];
+      // What it was noted for is about to be journaled.
+      if (kind === 'none' && !isLive && !end && surroundings.knowsPod(podUID)) return [];
+      const epoch = epochOf(standing);
+      const order = machineUID === undefined || epoch === undefined ? {} : { machineUID, epoch };
+      return [{ podUID, guestUID, startedAtMs, ...order, isLive }];
+    });
+  }
+
+  async #stays(namespace: string, name: string): Promise<Stay[]> {
+    const { notes } = this.#options;
+    const journal = await this.#options.journal();
+    return Promise.all(
+      notes.of(namespace, name).map(async (note) => {
+        const machineUID = journal.vmOf(note.podUID);
+        const standing: JournaledStanding =
+          machineUID === undefined ? { kind: 'none' } : journal.standing(machineUID, note.podUID);
+        return { note, machineUID, standing, isLive: await this.#isLive(note, standing) };
+      }),
+    );
+  }
+
+  /** Whether more may come of a machine: it is there, or is about to be. */
+  async #isLive({ podUID, end }: GuestNote, standing: JournaledStanding): Promise<boolean> {
+    const { machines } = this.#options;
+    if (machines.get(podUID)) return true;
+    if (end || standing.kind === 'ended' || standing.kind === 'refused') return false;
+    // A machine that a former agent started is known once it has been looked for.
+    return standing.kind === 'starting' || (await machines.look(podUID)).fact !== 'dead';
   }
 
   async #command(
@@ -108,6 +151,18 @@ export class NodeGuestAccess implements GuestAccess {
     if (!machine) throw conflict(virtualMachineInstances, name, 'the guest does not run');
     return { podUID, machine, guest };
   }
+}
+
+interface Stay {
+  readonly note: GuestNote;
+  readonly machineUID: string | undefined;
+  readonly standing: JournaledStanding;
+  readonly isLive: boolean;
+}
+
+function epochOf(standing: JournaledStanding): number | undefined {
+  if ('epoch' in standing) return standing.epoch;
+  return standing.kind === 'granted' ? standing.attempt.epoch : undefined;
 }
 
 /** Whether it runs after it was moved was settled when its successor was named. */

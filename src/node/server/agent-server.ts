@@ -219,8 +219,12 @@ export class AgentServer implements Service {
         const { version: guestAgentVersion, ...info } = await guests.guestInfo(route.namespace, route.name);
         return send(response, 200, JSON.stringify({ guestAgentVersion, ...info }), 'application/json');
       }
+      case 'runs': {
+        const runs = await guests.runs(route.namespace, route.name);
+        return send(response, 200, JSON.stringify({ runs }), 'application/json');
+      }
       case 'log':
-        return this.#sendLogs(() => guests.serialLogs(route.namespace, route.name), route.options, response);
+        return this.#sendLogs(() => this.#guestLogs(route), route.options, response);
       case 'containerLog': {
         const source = await this.#containerLogs(route.namespace, route.pod, route.container);
         return this.#sendLogs(source, route.options, response);
@@ -228,6 +232,11 @@ export class AgentServer implements Service {
       default:
         return unreachable(route);
     }
+  }
+
+  async #guestLogs({ namespace, name, run }: Extract<Route, { kind: 'log' }>): Promise<readonly SerialLog[]> {
+    const logs = await this.#options.guests.serialLogs(namespace, name);
+    return run === undefined ? logs : logs.filter(({ podUID }) => podUID === run);
   }
 
   /** A launcher's log is what its guest's serial port said while that very pod ran. */
@@ -333,7 +342,7 @@ export class AgentServer implements Service {
 
 /** As kubelets have it: `nodes/proxy` for what has no name of its own. */
 function subresourcesOf({ kind }: Route): readonly string[] {
-  if (kind === 'log' || kind === 'containerLog') return ['log', 'proxy'];
+  if (kind === 'log' || kind === 'runs' || kind === 'containerLog') return ['log', 'proxy'];
   return kind === 'metrics' ? ['metrics'] : ['proxy'];
 }
 

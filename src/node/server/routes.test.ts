@@ -3,7 +3,7 @@ import { ApiError } from '../../api/status.ts';
 import { type Route, routeOf } from './routes.ts';
 
 const GUEST = '/v1/namespaces/shop/virtualmachineinstances/web';
-const ALL = { follow: false, tailLines: undefined, limitBytes: undefined };
+const ALL = { follow: false, tailLines: undefined, limitBytes: undefined, isVerbatim: false };
 
 describe('the paths of the agent', () => {
   it.each<[string, string, Route]>([
@@ -13,11 +13,23 @@ describe('the paths of the agent', () => {
     ['PUT', `${GUEST}/softreboot`, { kind: 'action', action: 'softreboot', namespace: 'shop', name: 'web' }],
     ['GET', `${GUEST}/console`, { kind: 'console', namespace: 'shop', name: 'web' }],
     ['GET', `${GUEST}/guestosinfo`, { kind: 'guestInfo', namespace: 'shop', name: 'web' }],
-    ['GET', `${GUEST}/log`, { kind: 'log', namespace: 'shop', name: 'web', options: ALL }],
+    ['GET', `${GUEST}/runs`, { kind: 'runs', namespace: 'shop', name: 'web' }],
+    ['GET', `${GUEST}/log`, { kind: 'log', namespace: 'shop', name: 'web', run: undefined, options: ALL }],
+    [
+      'GET',
+      `${GUEST}/log?run=u-1`,
+      { kind: 'log', namespace: 'shop', name: 'web', run: 'u-1', options: { ...ALL, isVerbatim: true } },
+    ],
     [
       'GET',
       `${GUEST}/log?follow=true&tailLines=0&limitBytes=9`,
-      { kind: 'log', namespace: 'shop', name: 'web', options: { follow: true, tailLines: 0, limitBytes: 9 } },
+      {
+        kind: 'log',
+        namespace: 'shop',
+        name: 'web',
+        run: undefined,
+        options: { follow: true, tailLines: 0, limitBytes: 9, isVerbatim: false },
+      },
     ],
     [
       'GET',
@@ -39,6 +51,7 @@ describe('the paths of the agent', () => {
     ['GET', `${GUEST}/pause`, 405],
     ['PUT', `${GUEST}/console`, 405],
     ['PUT', `${GUEST}/guestosinfo`, 405],
+    ['PUT', `${GUEST}/runs`, 405],
     ['POST', '/healthz', 405],
     ['GET', `${GUEST}/log?follow=perhaps`, 400],
     ['GET', `${GUEST}/log?tailLines=-1`, 400],

@@ -1,4 +1,5 @@
 import { type ApiError, badRequest, methodNotAllowed, pathNotFound } from '../../api/status.ts';
+import { unreachable } from '../../api/unreachable.ts';
 import type { LogOptions } from './serial-log-stream.ts';
 
 /** What the agent's server is asked for: virt-handler's paths for guests, a kubelet's for pods. */
@@ -12,7 +13,15 @@ export type Route =
   | { readonly kind: 'action'; readonly action: GuestAction; readonly namespace: string; readonly name: string }
   | { readonly kind: 'console'; readonly namespace: string; readonly name: string }
   | { readonly kind: 'guestInfo'; readonly namespace: string; readonly name: string }
-  | { readonly kind: 'log'; readonly namespace: string; readonly name: string; readonly options: LogOptions }
+  | { readonly kind: 'runs'; readonly namespace: string; readonly name: string }
+  | {
+      readonly kind: 'log';
+      readonly namespace: string;
+      readonly name: string;
+      /** The launcher pod whose run it is; all runs where undefined. */
+      readonly run: string | undefined;
+      readonly options: LogOptions;
+    }
   | {
       readonly kind: 'containerLog';
       readonly namespace: string;
@@ -50,12 +59,24 @@ function guestRoute(method: string, segments: readonly string[], parameters: URL
     only(method, 'PUT');
     return { kind: 'action', action: verb, namespace, name };
   }
-  if (verb !== 'console' && verb !== 'log' && verb !== 'guestosinfo') throw pathNotFound();
+  const isRead = verb === 'console' || verb === 'log' || verb === 'guestosinfo' || verb === 'runs';
+  if (!isRead) throw pathNotFound();
   only(method, 'GET');
-  if (verb === 'guestosinfo') return { kind: 'guestInfo', namespace, name };
-  return verb === 'console'
-    ? { kind: 'console', namespace, name }
-    : { kind: 'log', namespace, name, options: logOptions(parameters) };
+  switch (verb) {
+    case 'console':
+    case 'runs':
+      return { kind: verb, namespace, name };
+    case 'guestosinfo':
+      return { kind: 'guestInfo', namespace, name };
+    case 'log': {
+      const run = parameters.get('run') || undefined;
+      // A run is one of several that are put together, of which the next may go on in the same line.
+      const options = { ...logOptions(parameters), isVerbatim: run !== undefined };
+      return { kind: 'log', namespace, name, run, options };
+    }
+    default:
+      return unreachable(verb);
+  }
 }
 
 function isAction(verb: string): verb is GuestAction {
@@ -83,6 +104,7 @@ function logOptions(parameters: URLSearchParams): LogOptions {
     follow: flag(parameters, 'follow'),
     tailLines: count(parameters, 'tailLines', 0),
     limitBytes: count(parameters, 'limitBytes', 1),
+    isVerbatim: false,
   };
 }
 

@@ -21,7 +21,7 @@ import { type LogOptions, streamLogs } from './serial-log-stream.ts';
 const directory = mkdtempSync(join(tmpdir(), 'serial-'));
 afterAll(() => rmSync(directory, { recursive: true }));
 
-const ALL: LogOptions = { follow: false, tailLines: undefined, limitBytes: undefined };
+const ALL: LogOptions = { follow: false, tailLines: undefined, limitBytes: undefined, isVerbatim: false };
 /** Time passes fifty times as fast. */
 const clock = { ...realClock, setTimer: (done: () => void, delayMs: number) => realClock.setTimer(done, delayMs / 50) };
 const never = new AbortController().signal;
@@ -29,11 +29,11 @@ const never = new AbortController().signal;
 let logs: SerialLog[];
 beforeEach(() => void (logs = []));
 
-function file(name: string, content: string | undefined, isLive = false): string {
+function file(name: string, content: string | undefined, isLive = false, podUID = name): string {
   const path = join(directory, name);
   rmSync(path, { force: true });
   if (content !== undefined) writeFileSync(path, content);
-  logs = [...logs, { podUID: name, path, isLive }];
+  logs = [...logs, { podUID, path, isLive }];
   return path;
 }
 
@@ -94,9 +94,11 @@ describe('serial logs', () => {
       fc.asyncProperty(
         fc.array(fc.array(fc.constantFrom('a', '\n', 'x'.repeat(40_000)), { maxLength: 12 }), { maxLength: 4 }),
         fc.nat({ max: 12 }),
-        async (contents, tailLines) => {
+        fc.boolean(),
+        async (contents, tailLines, isOneRun) => {
           logs = [];
-          for (const [index, parts] of contents.entries()) file(`p${index}`, parts.join(''));
+          for (const [index, parts] of contents.entries())
+            file(`p${index}`, parts.join(''), false, isOneRun ? 'run' : `p${index}`);
           const whole = await read();
           const lines = whole.split(/(?<=\n)/).filter((line) => line !== '');
           expect(await read({ tailLines })).toBe(tailLines === 0 ? '' : lines.slice(-tailLines).join(''));
@@ -104,6 +106,15 @@ describe('serial logs', () => {
       ),
       { numRuns: 60 },
     ));
+
+  it('are left as they are where another goes on in the same line', async () => {
+    file('kept', 'one\ntw', false, 'run');
+    file('log', 'o\nthr', false, 'run');
+    expect(await read()).toBe('one\ntwo\nthr\n');
+    expect(await read({ isVerbatim: true })).toBe('one\ntwo\nthr');
+    const tails = await Promise.all([0, 1, 2, 3, 4].map((tailLines) => read({ tailLines, isVerbatim: true })));
+    expect(tails).toEqual(['', 'thr', 'two\nthr', 'one\ntwo\nthr', 'one\ntwo\nthr']);
+  });
 
   it('are followed until no more can come', async () => {
     const path = file('live', 'one\n', true);

@@ -9,6 +9,8 @@ export interface LogOptions {
   readonly tailLines: number | undefined;
   /** After how many bytes to end. */
   readonly limitBytes: number | undefined;
+  /** Whether to leave a last line as it is that has not ended; else it is ended, so that another can follow. */
+  readonly isVerbatim: boolean;
 }
 
 /** Which files there are, oldest first; asked again while following. */
@@ -23,7 +25,7 @@ const REFRESH_POLLS = 5;
 const NEWLINE = 10;
 
 /**
- * What serial ports have said, file by file, each beginning on a line of its own. Reads no faster than it is asked to,
+ * What serial ports have said, file by file, each run beginning on a line of its own. Reads no faster than it is asked to,
  * and no more than was there at the beginning unless it follows. While following, a file that was cut short is read
  * from its new beginning, one that was replaced gives way to its successor, and new files are taken up as they come.
  */
@@ -36,8 +38,8 @@ export async function* streamLogs(
   let left = options.limitBytes ?? Number.POSITIVE_INFINITY;
   let endsLine = true;
   for await (const piece of pieces(source, options, clock, signal)) {
-    if (piece === 'next file' && endsLine) continue;
-    const bytes: Uint8Array = piece === 'next file' ? Uint8Array.of(NEWLINE) : piece;
+    if (piece === 'end of run' && (endsLine || options.isVerbatim)) continue;
+    const bytes: Uint8Array = piece === 'end of run' ? Uint8Array.of(NEWLINE) : piece;
     const allowed = bytes.subarray(0, Math.min(bytes.length, left));
     endsLine = bytes.at(-1) === NEWLINE;
     left -= allowed.length;
@@ -46,13 +48,13 @@ export async function* streamLogs(
   }
 }
 
-/** The bytes, and where one file ends and the next begins. */
+/** The bytes, and where one run ends and the next begins. */
 async function* pieces(
   source: LogSource,
   { follow, tailLines }: LogOptions,
   clock: Clock,
   signal: AbortSignal,
-): AsyncGenerator<Uint8Array | 'next file'> {
+): AsyncGenerator<Uint8Array | 'end of run'> {
   let logs = await source();
   const start = tailLines === undefined ? { index: 0, offset: 0 } : await tailStart(logs, tailLines);
   const seen = new Set<string>();
@@ -81,7 +83,8 @@ async function* pieces(
     }
     // What turns up before what was read is no news: the rest of a log that has begun anew.
     queue = follow ? logs.slice(logs.findLastIndex(({ path }) => seen.has(path)) + 1) : queue.slice(1);
-    yield 'next file';
+    // The rest of a log that has begun anew goes on where it was cut.
+    if (queue[0]?.podUID !== log.podUID) yield 'end of run';
   }
 }
 
@@ -146,18 +149,33 @@ async function tailStart(
   tailLines: number,
 ): Promise<{ readonly index: number; readonly offset: number }> {
   let wanted = tailLines;
-  for (let index = logs.length - 1; index >= 0; index--) {
-    const handle = await openIfThere(logs[index]?.path ?? '');
+  let start: { readonly index: number; readonly offset: number } | undefined;
+  /** The run of what comes next. */
+  let nextRun: string | undefined;
+  for (const [index, { path, podUID }] of [...logs.entries()].toReversed()) {
+    const handle = await openIfThere(path);
     if (!handle) continue;
     try {
+      // A line that goes on in the next file of the same run was counted there.
+      if (nextRun === podUID && !(await endsLine(handle))) wanted++;
+      if (start && wanted === 0) return start;
       const { offset, lines } = await lastLines(handle, wanted);
-      if (lines >= wanted) return { index, offset };
+      if (lines > 0) nextRun = podUID;
       wanted -= lines;
+      start = { index, offset };
+      if (offset > 0) return start;
     } finally {
       await handle.close();
     }
   }
-  return { index: 0, offset: 0 };
+  return start ?? { index: 0, offset: 0 };
+}
+
+async function endsLine(handle: FileHandle): Promise<boolean> {
+  const { size } = await handle.stat();
+  if (size === 0) return true;
+  const { buffer } = await handle.read(Buffer.allocUnsafe(1), 0, 1, size - 1);
+  return buffer[0] === NEWLINE;
 }
 
 /** Where the last `wanted` lines of a file begin, or all of it, and how many they are. */
