@@ -37,6 +37,24 @@ describe('what ends a migration, in the order in which it counts', () => {
       },
     ],
     ['the guest is to go', 'Failed GuestEnded', { guest: guestWith({}, GONE) }],
+    [
+      'the guest is to go, and nobody has begun',
+      'Failed GuestEnded withdraw',
+      {
+        migration: migrationIn('TargetReady'),
+        guest: { ...ready(), metadata: { ...ready().metadata, ...GONE } },
+        targetPod: up,
+      },
+    ],
+    [
+      'the guest is to go while it is copied',
+      'Running request-abort',
+      {
+        migration: migrationIn('Running'),
+        guest: { ...started(), metadata: { ...started().metadata, ...GONE } },
+        targetPod: up,
+      },
+    ],
     ['it is deleted before anybody looked', 'Failed Canceled', { migration: migrationIn('', GONE) }],
     ['it is deleted while it waits', 'Failed Canceled', { migration: migrationIn('Pending', GONE) }],
     [

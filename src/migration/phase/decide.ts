@@ -40,7 +40,7 @@ export type MigrationStep =
   /** Ends on the guest what nobody has begun: the agents keep their hands off from then on. */
   | { readonly kind: 'withdraw'; readonly failure: MigrationFailure };
 
-export type AbortReason = 'Canceled' | 'TargetPodDown' | 'NoNews';
+export type AbortReason = 'Canceled' | 'GuestDeleted' | 'TargetPodDown' | 'NoNews';
 
 export interface MigrationDecision {
   /** The phase once the step was made. */
@@ -67,7 +67,7 @@ export function decide(facts: MigrationFacts): MigrationDecision {
   if (isOver(guest)) return failed('GuestEnded');
   if (!isHandedOff(facts)) return beforeHandOff(facts, guest);
   if (!state) return failed(guest.status?.migrationState?.migrationUid ? 'TakenOver' : 'StateCleared');
-  return isStarted(guest) ? whileRunning(facts, state) : beforeStart(facts, guest, state);
+  return isStarted(guest) ? whileRunning(facts, guest, state) : beforeStart(facts, guest, state);
 }
 
 /** Whether the record says that the guest runs at the target. */
@@ -134,12 +134,14 @@ function beforeStart(facts: MigrationFacts, guest: VirtualMachineInstance, state
 
 function whileRunning(
   { migration, targetPod, newsMs, nowMs }: MigrationFacts,
+  guest: VirtualMachineInstance,
   state: MigrationState,
 ): MigrationDecision {
   const phase = 'Running';
   if (state.abortRequested === true || state.mode === 'PostCopy') return { phase };
   const abort = (reason: AbortReason): MigrationDecision => ({ phase, step: { kind: 'request-abort', reason } });
   if (migration.metadata.deletionTimestamp !== undefined) return abort('Canceled');
+  if (guest.metadata.deletionTimestamp !== undefined) return abort('GuestDeleted');
   if (isGone(targetPod)) return abort('TargetPodDown');
   const silentAtMs = newsMs + NEWS_TIMEOUT_MS;
   return nowMs >= silentAtMs ? abort('NoNews') : { phase, wakeAtMs: silentAtMs };

@@ -154,6 +154,14 @@ describe('what the agents say in the end', () => {
     expect(finalState({ migration: migrationIn('Succeeded'), guest })).toEqual(guest.status?.migrationState);
   });
 
+  it('is told without what they have to say to each other alone', () => {
+    const letter = { kind: 'taken', epoch: 3 } as never;
+    const guest = handedOff({ completed: true, targetLetter: letter, sourceLetter: letter });
+    expect(finalState({ migration: migrationIn('Succeeded'), guest })).toEqual(
+      handedOff({ completed: true }).status?.migrationState,
+    );
+  });
+
   it('is not taken from another migration, nor from one that goes on', () => {
     const migration = migrationIn('Failed');
     expect(finalState({ migration, guest: handedOff({ migrationUid: 'move-2', completed: true }) })).toBeUndefined();

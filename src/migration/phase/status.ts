@@ -103,7 +103,7 @@ function hasProgressed(
 /** What the guest says of this migration; before it says anything, where the guest is, and why nothing came of it. */
 function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput): MigrationState {
   const { migration, guest, nowMs } = facts;
-  const state = ownState(facts);
+  const state = toldState(facts);
   const before = migration.status?.migrationState ?? {};
   const { uid = '' } = migration.metadata;
   const early = {
@@ -116,6 +116,14 @@ function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput):
   if (!failure) return known;
   const { failureReason = failure.message, endTimestamp = formatTime(nowMs) } = known;
   return { ...known, failed: true, completed: true, failureReason, endTimestamp };
+}
+
+/** What the guest says of this migration, but for what its agents have to say to each other alone. */
+function toldState(facts: Pick<MigrationFacts, 'migration' | 'guest'>): MigrationState | undefined {
+  const state = ownState(facts);
+  if (!state) return undefined;
+  const { sourceLetter: _fromSource, targetLetter: _fromTarget, ...told } = state;
+  return told;
 }
 
 function conditionsAfter(
@@ -148,6 +156,7 @@ const FAILED = 'migrationFailed';
 const ABORT_MESSAGES: Readonly<Record<AbortReason, string>> = {
   Canceled: 'the migration was deleted: it stops, and the guest stays where it is',
   TargetPodDown: 'the target pod has ended: the source was asked to stop',
+  GuestDeleted: 'the guest is to be deleted: it ends where it is',
   NoNews: 'the source has told nothing of the copy for too long: it was asked to stop',
 };
 const POST_COPY_MESSAGE =
@@ -184,7 +193,7 @@ function findCondition({ status }: VirtualMachineInstanceMigration, type: string
 /** What is left to say of a migration that is over: all that the agents told of it, also what came late. */
 export function finalState(facts: Pick<MigrationFacts, 'migration' | 'guest'>): MigrationState | undefined {
   const { status } = facts.migration;
-  const state = ownState(facts);
+  const state = toldState(facts);
   if (!isFinalMigration(facts.migration) || !state || state.completed !== true) return status?.migrationState;
   return status?.phase === 'Failed' ? { ...status.migrationState, ...state } : state;
 }
