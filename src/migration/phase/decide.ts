@@ -114,7 +114,7 @@ function isTakenByAnother({ guest, isOtherOwnerAlive }: MigrationFacts): boolean
 function isFree(guest: VirtualMachineInstance): boolean {
   const { rightToRun, migrationState } = guest.status ?? {};
   if (!isMovable(guest) || rightToRun?.successor) return false;
-  return !migrationState?.migrationUid || migrationState.completed === true || !isStarted(guest);
+  return migrationState?.completed === true || !isStarted(guest);
 }
 
 function beforeStart(facts: MigrationFacts, guest: VirtualMachineInstance, state: MigrationState): MigrationDecision {
