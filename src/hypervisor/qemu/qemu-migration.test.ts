@@ -172,12 +172,21 @@ describe('a source', () => {
     ['postcopy-active', false],
     ['postcopy-paused', false],
   ])('that is %s can be called back: %s', async (status, isDone) => {
-    const qemu = agreeing('migrate_cancel');
+    const qemu = agreeing('migrate_cancel', 'oob yank');
     qemu.migration = { status };
     const { migration } = await qemu.connect();
     if (isDone) await migration.cancel();
     else await expect(migration.cancel()).rejects.toMatchObject({ code: 'Refused' });
     expect(told(qemu, 'migrate_cancel')).toHaveLength(isDone ? 1 : 0);
+    expect(told(qemu, 'oob yank')).toEqual(isDone ? [{ instances: [{ type: 'migration' }] }] : []);
+  });
+
+  it('that has ended meanwhile need not be called back', async () => {
+    const qemu = agreeing('migrate_cancel');
+    qemu.answers.set('oob yank', () => new Error('Instance not found'));
+    const { migration } = await qemu.connect();
+    await migration.cancel();
+    expect(told(qemu, 'migrate_cancel')).toHaveLength(1);
   });
 
   it('says how far it is, and in which state', async () => {

@@ -143,6 +143,7 @@ export class QemuMigration implements MachineMigration {
     if (isPostCopy(state))
       throw new HypervisorError('Refused', 'the guest has gone over already: its memory has to follow');
     await this.#qemu.execute('migrate_cancel');
+    await this.#hangUp();
   }
 
   async startPostCopy(): Promise<void> {
@@ -155,6 +156,16 @@ export class QemuMigration implements MachineMigration {
 
   async resumePostCopy(address: MigrationAddress): Promise<void> {
     await this.#qemu.execute('migrate', { uri: migrationUri(address), resume: true });
+  }
+
+  /** Ends the streams of a migration that was given up: on a silent link QEMU would wait for several of them for ever. */
+  async #hangUp(): Promise<void> {
+    try {
+      await this.#qemu.execute('yank', { instances: [{ type: 'migration' }] }, { isOutOfBand: true });
+    } catch (error) {
+      // There is none any more.
+      if (!isRefused(error)) throw error;
+    }
   }
 
   /**
