@@ -5,13 +5,14 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { RUNNING_PRIORITY } from '../../api/kubevirt/migration-priority.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { keyOf, splitKey } from '../../kube/resource.ts';
+import { keyOf, splitKey, type Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
@@ -27,7 +28,7 @@ import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, requestOf, uidsOf 
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
 import { MigrationSteps, STALE } from './steps.ts';
-import { targetPodFacts } from './target-pod.ts';
+import { targetPodFacts, targetPodName } from './target-pod.ts';
 
 export interface MigrationsOptions extends ControlContext {
   /** The launcher's image. */
@@ -140,7 +141,10 @@ export class Migrations implements Service {
   }
 
   async #bring(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<Result | void> {
-    const facts = await this.#observe(migration, signal);
+    const heard = await this.#observe(migration, signal);
+    // What ends a migration is believed of the server alone: we may not have heard yet of what we did ourselves.
+    const isFailing = decide(heard).phase === 'Failed';
+    const facts = isFailing ? await this.#ascertained(heard, signal) : heard;
     const decision = decide(facts);
     const source = this.#sourcePod(facts.guest);
     const [target] = this.#pods.byIndex('migration', migration.metadata.uid ?? '');
@@ -178,17 +182,46 @@ export class Migrations implements Service {
       targetPod: pod && targetPodFacts(pod),
       slots: this.#ledger.standing(uid),
       hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
-      isOtherOwnerAlive: this.#migrations.byIndex('uid', owner).some((each) => !isFinalMigration(each)),
+      isOtherOwnerAlive: this.#isAlive(owner),
       newsMs: this.#newsMs(uid, guest, nowMs),
       nowMs,
     };
   }
 
+  /** The same facts, with guest and target pod as they are on the server now. */
+  async #ascertained(facts: MigrationFacts, signal: AbortSignal): Promise<MigrationFacts> {
+    const { migration } = facts;
+    const guest = await this.#unseenGuest(guestKeyOf(migration), signal);
+    const { namespace = '' } = migration.metadata;
+    const pod = guest && (await this.#find(pods, namespace, targetPodName(guest, migration), signal));
+    const isOurs = pod !== undefined && migrationUidsOf(pod).includes(migration.metadata.uid ?? '');
+    const owner = guest?.status?.migrationState?.migrationUid ?? '';
+    return {
+      ...facts,
+      guest,
+      targetPod: isOurs ? targetPodFacts(pod) : undefined,
+      isOtherOwnerAlive: this.#isAlive(owner),
+    };
+  }
+
+  #isAlive(uid: string): boolean {
+    return this.#migrations.byIndex('uid', uid).some((each) => !isFinalMigration(each));
+  }
+
   /** That there is no guest is believed of the server alone. */
-  async #unseenGuest(key: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
+  #unseenGuest(key: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
     const { namespace, name } = splitKey(key);
+    return this.#find(virtualMachineInstances, namespace, name, signal);
+  }
+
+  async #find<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
     try {
-      return await this.#client.get(virtualMachineInstances, namespace, name, signal);
+      return await this.#client.get(resource, namespace, name, signal);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return undefined;
       throw error;
