@@ -179,6 +179,7 @@ class Extension implements Service {
     const subresources = new SubresourceServer({
       client,
       agents,
+      clock,
       log,
       configuration,
       version,

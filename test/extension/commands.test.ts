@@ -187,7 +187,7 @@ describe('migrations', () => {
 });
 
 describe('logs', () => {
-  it('come from all nodes, the present one last', async () => {
+  it('come from all nodes, the oldest first', async () => {
     agentOf('n1').log = 'one\ntwo\n';
     agentOf('n2').log = 'three\nfour\n';
     expect(await logs()).toBe('one\ntwo\nthree\nfour\n');

@@ -7,13 +7,15 @@ import { DAY_MS, type Identity, issueIdentity } from '../../src/machinery/x509/a
 
 /** Plays the agent of a node: it has a certificate of the cluster's, knows the paths, and notes what it is told. */
 export class FakeAgent {
+  static #started = 0;
   readonly #server: Server;
+  readonly #number = FakeAgent.#started++;
   readonly #sockets = new WebSocketServer({ noServer: true });
   /** `METHOD path`, of all that was asked. */
   readonly seen: string[] = [];
   /** Tokens that were shown. */
   readonly tokens = new Set<string>();
-  /** What its log says. */
+  /** What its log says, of the one run that it has if there is any. */
   log = '';
   /** Consoles that are open. */
   readonly consoles: WebSocket[] = [];
@@ -25,8 +27,12 @@ export class FakeAgent {
       const url = new URL(request.url ?? '', 'https://agent');
       if (request.method === 'PUT') {
         response.writeHead(202).end();
+      } else if (url.pathname.endsWith('/runs')) {
+        const run = { podUID: `pod-${this.#number}`, guestUID: 'g', startedAtMs: this.#number, isLive: true };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ runs: this.log === '' ? [] : [run] }));
       } else if (url.pathname.endsWith('/log')) {
-        if (this.log === '') response.writeHead(404).end('nothing was said');
+        if (url.searchParams.get('run') !== `pod-${this.#number}`) response.writeHead(404).end('nothing was said');
         else {
           const tail = url.searchParams.get('tailLines');
           const lines = this.log.split('\n').slice(0, -1);

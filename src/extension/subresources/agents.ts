@@ -26,3 +26,17 @@ export interface Agents {
 export function guestPath(namespace: string, name: string, subresource: string): string {
   return `/v1/namespaces/${encodeURIComponent(namespace)}/virtualmachineinstances/${encodeURIComponent(name)}/${subresource}`;
 }
+
+const TEXT_BYTES_MAX = 1024 * 1024;
+
+/** What an agent has to say, where that is not much. */
+export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of body) {
+    length += piece.length;
+    if (length > TEXT_BYTES_MAX) break;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -9,7 +9,7 @@ import type { Client } from '../../kube/client.ts';
 import { type Authority, createAuthority, DAY_MS, issueIdentity } from '../../machinery/x509/authority.ts';
 import { HttpsAgents, type Node } from './https-agents.ts';
 import { OwnToken } from './own-token.ts';
-import { textOf } from './serial-log.ts';
+import { textOf } from './agents.ts';
 
 const { signal } = new AbortController();
 const nodes = new Map<string, Node>();

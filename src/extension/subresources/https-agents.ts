@@ -135,10 +135,8 @@ export class HttpsAgents implements Agents {
 
 function responseOf(incoming: IncomingMessage): AgentResponse {
   const headers: Record<string, string> = {};
-  for (const name of ['content-type', 'last-modified'] as const) {
-    const value = incoming.headers[name];
-    if (value !== undefined) headers[name] = value;
-  }
+  const type = incoming.headers['content-type'];
+  if (type !== undefined) headers['content-type'] = type;
   return { status: incoming.statusCode ?? 0, headers, body: incoming as AsyncIterable<Uint8Array> };
 }
 

@@ -1,35 +1,41 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
-import type { Logger } from '../../env/ports.ts';
+import { type Clock, type Logger, sleep } from '../../env/ports.ts';
 import { findCondition } from '../../kube/conditions.ts';
-import { type Agents, guestPath } from './agents.ts';
+import { type Agents, guestPath, textOf } from './agents.ts';
+import { findRuns, type FoundRun, type GuestName, goesOn } from './guest-runs.ts';
 import type { Node } from './https-agents.ts';
+import { collected, countLines, endsLine, limited, NEW_LINE, startOfLastLines } from './log-lines.ts';
 
 /**
- * What a guest's serial port has said, wherever the guest was: every node keeps what was said there. Nodes that the guest
- * has left come first, the one that it is on comes last, and can be followed.
+ * What a guest's serial port has said, wherever the guest was: every node keeps what was said there, run by run. Runs are
+ * told one after the other, and whoever follows goes with the guest, from node to node, until it ends.
  */
 
 export interface LogOptions {
   readonly follow: boolean;
-  /** Lines from the end, of all nodes together; all of them where undefined. */
+  /** Lines from the end, of all runs together; all of them where undefined. */
   readonly tailLines: number | undefined;
   /** Bytes of the answer at most. */
   readonly limitBytes: number | undefined;
 }
 
-export interface LogPlace {
-  readonly namespace: string;
-  readonly name: string;
-  /** The node that the guest is on, if it is on one. */
-  readonly current: string | undefined;
-  /** All others that may have something. */
-  readonly others: readonly string[];
+export interface SerialLogsOptions {
+  readonly agents: Agents;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The guest that has a name now. */
+  readonly guestOf: (of: GuestName, signal: AbortSignal) => Promise<VirtualMachineInstance | undefined>;
+  /** Nodes that may have something of a guest's. */
+  readonly nodes: (signal: AbortSignal) => Promise<readonly string[]>;
 }
 
-/** Of what nodes said before, kept in memory to find the last lines of it. */
-const KEPT_BYTES_MAX = 64 * 1024 * 1024;
-const LINE_BREAK = 10;
+/** How soon it is looked again where a guest is that has left a node, and how late. */
+const LOOK_MS_MIN = 250;
+const LOOK_MS_MAX = 2_000;
+/** How long a guest that is followed may be where it cannot be asked for. */
+const PATIENCE_MS = 60_000;
 
 /** Reads the options of a request as `kubectl logs` names them. Throws 400. */
 export function logOptions(query: URLSearchParams): LogOptions {
@@ -56,155 +62,202 @@ export function nodesWithAgents(nodes: readonly Node[]): string[] {
     .toSorted();
 }
 
-/** What a node has of a log, not read yet. */
-interface Part {
-  /** When something was last said there, as the agent says; empty where it does not. */
-  readonly modified: string;
-  readonly body: AsyncIterable<Uint8Array>;
+/** What is told first, and what is then passed on as it comes. */
+interface Beginning {
+  readonly past: Uint8Array;
+  readonly runs: readonly FoundRun[];
+  /** Lines from the end, of these runs; all of them where undefined. */
+  readonly tailLines: number | undefined;
 }
 
-type Reading = Pick<LogOptions, 'follow' | 'tailLines'>;
+/** A run to be told, after another. */
+interface Next {
+  readonly run: FoundRun;
+  readonly before: FoundRun | undefined;
+  readonly follow: boolean;
+  readonly tailLines: number | undefined;
+}
+
+const NOTHING = new Uint8Array();
 
 export class SerialLogs {
-  readonly #agents: Agents;
-  readonly #log: Logger;
+  readonly #options: SerialLogsOptions;
 
-  constructor(agents: Agents, log: Logger) {
-    this.#agents = agents;
-    this.#log = log;
+  constructor(options: SerialLogsOptions) {
+    this.#options = options;
   }
 
-  /**
-   * The log in pieces, once it is known where they come from. Nodes that cannot be reached are left out, unless the guest
-   * is there now.
-   */
-  async open(place: LogPlace, options: LogOptions, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const { current } = place;
+  /** The log in pieces, once it is known where they come from. Rejects where the node cannot be asked that the guest is on. */
+  async open(of: GuestName, options: LogOptions, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const guest = await this.#options.guestOf(of, signal);
+    const runs = await this.#runs(of, guest, signal);
     const { tailLines, follow } = options;
-    const wanted = tailLines === undefined ? undefined : tailLines - (await this.#countLines(place, tailLines, signal));
-    const past = wanted === undefined || wanted > 0 ? await this.#past(place, wanted, signal) : [];
-    const present =
-      current === undefined ? undefined : await this.#partOf(current, place, { follow, tailLines }, signal);
-    return limited(join(past, wanted, present), options.limitBytes);
+    const beginning: Beginning =
+      tailLines === undefined
+        ? { past: NOTHING, runs, tailLines }
+        : await this.#lastLines(of, runs, { tailLines, follow }, signal);
+    const next = this.#next(of, follow ? guest : undefined, runs, beginning, follow, signal);
+    return limited(this.#tell(of, beginning, next, signal), options.limitBytes);
   }
 
-  /** How many of the last lines the node has that the guest is on. */
-  async #countLines(place: LogPlace, tailLines: number, signal: AbortSignal): Promise<number> {
-    if (place.current === undefined) return 0;
-    const part = await this.#partOf(place.current, place, { follow: false, tailLines }, signal);
-    return part ? countLines(await collected(part.body)) : 0;
-  }
-
-  /** What nodes have that the guest has left, in the order in which it was said. */
-  async #past(place: LogPlace, tailLines: number | undefined, signal: AbortSignal): Promise<readonly Part[]> {
-    const left = place.others.entries();
-    const parts: (Part | undefined)[] = [];
-    const askOn = async (): Promise<void> => {
-      for (const [index, node] of left) parts[index] = await this.#pastOf(node, place, tailLines, signal);
-    };
-    await Promise.all(Array.from({ length: NODES_AT_ONCE_MAX }, askOn));
-    const found = parts.filter((part) => part !== undefined);
-    return found.toSorted((a, b) => (Date.parse(a.modified) || 0) - (Date.parse(b.modified) || 0));
-  }
-
-  async #pastOf(
-    node: string,
-    place: LogPlace,
-    tailLines: number | undefined,
+  async *#tell(
+    of: GuestName,
+    { past }: Beginning,
+    runs: AsyncIterable<Next>,
     signal: AbortSignal,
-  ): Promise<Part | undefined> {
-    try {
-      return await this.#partOf(node, place, { follow: false, tailLines }, signal);
-    } catch (error) {
-      if (signal.aborted) throw error;
-      // Its machine may be off; what the others have is worth having without it.
-      this.#log.debug('no serial log from a node', { node, error: String(error) });
-      return undefined;
+  ): AsyncGenerator<Uint8Array> {
+    let isLineBegun = !endsLine(past);
+    if (past.length > 0) yield past;
+    for await (const { run, before, follow, tailLines } of runs) {
+      if (isLineBegun && before && !goesOn(before, run)) {
+        yield NEW_LINE;
+        isLineBegun = false;
+      }
+      for await (const piece of await this.#logOf(of, run, { follow, tailLines }, signal)) {
+        if (piece.length === 0) continue;
+        yield piece;
+        isLineBegun = !endsLine(piece);
+      }
+    }
+    if (isLineBegun) yield NEW_LINE;
+  }
+
+  /** The runs to begin with; then, where a guest is followed, each that it goes on in. */
+  async *#next(
+    of: GuestName,
+    guest: VirtualMachineInstance | undefined,
+    known: readonly FoundRun[],
+    { runs, tailLines }: Beginning,
+    follow: boolean,
+    signal: AbortSignal,
+  ): AsyncGenerator<Next> {
+    for (const [index, run] of runs.entries())
+      yield { run, before: runs[index - 1], follow: follow && run.isLive && run === known.at(-1), tailLines };
+    if (guest) yield* this.#moves(of, guest, new Set(known.map(({ podUID }) => podUID)), signal);
+  }
+
+  /** The runs that a guest goes on in, after those that were told, until it ends. */
+  async *#moves(
+    of: GuestName,
+    { metadata }: VirtualMachineInstance,
+    told: Set<string>,
+    signal: AbortSignal,
+  ): AsyncGenerator<Next> {
+    const { clock, log } = this.#options;
+    let heardMs = clock.now();
+    let waitMs = LOOK_MS_MIN;
+    while (!signal.aborted) {
+      try {
+        const { isOver, before, runs } = await this.#look(of, metadata.uid ?? '', told, signal);
+        waitMs = runs.length > 0 ? LOOK_MS_MIN : Math.min(LOOK_MS_MAX, 2 * waitMs);
+        for (const [index, run] of runs.entries()) {
+          told.add(run.podUID);
+          const follow = run.isLive && index === runs.length - 1;
+          yield { run, before: runs[index - 1] ?? before, follow, tailLines: undefined };
+        }
+        if (isOver && runs.length === 0) return;
+        heardMs = clock.now();
+      } catch (error) {
+        if (signal.aborted || clock.now() - heardMs > PATIENCE_MS) throw error;
+        log.debug('cannot tell where a guest is', { ...of, error: String(error) });
+      }
+      await sleep(clock, waitMs, signal);
     }
   }
 
-  async #partOf(
-    node: string,
-    { namespace, name }: LogPlace,
-    { follow, tailLines }: Reading,
+  /** Whether a guest has ended, and where it has been since. */
+  async #look(
+    of: GuestName,
+    guestUID: string,
+    told: ReadonlySet<string>,
     signal: AbortSignal,
-  ): Promise<Part | undefined> {
+  ): Promise<{ isOver: boolean; before: FoundRun | undefined; runs: FoundRun[] }> {
+    const guest = await this.#options.guestOf(of, signal);
+    const { phase, rightToRun } = (guest?.metadata.uid === guestUID ? guest.status : undefined) ?? {};
+    const holder = phase === 'Succeeded' || phase === 'Failed' ? undefined : rightToRun?.holder;
+    const isOver = holder === undefined;
+    // As long as nobody else holds it, nobody else has executed it.
+    if (holder && told.has(holder.podUID)) return { isOver, before: undefined, runs: [] };
+    const all = await this.#runs(of, guest, signal);
+    const last = all.findLastIndex(({ podUID }) => told.has(podUID));
+    const runs = all.slice(last + 1).filter((run) => run.guestUID === guestUID);
+    return { isOver, before: all[last], runs };
+  }
+
+  async #runs(of: GuestName, guest: VirtualMachineInstance | undefined, signal: AbortSignal): Promise<FoundRun[]> {
+    const { agents, log } = this.#options;
+    const { rightToRun, nodeName } = guest?.status ?? {};
+    // The record is ahead of what is told of it.
+    const current = rightToRun?.holder?.node ?? (nodeName || undefined);
+    return findRuns(agents, of, { current, nodes: await this.#options.nodes(signal) }, log, signal);
+  }
+
+  /** What to begin with for no more than the last lines. */
+  async #lastLines(
+    of: GuestName,
+    runs: readonly FoundRun[],
+    { tailLines, follow }: { readonly tailLines: number; readonly follow: boolean },
+    signal: AbortSignal,
+  ): Promise<Beginning> {
+    const newest = runs.at(-1);
+    if (!newest) return { past: NOTHING, runs: [], tailLines: undefined };
+    const found: Uint8Array[] = [];
+    let lines = 0;
+    for (const run of runs.toReversed()) {
+      // One more than is wanted says that the first one is whole.
+      const bytes = await collected(await this.#logOf(of, run, { follow: false, tailLines: tailLines + 1 }, signal));
+      found.unshift(bytes);
+      lines += countLines(bytes);
+      if (follow && run === newest && lines > tailLines) return { past: NOTHING, runs: [newest], tailLines };
+      // Each may end in the middle of a line that the next goes on with.
+      if (lines > tailLines + found.length) break;
+    }
+    const text = joined(runs.slice(-found.length), found);
+    const start = startOfLastLines(text, tailLines);
+    if (!follow) return { past: text.subarray(start), runs: [], tailLines: undefined };
+    // The newest is all told anew: more may have been said there since.
+    const past = text.subarray(start, text.length - (found.at(-1)?.length ?? 0));
+    return { past, runs: [newest], tailLines: undefined };
+  }
+
+  /** What was said in one run; nothing where a node that the guest has left cannot be reached any more. */
+  async #logOf(
+    { namespace, name }: GuestName,
+    { node, podUID, isLive }: FoundRun,
+    { follow, tailLines }: Pick<LogOptions, 'follow' | 'tailLines'>,
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array>> {
     const query = new URLSearchParams({
+      run: podUID,
       ...(follow ? { follow: 'true' } : {}),
       ...(tailLines === undefined ? {} : { tailLines: String(tailLines) }),
     }).toString();
-    const path = guestPath(namespace, name, 'log') + (query === '' ? '' : `?${query}`);
-    const { status, headers, body } = await this.#agents.send(node, { method: 'GET', path, signal });
-    if (status === 200) return { modified: headers['last-modified'] ?? '', body };
-    const text = await textOf(body);
-    if (status === 404) return undefined;
-    throw new ApiError(502, 'InternalError', `node ${node} answered ${status}: ${text}`);
+    const { agents, log } = this.#options;
+    try {
+      const path = `${guestPath(namespace, name, 'log')}?${query}`;
+      const { status, body } = await agents.send(node, { method: 'GET', path, signal });
+      if (status === 200) return body;
+      throw new ApiError(502, 'InternalError', `node ${node} answered ${status}: ${await textOf(body)}`);
+    } catch (error) {
+      if (signal.aborted || isLive) throw error;
+      log.debug('no serial log from a node', { node, error: String(error) });
+      return nothing();
+    }
   }
 }
 
-/** Nodes that are asked at once for what they have of the past. */
-const NODES_AT_ONCE_MAX = 16;
-
-async function* join(
-  past: readonly Part[],
-  lines: number | undefined,
-  present: Part | undefined,
-): AsyncGenerator<Uint8Array> {
-  if (lines === undefined) for (const { body } of past) yield* body;
-  else {
-    const pieces: Uint8Array[] = [];
-    for (const { body } of past) pieces.push(...(await collected(body)));
-    if (pieces.length > 0) yield lastLines(Buffer.concat(pieces), lines);
-  }
-  if (present) yield* present.body;
+async function* nothing(): AsyncGenerator<Uint8Array> {
+  // There is nothing.
 }
 
-async function* limited(pieces: AsyncIterable<Uint8Array>, limitBytes: number | undefined): AsyncGenerator<Uint8Array> {
-  let leftBytes = limitBytes ?? Number.POSITIVE_INFINITY;
-  for await (const piece of pieces) {
-    yield piece.length > leftBytes ? piece.subarray(0, leftBytes) : piece;
-    leftBytes -= piece.length;
-    if (leftBytes <= 0) return;
-  }
-}
-
-async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array[]> {
+/** What was said in these runs, each on a line of its own unless it goes on with that of the one before. */
+function joined(runs: readonly FoundRun[], said: readonly Uint8Array[]): Uint8Array {
   const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body) {
-    pieces.push(piece);
-    length += piece.length;
-    if (length > KEPT_BYTES_MAX) break;
+  for (const [index, run] of runs.entries()) {
+    const before = runs[index - 1];
+    const isLineBegun = !endsLine(pieces.findLast(({ length }) => length > 0) ?? NOTHING);
+    if (before && isLineBegun && !goesOn(before, run)) pieces.push(NEW_LINE);
+    pieces.push(said[index] ?? NOTHING);
   }
-  return pieces;
-}
-
-const ERROR_BYTES_MAX = 16 * 1024;
-
-/** What an agent has to say for itself. */
-export async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body) {
-    length += piece.length;
-    if (length > ERROR_BYTES_MAX) break;
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
-}
-
-/** Lines that have begun; the last one need not have ended. */
-function countLines(pieces: readonly Uint8Array[]): number {
-  let count = 0;
-  for (const piece of pieces) for (const byte of piece) if (byte === LINE_BREAK) count++;
-  const last = pieces.findLast((piece) => piece.length > 0)?.at(-1);
-  return last === undefined || last === LINE_BREAK ? count : count + 1;
-}
-
-function lastLines(bytes: Uint8Array, count: number): Uint8Array {
-  let left = count;
-  for (let index = bytes.length - 2; index >= 0; index--) {
-    if (bytes[index] === LINE_BREAK && --left === 0) return bytes.subarray(index + 1);
-  }
-  return bytes;
+  return Buffer.concat(pieces);
 }

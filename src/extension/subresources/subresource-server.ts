@@ -9,7 +9,7 @@ import {
   type Status,
   unauthorized,
 } from '../../api/status.ts';
-import type { Logger } from '../../env/ports.ts';
+import type { Clock, Logger } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { decodeYaml } from '../../machinery/decode.ts';
@@ -22,7 +22,7 @@ import {
   jsonResponse,
   type UpgradeAnswer,
 } from '../server/message.ts';
-import { type Agents, guestPath } from './agents.ts';
+import { type Agents, guestPath, textOf } from './agents.ts';
 import { type Attempt, authorize } from './authorize.ts';
 import { documents } from './documents.ts';
 import { explainPolicy } from './explain-policy.ts';
@@ -32,11 +32,12 @@ import { nodes } from './https-agents.ts';
 import { migrate } from './migrate.ts';
 import { changePower } from './power.ts';
 import type { PowerAction, PowerOptions } from './power-requests.ts';
-import { logOptions, nodesWithAgents, SerialLogs, textOf } from './serial-log.ts';
+import { logOptions, nodesWithAgents, SerialLogs } from './serial-log.ts';
 
 export interface SubresourceServerOptions {
   readonly client: Client;
   readonly agents: Agents;
+  readonly clock: Clock;
   readonly log: Logger;
   /** The cluster's configuration as it is now. */
   readonly configuration: () => KubeVirtConfiguration;
@@ -59,7 +60,14 @@ export class SubresourceServer {
   constructor(options: SubresourceServerOptions) {
     this.#options = options;
     this.#documents = documents(options.version);
-    this.#logs = new SerialLogs(options.agents, options.log);
+    const { client, agents, clock, log } = options;
+    this.#logs = new SerialLogs({
+      agents,
+      clock,
+      log,
+      guestOf: ({ namespace, name }, signal) => find(client, virtualMachineInstances, namespace, name, signal),
+      nodes: async (signal) => nodesWithAgents((await client.list(nodes, {}, signal)).items),
+    });
   }
 
   async handle(request: ExtensionRequest): Promise<ExtensionResponse> {
@@ -151,13 +159,7 @@ export class SubresourceServer {
 
   /** Guests come and go, and so does what they said: there need not be a guest now. */
   async #log({ namespace, name }: Attempt, { query, signal }: ExtensionRequest): Promise<ExtensionResponse> {
-    const { client } = this.#options;
-    const options = logOptions(query);
-    const guest = await find(client, virtualMachineInstances, namespace, name, signal);
-    const { items } = await client.list(nodes, {}, signal);
-    const current = guest?.status?.nodeName || undefined;
-    const others = nodesWithAgents(items).filter((node) => node !== current);
-    const body = await this.#logs.open({ namespace, name, current, others }, options, signal);
+    const body = await this.#logs.open({ namespace, name }, logOptions(query), signal);
     return { status: 200, headers: { 'content-type': 'text/plain; charset=utf-8' }, body };
   }
 
