@@ -28,6 +28,22 @@ describe('the copy of a guest', () => {
     expect(scene.executing).toEqual([0, 0]);
   });
 
+  it('asks nothing of its machine between its stop and the switchover', async () => {
+    const scene = await CopyScene.open();
+    await scene.start();
+    const asked: string[] = [];
+    const { migration } = scene.source;
+    for (const command of ['progress', 'setLimits', 'mirrors', 'switchOver'] as const) {
+      const original = migration[command].bind(migration) as (...args: never[]) => Promise<never>;
+      migration[command] = (...args: never[]) => {
+        if (scene.copy.stoppedAtMs !== undefined) asked.push(command);
+        return original(...args);
+      };
+    }
+    await scene.until(IS_OVER);
+    expect(asked[0]).toBe('switchOver');
+  });
+
   it('never says less percent than before, and not all too often', async () => {
     const scene = await CopyScene.open({ traits: { dirtyBytesPerSecond: 80 * MIB, workingSetShare: 0.8 } });
     const copy = await scene.start();

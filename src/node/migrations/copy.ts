@@ -160,11 +160,13 @@ export class Copy {
     if (!this.#isDriven) return;
     if (event.kind === 'stopped') {
       this.#stoppedAtMs = event.atMs ?? env.clock.now();
-      hooks.onStill();
-    } else if (event.kind === 'resumed') {
+      return hooks.onStill();
+    }
+    if (event.kind === 'resumed') {
       this.#stoppedAtMs = undefined;
-      hooks.onNews();
-    } else if (event.kind === 'migration') {
+      return hooks.onNews();
+    }
+    if (event.kind === 'migration') {
       this.#isAtSwitchover = event.state === 'pre-switchover';
       // Heard, not asked for: nothing waits for a question while the guest stands still.
       if (event.state === 'completed') this.#become('completed');
@@ -198,6 +200,7 @@ export class Copy {
       seen = undefined;
     }
     if (this.#givingUp || !this.#isDriven) return;
+    if (this.#isAtSwitchover) return this.#goOver();
     const decision = this.#watch?.consider(seen && sampleOf(seen, mirrors));
     if (seen && isOver(seen.state)) return this.#end(seen);
     const failure = seen && this.#mirrorFailure(seen.state, mirrors);
