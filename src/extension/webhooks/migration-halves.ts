@@ -38,6 +38,7 @@ const SUCCESS_FIELDS: ReadonlySet<string> = new Set<Field>([
   'completed',
   'endTimestamp',
   'downtimeMs',
+  'mode',
   'progress',
 ]);
 

@@ -142,7 +142,13 @@ describe('a migration', () => {
     abortStatus: 'Succeeded',
     endTimestamp: 'now',
   };
-  const success = { completed: true, endTimestamp: 'now', downtimeMs: 7, targetNodeDomainDetected: true };
+  const success = {
+    completed: true,
+    endTimestamp: 'now',
+    downtimeMs: 7,
+    mode: 'PostCopy',
+    targetNodeDomainDetected: true,
+  };
   const progress = { startTimestamp: 'now', mode: 'PreCopy', progress: { percent: 1 }, decisions: [], channel: {} };
   const waits = { targetNodeAddress: '10.0.0.1', targetDirectMigrationNodePorts: { 1: 0 }, targetRunner: B };
 

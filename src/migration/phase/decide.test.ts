@@ -270,6 +270,24 @@ describe('the way of a migration', () => {
       { migration: migrationIn('Running'), guest: moved(), targetPod: podWith() },
     ],
     [
+      'the guest has moved, and its memory follows',
+      'Running',
+      { migration: migrationIn('Running'), guest: moved({ mode: 'PostCopy' }), targetPod: podWith() },
+    ],
+    [
+      'the guest has moved, and all of its memory',
+      'Succeeded',
+      { migration: migrationIn('Running'), guest: moved({ mode: 'PostCopy', completed: true }), targetPod: podWith() },
+    ],
+    [
+      'the guest has moved, and is lost before all of its memory',
+      'Failed GuestEnded',
+      {
+        migration: migrationIn('Running'),
+        guest: { ...moved(), status: { ...moved({ mode: 'PostCopy' }).status, phase: 'Failed' } },
+      },
+    ],
+    [
       'it moved, though somebody says it failed',
       'Succeeded',
       { migration: migrationIn('Running'), guest: moved({ failed: true, completed: true }) },

@@ -60,7 +60,7 @@ export function decide(facts: MigrationFacts): MigrationDecision {
   if (migrationRole(migration.spec) !== 'local') return failed('AcrossClusters');
   if (!guest) return failed('GuestGone');
   const state = ownState(facts);
-  if (state && hasMoved(guest, state)) return { phase: 'Succeeded' };
+  if (state && hasMoved(guest, state)) return afterMove(guest, state);
   if (state?.failed === true) return failed('ReportedByNode', state.failureReason);
   if (state?.completed === true)
     return guest.status?.rightToRun?.holder ? failed('ReportedByNode') : { phase: 'Succeeded' };
@@ -73,6 +73,12 @@ export function decide(facts: MigrationFacts): MigrationDecision {
 /** Whether the record says that the guest runs at the target. */
 function hasMoved({ status }: VirtualMachineInstance, { sourceNode, targetNode }: MigrationState): boolean {
   return targetNode !== undefined && targetNode !== sourceNode && status?.rightToRun?.holder?.node === targetNode;
+}
+
+/** In post-copy a guest runs at its target long before all of its memory is there, and neither node has its slot back. */
+function afterMove(guest: VirtualMachineInstance, { completed, mode }: MigrationState): MigrationDecision {
+  if (completed === true || mode !== 'PostCopy') return { phase: 'Succeeded' };
+  return isOver(guest) ? failed('GuestEnded') : { phase: 'Running' };
 }
 
 function isOver({ status }: VirtualMachineInstance): boolean {

@@ -102,8 +102,10 @@ export function targetReport(
     targetNodeDomainDetected: true,
     targetNodeDomainReadyTimestamp: state.targetNodeDomainReadyTimestamp ?? formatTime(nowMs),
     ...(downtimeMs === undefined ? {} : { downtimeMs: Math.round(downtimeMs) }),
-    // What is still to come over counts against the slots of both nodes.
-    ...(isPostCopy === true ? {} : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
+    // What is still to come over counts against the slots of both nodes. The source may not have had the time to say so.
+    ...(isPostCopy === true
+      ? { mode: 'PostCopy' as const }
+      : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
   };
 }
 
