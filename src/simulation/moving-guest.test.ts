@@ -76,6 +76,21 @@ describe('a guest that is handed off', () => {
     expect((await nodes.pod('web-1')).status?.phase).toBe('Succeeded');
   });
 
+  it('is lost, and known to be, where its source dies before all of its memory is over', async () => {
+    await scene({ ...SLOW, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } });
+    await nodes.handOff({ allowPostCopy: true, completionTimeoutPerGiB: 40 });
+    await nodes.until('the guest at its target', () => nodes.model('web-2')?.isExecuting === true, 120_000);
+    nodes.model('web-1')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    await nodes.pass(5000);
+    expect((await nodes.pod('web-1')).status?.phase).toBe('Succeeded');
+    expect(nodes.model('web-2')?.end).toBeUndefined();
+    // As the controller does when a pod has ended.
+    await nodes.forgetPod('web-1');
+    await nodes.guestIs('lost', ({ status }) => status?.phase === 'Failed');
+    expect((await nodes.guest()).status?.rightToRun?.holder).toBeUndefined();
+    expect(nodes.model('web-2')?.end).toBeDefined();
+  });
+
   it('moves though the API server is away while it stands still', async () => {
     await scene(SLOW);
     const bootId = boot();
@@ -205,6 +220,49 @@ describe('when something dies on the way', () => {
       else expect([phase, rightToRun?.holder]).toEqual(['Failed', undefined]);
     },
   );
+});
+
+describe('in post-copy, with the guest stopped on both sides', () => {
+  const BUSY = { bytesPerSecond: 60_000_000, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } };
+
+  async function stopped(): Promise<string | undefined> {
+    await scene(BUSY);
+    const bootId = boot();
+    await nodes.handOff({ allowPostCopy: true, completionTimeoutPerGiB: 10 });
+    await nodes.until('post-copy', isSource('postcopy-active'), 120_000);
+    return bootId;
+  }
+
+  it.each([[SOURCE], [TARGET], [SOURCE, TARGET]])(
+    'the agents %s %s die: it goes over all the same',
+    async (...victims) => {
+      const bootId = await stopped();
+      for (const victim of victims) nodes.kill(victim);
+      await nodes.pass(4000);
+      for (const victim of victims) nodes.restart(victim);
+      expect(await settles()).toBe('moved');
+      await runsIn('web-2', bootId);
+    },
+  );
+
+  it('the agents do not reach each other until all of its memory is over: it goes over all the same', async () => {
+    const bootId = await stopped();
+    nodes.peers.losesLetters = true;
+    await nodes.until('all of it over', isSource('completed'));
+    nodes.peers.losesLetters = false;
+    expect(await settles()).toBe('moved');
+    await runsIn('web-2', bootId);
+  });
+
+  it('the machine of the target dies when all of its memory is over: it goes on at the source', async () => {
+    const bootId = await stopped();
+    nodes.peers.losesLetters = true;
+    await nodes.until('all of it over', isSource('completed'));
+    nodes.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    nodes.peers.losesLetters = false;
+    expect(await settles()).toBe('stayed');
+    await runsIn('web-1', bootId);
+  });
 });
 
 describe('when the agents do not reach each other', () => {

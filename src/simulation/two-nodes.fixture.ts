@@ -191,6 +191,11 @@ export class TwoNodes {
     return pod.metadata.uid ?? '';
   }
 
+  /** Says that a pod has ended, as controllers do. */
+  async forgetPod(name: string): Promise<void> {
+    await this.patchGuest({ status: { activePods: { [this.#podUIDs.get(name) ?? '']: null } } }, 'status');
+  }
+
   /** Makes a target pod, and hands the guest off to the agents. */
   async handOff(migrationConfiguration: JsonObject = {}, migrationUid = MIGRATION, targetPod = 'web-2'): Promise<void> {
     const uid = await this.addPod(targetPod, TARGET);

@@ -350,8 +350,13 @@ function copying(world: World): [string, World][] {
 }
 
 function postCopyFinished(world: World): [string, World][] {
-  if (world.sides.a.machine.state !== 'postcopy' || world.sides.b.machine.state !== 'running') return [];
-  return [['post-copy has finished', withMachine(world, 'a', { migration: 'completed', state: 'postmigrate' })]];
+  const { state } = world.sides.b.machine;
+  if (world.sides.a.machine.state !== 'postcopy' || (state !== 'running' && state !== 'postcopy')) return [];
+  const finished = withMachine(world, 'a', { migration: 'completed', state: 'postmigrate' });
+  if (state === 'running') return [['post-copy has finished', finished]];
+  // Memory does not wait for whoever may run the guest.
+  const whole = withMachine(finished, 'b', { state: 'paused', isCurrent: true });
+  return [['post-copy has finished before the guest runs', whole]];
 }
 
 /** The link of the copy is cut: what QEMU makes of it depends on how far it was. */

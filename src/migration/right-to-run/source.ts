@@ -91,7 +91,11 @@ export function afterGrant(view: View, granted: Granted): Plan {
   const { record } = view;
   const hears = (kind: Message['kind']): boolean =>
     view.inbox.some((message) => message.kind === kind && isSameAttempt(message.attempt, attempt));
-  if (hears('refused')) return isPostCopy || view.machine === 'dead' ? giveUp(view, attempt) : regain(view, granted);
+  if (hears('refused')) {
+    // A post-copy that has not ended left neither side with all of the guest.
+    const isWhole = view.machine !== 'dead' && (!isPostCopy || view.machine === 'postmigrate');
+    return isWhole ? regain(view, granted) : giveUp(view, attempt);
+  }
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
   // Nothing was granted before the record named the successor: its data was restored from before.
   const nameAgain =

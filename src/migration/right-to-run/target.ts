@@ -30,7 +30,9 @@ export function take(view: View, granted: Message): Plan {
   if (standing.kind !== 'receiving' || !isSameAttempt(standing.attempt, granted.attempt)) {
     return refuse('NotTheSuccessor', 'the grant is not for what this pod receives');
   }
-  if (view.machine !== (granted.isPostCopy === true ? 'postcopy' : 'paused')) {
+  // A post-copy may have ended before its grant was heard: then all of the guest is here.
+  const isHere = view.machine === 'paused' || (granted.isPostCopy === true && view.machine === 'postcopy');
+  if (!isHere) {
     return refuse('NotReceived', `the guest has not arrived: the machine is ${view.machine}`);
   }
   const { attempt } = standing;

@@ -4,6 +4,7 @@ import type { Machine, MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { LauncherPod } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { deadlineMs, powerOff } from './power-off.ts';
 import type { Scene } from './scene.ts';
@@ -18,11 +19,16 @@ export interface EndingOptions {
 /** A machine that does not answer may answer whoever asks next, and has nothing to end: so it is looked at again. */
 const AGAIN: Result = { requeueAfterMs: 2000 };
 
+/** For so long a guest waits for memory whose source has ended. */
+const STARVED_MS = 15_000;
+
 /** Ends the machines of guests whose owners want them gone, and of those that can go on no more. */
 export class Ending {
   readonly #options: EndingOptions;
   /** When power buttons were last pressed. */
   readonly #pressedMs = new Map<string, number>();
+  /** Since when guests wait for memory that nobody has any more. */
+  readonly #starvedMs = new Map<string, number>();
   #leavingMs: number | undefined;
 
   constructor(options: EndingOptions) {
@@ -38,9 +44,14 @@ export class Ending {
   async bring({ podUID, pod, guest }: Scene, standing: Standing): Promise<Result> {
     const { clock, log, machines } = this.#options;
     const isMoving = standing.kind === 'receiving' || (standing.kind === 'holding' && standing.reserved !== undefined);
-    const { fact, status } = await machines.look(podUID, isMoving || standing.kind === 'granted');
+    const source = standing.kind === 'holding' && pod && guest ? sourceOf(pod, guest) : undefined;
+    const mayMigrate = isMoving || standing.kind === 'granted' || source !== undefined;
+    const { fact, status, migration } = await machines.look(podUID, mayMigrate);
     const machine = machines.get(podUID);
     if (status === 'shut-down') return {};
+    if (machine && guest && source && migration === 'postcopy-paused' && !source.isThere)
+      return this.#endStarved(podUID, guest, machine);
+    this.#starvedMs.delete(podUID);
     if (!machine) return fact === 'unknown' ? AGAIN : {};
     if (!guest) {
       // It was let go of though nobody here said that it ended: its right was seized, or somebody did so by force. Another
@@ -63,6 +74,23 @@ export class Ending {
     // A machine that answers no more cannot be asked to end.
     if (byMs <= nowMs) await machine.kill();
     return AGAIN;
+  }
+
+  /**
+   * The rest of the guest's memory was at its source, which has ended: the guest waits for it for ever, and can only start
+   * afresh. A link that is only broken is mended meanwhile.
+   */
+  async #endStarved(podUID: string, guest: VirtualMachineInstance, machine: Machine): Promise<Result> {
+    const { clock, log, recorder } = this.#options;
+    const sinceMs = this.#starvedMs.get(podUID) ?? clock.now();
+    this.#starvedMs.set(podUID, sinceMs);
+    const leftMs = sinceMs + STARVED_MS - clock.now();
+    if (leftMs > 0) return { requeueAfterMs: leftMs };
+    const message = 'the source of the guest has ended before all of its memory was over: the guest is lost';
+    log.warn(message, { pod: podUID });
+    recorder.event(guest, 'Warning', 'PostCopyLost', message);
+    await machine.kill();
+    return {};
   }
 
   async #powerOff(
@@ -91,5 +119,13 @@ export class Ending {
   /** Forgets a pod that is gone. */
   forget(podUID: string): void {
     this.#pressedMs.delete(podUID);
+    this.#starvedMs.delete(podUID);
   }
+}
+
+/** Where the guest of a pod has just come from, and whether a pod of it is still there; undefined once all is over. */
+function sourceOf(pod: LauncherPod, { status }: VirtualMachineInstance): { readonly isThere: boolean } | undefined {
+  const { targetPod, sourceNode, completed } = status?.migrationState ?? {};
+  if (targetPod === undefined || targetPod !== pod.metadata.name || completed === true) return undefined;
+  return { isThere: Object.values(status?.activePods ?? {}).includes(sourceNode ?? '') };
 }

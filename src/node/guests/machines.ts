@@ -12,7 +12,7 @@ export interface SeenMachine {
   readonly fact: MachineFact;
   /** Where it answers. */
   readonly status?: MachineStatus;
-  /** How its migration is, where that was asked. */
+  /** How its migration is, where that was asked; as it said last where it does not answer. */
   readonly migration?: CopyState;
   /** What is known of the agent in its guest. */
   readonly agent?: AgentSight;
@@ -58,7 +58,8 @@ export class Machines {
       return await this.#ask(podUID, held, mayMigrate);
     } catch (error) {
       this.#options.log.warn('a machine does not answer', { pod: podUID, error: errorMessage(error) });
-      return { fact: 'unknown' };
+      const migration = this.#held.get(podUID)?.migration;
+      return { fact: 'unknown', ...(mayMigrate && migration ? { migration } : {}) };
     }
   }
 
@@ -134,9 +135,11 @@ export class Machines {
 
   #hold(podUID: string, machine: Machine): Held {
     const { onNews, onEnd } = this.#options;
-    const held: Held = { machine, end: undefined };
+    const held: Held = { machine, end: undefined, migration: undefined };
     this.#held.set(podUID, held);
-    machine.onEvent(({ kind }) => {
+    machine.onEvent((event) => {
+      const { kind } = event;
+      if (event.kind === 'migration') held.migration = event.state;
       // Whoever copies looks after that.
       if (kind !== 'migration-pass' && kind !== 'mirror') onNews(podUID);
       return kind === 'guest-shut-down' ? onEnd(podUID, GUEST_SHUT_DOWN) : undefined;
@@ -161,4 +164,6 @@ const GUEST_SHUT_DOWN: MachineEnd = { reason: 'GuestShutDown', message: 'the gue
 interface Held {
   readonly machine: Machine;
   end: MachineEnd | undefined;
+  /** How its migration is, as it said last by itself. */
+  migration: CopyState | undefined;
 }
