@@ -91,7 +91,7 @@ export class Incoming implements PeerService {
   }
 
   /** What is told of a migration, once its machine was seen like this. */
-  facts(podUID: string, standing: Standing, seen: SeenMachine): Omit<TargetFacts, 'self' | 'waitsAt'> {
+  facts(podUID: string, standing: Standing, seen: SeenMachine): Omit<TargetFacts, 'self' | 'place' | 'isWaiting'> {
     const { said, stoppedAtMs, continuedAtMs } = this.#coming.get(podUID) ?? {};
     const isSaidAtOnce = said?.message.kind === 'is-it-over';
     // That it was taken is in the record.

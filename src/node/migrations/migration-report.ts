@@ -28,8 +28,10 @@ export interface SourceFacts {
 /** What a target knows besides its journal. */
 export interface TargetFacts {
   readonly self: Runner;
-  /** Where its agent is reached, once its machine waits. */
-  readonly waitsAt?: { readonly address: string; readonly port: number } | undefined;
+  /** Where its agent is reached, where that is known by now. */
+  readonly place?: { readonly address: string; readonly port: number } | undefined;
+  /** Whether its machine waits for the guest. */
+  readonly isWaiting: boolean;
   /** Whether memory has yet to follow its guest. */
   readonly isPostCopy?: boolean | undefined;
   /** For how long the guest stood still. */
@@ -81,18 +83,19 @@ export function sourceReport(
 export function targetReport(
   state: MigrationState,
   standing: Standing,
-  { self, waitsAt, isPostCopy, downtimeMs, undelivered }: TargetFacts,
+  { self, place, isWaiting, isPostCopy, downtimeMs, undelivered }: TargetFacts,
   nowMs: number,
 ): Partial<MigrationState> {
   const letter = undelivered && letterOf(undelivered);
   const letters = letter && !isSameLetter(state.targetLetter, letter) ? { targetLetter: letter } : {};
   if (standing.kind === 'receiving') {
     const isOfState = standing.attempt.targetMigrationUID === state.migrationUid;
-    if (!waitsAt || !isOfState || state.targetNodeAddress !== undefined) return letters;
+    // An agent that was started anew may be elsewhere; its source needs to find it, however far the copy is.
+    if (!place || !isOfState || (!isWaiting && state.targetNodeAddress === undefined)) return letters;
     return {
       ...letters,
-      targetNodeAddress: waitsAt.address,
-      targetDirectMigrationNodePorts: { [String(waitsAt.port)]: 0 },
+      targetNodeAddress: place.address,
+      targetDirectMigrationNodePorts: { [String(place.port)]: 0 },
       targetRunner: self,
     };
   }

@@ -120,8 +120,8 @@ export class Migrations {
     const { side, state } = part;
     if (side === 'source')
       return { ...state, ...sourceReport(state, standing, outgoing.facts(podUID, state), clock.now()) };
-    const waitsAt = seen.fact === 'inmigrate' ? address() : undefined;
-    const facts = { ...incoming.facts(podUID, standing, seen), self, waitsAt };
+    const isWaiting = seen.fact === 'inmigrate';
+    const facts = { ...incoming.facts(podUID, standing, seen), self, place: address(), isWaiting };
     return { ...state, ...targetReport(state, standing, facts, clock.now()) };
   }
 

@@ -229,7 +229,8 @@ export class Outgoing {
     const peer = peerOf(guest?.status?.migrationState, attempt);
     const known = this.#of(podUID, attempt);
     if (known) {
-      known.peer ??= peer;
+      // It may have been started anew since, and be elsewhere.
+      known.peer = peer ?? known.peer;
       return known;
     }
     const leaving: Leaving = {
