@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { Readable, Writable } from 'node:stream';
 import { WebSocket } from 'ws';
 import { ApiError } from '../api/status.ts';
 import { type Clock, type Env, sleep } from '../env/ports.ts';
+import { virtualMachineInstances } from '../kube/kubevirt-resources.ts';
 import { CONSOLE_TAKEN_OVER } from '../node/server/console-session.ts';
 import {
   type ClusterConnection,
@@ -11,6 +11,7 @@ import {
   subresourcePath,
   withCluster,
 } from './cluster-connection.ts';
+import { type Closure, type ConsoleStreams, ConsoleTerminal } from './console-terminal.ts';
 import { UserError } from './failure.ts';
 import { missingGuest } from './machine-power.ts';
 
@@ -21,23 +22,17 @@ export interface ConsoleOptions extends ClusterOptions {
   readonly timeoutMinutes: number;
 }
 
-/** The terminal, or whatever stands in its place. */
-export interface ConsoleStreams {
-  readonly input: Readable & { readonly isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
-  readonly output: Writable;
-  readonly errors: Writable;
-}
-
 /** As KubeVirt's: bytes in binary frames. */
 const PROTOCOL = 'plain.kubevirt.io';
-/** Ctrl+]. */
-const ESCAPE = 0x1d;
 const RETRY_MS = 1_000;
-/** How long answers to what was piped in may take, once all of it has been sent. */
-const LINGER_MS = 2_000;
+/** How often it is looked whether a guest whose console ended has moved, and for how long. */
+const LOOK_MS = 250;
+const LOOK_PATIENCE_MS = 10_000;
 const NORMAL_CLOSURES: ReadonlySet<number> = new Set([1000, 1001, 1005]);
+/** The agent stops, or this side has not kept up: neither has to do with where the guest is. */
+const CLOSURES_IN_PLACE: ReadonlySet<number> = new Set([1001, 1013]);
 
-/** Connects, and returns when either side has had enough. */
+/** Connects, follows the guest from node to node, and returns when either side has had enough. */
 export async function machineConsole(
   name: string,
   options: ConsoleOptions,
@@ -45,21 +40,93 @@ export async function machineConsole(
   streams: ConsoleStreams,
 ): Promise<void> {
   await withCluster(options, env, async (connection) => {
-    const socket = await connectWhenRunning(connection, name, options, env.clock);
-    streams.errors.write(
-      `Successfully connected to ${name} console. Press Ctrl+] or Ctrl+5 to exit console.${streams.input.isTTY ? '\r' : ''}\n`,
-    );
-    const { code, reason, isLeft } = await attach(socket, streams, env.clock);
-    if (isLeft) return;
-    const again = `connect again with 'godwit console ${name}'`;
-    if (code === CONSOLE_TAKEN_OVER)
-      throw new UserError(`the console of ${name} was taken over by another session; ${again} to take it back`);
-    if (!NORMAL_CLOSURES.has(code))
-      throw new UserError(
-        `the console of ${name} broke off (${reason || 'the machine ended, or the network failed'}); ${again}`,
-      );
-    streams.errors.write(`\nThe console of ${name} has ended: ${reason || 'the machine ended'}; ${again}\n`);
+    let session = await connectWhenRunning(connection, name, options, env.clock);
+    const terminal = new ConsoleTerminal(streams, env.clock);
+    const { left } = terminal;
+    terminal.note(`Successfully connected to ${name} console. Press Ctrl+] or Ctrl+5 to exit console.`);
+    try {
+      while (!left.aborted) {
+        const closure = await terminal.attach(session.socket);
+        const { place } = session;
+        const next = isInPlace(closure) ? undefined : await nextPlace(connection, name, place, env.clock, left);
+        if (left.aborted) return;
+        if (!next) return end(name, closure, terminal);
+        session = await connectWhenRunning(connection, name, options, env.clock, left);
+        terminal.note(`\n${name} has moved to ${next.node}: connected to its console there.`);
+      }
+    } catch (error) {
+      // Who has left does not care what becomes of it.
+      if (!left.aborted) throw error;
+    } finally {
+      terminal.release();
+    }
   });
+}
+
+function isInPlace({ code }: Closure): boolean {
+  return code === CONSOLE_TAKEN_OVER || CLOSURES_IN_PLACE.has(code);
+}
+
+/** Says why a console has ended, or throws it. */
+function end(name: string, { code, reason }: Closure, terminal: ConsoleTerminal): void {
+  const again = `connect again with 'godwit console ${name}'`;
+  if (code === CONSOLE_TAKEN_OVER)
+    throw new UserError(`the console of ${name} was taken over by another session; ${again} to take it back`);
+  if (!NORMAL_CLOSURES.has(code))
+    throw new UserError(
+      `the console of ${name} broke off (${reason || 'the machine ended, or the network failed'}); ${again}`,
+    );
+  terminal.note(`\nThe console of ${name} has ended: ${reason || 'the machine ended'}; ${again}`);
+}
+
+/** Where a guest may run. */
+interface Place {
+  readonly guestUID: string;
+  readonly node: string;
+  readonly podUID: string;
+}
+
+/** Undefined where it may run nowhere, or the user may not know. */
+async function placeOf({ client, namespace }: ClusterConnection, name: string): Promise<Place | undefined> {
+  try {
+    const { metadata, status } = await client.get(
+      virtualMachineInstances,
+      namespace,
+      name,
+      new AbortController().signal,
+    );
+    const { holder } = status?.rightToRun ?? {};
+    const isOver = status?.phase === 'Succeeded' || status?.phase === 'Failed';
+    return holder && !isOver ? { ...holder, guestUID: metadata.uid ?? '' } : undefined;
+  } catch (error) {
+    if (error instanceof ApiError && (error.code === 404 || error.code === 403)) return undefined;
+    throw error;
+  }
+}
+
+/** Where a guest is that has left a place; undefined where it has not, or has ended. */
+async function nextPlace(
+  connection: ClusterConnection,
+  name: string,
+  before: Place | undefined,
+  clock: Clock,
+  left: AbortSignal,
+): Promise<Place | undefined> {
+  const deadlineMs = clock.now() + LOOK_PATIENCE_MS;
+  while (!left.aborted) {
+    const now = await placeOf(connection, name);
+    if (now?.guestUID !== before?.guestUID) return undefined;
+    if (now?.podUID !== before?.podUID) return now;
+    if (!now || clock.now() >= deadlineMs) return undefined;
+    await sleep(clock, LOOK_MS, left);
+  }
+  return undefined;
+}
+
+/** A connection, and where the guest was before it was made. */
+interface Session {
+  readonly socket: WebSocket;
+  readonly place: Place | undefined;
 }
 
 async function connectWhenRunning(
@@ -67,19 +134,21 @@ async function connectWhenRunning(
   name: string,
   { timeoutMinutes }: ConsoleOptions,
   clock: Clock,
-): Promise<WebSocket> {
+  left = new AbortController().signal,
+): Promise<Session> {
   const deadlineMs = clock.now() + timeoutMinutes * 60_000;
   for (;;) {
     try {
-      return await dial(connection, name);
+      const place = await placeOf(connection, name);
+      return { place, socket: await dial(connection, name) };
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.code === 404) throw await missingGuest(connection, name, error);
       // It is about to run, or its node is about to be back.
       const isTemporary = error.code === 409 || error.code === 503;
-      if (!isTemporary || clock.now() >= deadlineMs) throw error;
+      if (!isTemporary || left.aborted || clock.now() >= deadlineMs) throw error;
     }
-    await sleep(clock, RETRY_MS);
+    await sleep(clock, RETRY_MS, left);
   }
 }
 
@@ -123,57 +192,4 @@ async function textOf(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const piece of response.setEncoding('utf8') as AsyncIterable<string>) text += piece;
   return text;
-}
-
-/** How a connection ended, and whether it was this side that had enough. */
-interface Closure {
-  readonly code: number;
-  readonly reason: string;
-  readonly isLeft: boolean;
-}
-
-/** Carries bytes both ways until either side ends it. */
-function attach(socket: WebSocket, { input, output }: ConsoleStreams, clock: Clock): Promise<Closure> {
-  let sentBytes = 0;
-  let isLeft = false;
-  const leave = (): void => {
-    isLeft = true;
-    socket.close(1000);
-  };
-  const isRaw = input.isTTY === true;
-  if (isRaw) input.setRawMode?.(true);
-  const send = (bytes: Uint8Array): void => {
-    sentBytes += bytes.length;
-    if (bytes.length > 0 && socket.readyState === WebSocket.OPEN) socket.send(bytes);
-  };
-  const onInput = (bytes: Buffer): void => {
-    const end = bytes.indexOf(ESCAPE);
-    send(end < 0 ? bytes : bytes.subarray(0, end));
-    if (end >= 0) leave();
-  };
-  // Who pipes nothing in wants to look on; who pipes something in wants to see what comes of it.
-  const onEnd = (): void => {
-    if (sentBytes > 0) clock.setTimer(leave, LINGER_MS);
-  };
-  input.on('data', onInput);
-  input.once('end', onEnd);
-  output.on('error', leave);
-  socket.on('message', (data: Buffer) => {
-    if (isLeft) return;
-    if (!output.write(data)) {
-      socket.pause();
-      output.once('drain', () => socket.resume());
-    }
-  });
-  return new Promise((resolve) => {
-    socket.once('error', () => undefined);
-    socket.once('close', (code, reason) => {
-      input.off('data', onInput);
-      input.off('end', onEnd);
-      output.off('error', leave);
-      if (isRaw) input.setRawMode?.(false);
-      input.pause();
-      resolve({ code, reason: reason.toString('utf8'), isLeft });
-    });
-  });
 }

@@ -1,8 +1,10 @@
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { WebSocket } from 'ws';
 import { type ApiServer, startApiServer } from '../../src/apiserver/api-server.ts';
 import { cancelMigration, migrate } from '../../src/cli/machine-migration.ts';
 import { changePause, changePower } from '../../src/cli/machine-power.ts';
@@ -242,6 +244,45 @@ describe('console', () => {
     await eventually(() => expect(agentOf('n2').consoles.length).toBeGreaterThan(before));
     agentOf('n2').consoles.at(-1)?.terminate();
     await expect(ended).rejects.toThrow("connect again with 'godwit console box'");
+  });
+
+  it('goes with the guest that has moved, and takes along what is typed meanwhile', async () => {
+    const holds = (node: string, epoch: number): Promise<unknown> => {
+      const holder = { node, nodeUID: `uid-${node}`, podUID: `pod-${node}` };
+      const body = { status: { rightToRun: { epoch, holder, successor: null } } };
+      return client.patch(virtualMachineInstances, 'default', 'box', { type: 'merge', body }, signal, {
+        subresource: 'status',
+      });
+    };
+    const opened = (node: string, count: number): Promise<void> =>
+      eventually(() => expect(agentOf(node).consoles).toHaveLength(count));
+    const [before, there] = [agentOf('n2').consoles.length, agentOf('n1').consoles.length];
+    await holds('n2', 1);
+    const { input, errors, ended, said } = console();
+    await opened('n2', before + 1);
+    const left = agentOf('n2').consoles.at(-1) as WebSocket;
+    left.close(1000, 'the console was closed');
+    await once(left, 'close');
+    input.write('typed blindly');
+    const successor = { node: 'n1', nodeUID: 'uid-n1', podUID: 'pod-n1' };
+    const body = { status: { rightToRun: { successor } } };
+    const options = { subresource: 'status' };
+    await client.patch(virtualMachineInstances, 'default', 'box', { type: 'merge', body }, signal, options);
+    await holds('n1', 2);
+    await opened('n1', there + 1);
+    await eventually(() => expect(said()).toBe('echo typed blindly'));
+    expect(String(errors.read())).toContain('\nbox has moved to n1: connected to its console there.\n');
+    // Nothing has moved when somebody else sits there now.
+    agentOf('n1').consoles.at(-1)?.close(4001, 'the console was taken over by another');
+    await expect(ended).rejects.toThrow('taken over by another session');
+    await client.patch(
+      virtualMachineInstances,
+      'default',
+      'box',
+      { type: 'merge', body: { status: { rightToRun: { epoch: 3, holder: null } } } },
+      signal,
+      options,
+    );
   });
 
   it('is refused where nobody runs', async () => {

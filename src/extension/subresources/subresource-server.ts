@@ -186,7 +186,8 @@ export class SubresourceServer {
 }
 
 function nodeOf({ status, metadata }: VirtualMachineInstance): string {
-  const { nodeName } = status ?? {};
+  // The record is ahead of what is told of it.
+  const nodeName = status?.rightToRun?.holder?.node ?? status?.nodeName;
   if (!nodeName) throw internalError(`the VMI ${metadata.name} is on no node`);
   return nodeName;
 }
