@@ -168,8 +168,9 @@ describe('a migration that is cancelled', () => {
     await nodes.pass(20_000);
     const state = await nodes.migrationState();
     // One that had not begun is ended by the controller.
+    const failureReason = 'the migration was cancelled';
     if (state.startTimestamp !== undefined)
-      expect(state).toMatchObject({ completed: true, failed: true, abortStatus: 'Succeeded' });
+      expect(state).toMatchObject({ completed: true, failed: true, abortStatus: 'Succeeded', failureReason });
     await runsIn('web-1', bootId);
     expect(nodes.model('web-2')?.end).toBeDefined();
     expect((await nodes.pod('web-2')).status?.phase).toBe('Failed');
@@ -177,6 +178,16 @@ describe('a migration that is cancelled', () => {
 });
 
 describe('when something dies on the way', () => {
+  it('the first cause is told, also where the controller gives up because of it', async () => {
+    await scene(SLOW);
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    nodes.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    expect(await settles()).toBe('stayed');
+    expect((await nodes.migrationState()).failureReason).toMatch(/the target is gone/);
+  });
+
   const MOMENTS: readonly [string, () => boolean][] = [
     ['when the target starts', () => nodes.model('web-2') !== undefined],
     ['when the target waits', () => nodes.model('web-2')?.migration.state === 'setup'],

@@ -53,6 +53,8 @@ const UNKNOWN_MS = 2000;
 const REFUSED_MS = 30_000;
 /** How soon the other side of a migration is spoken to again that was not heard. */
 const SAY_AGAIN_MS = 1000;
+/** News of a copy come in twos and threes: they are told together. */
+const NEWS_MS = 300;
 
 /**
  * Runs the guests of the launcher pods that are bound to this node. Each pod is brought to where it should be by looking
@@ -199,6 +201,7 @@ export class Guests {
       describe,
       advance: (podUID) => void advance(podUID),
       enqueue: (podUID) => this.enqueue(podUID),
+      tell: (podUID) => this.#controller.enqueue(podUID, { afterMs: NEWS_MS }),
     });
     const incoming = new Incoming({ env, journal, machines, describe, credentials, host, advance });
     const { address } = migration;

@@ -64,8 +64,9 @@ export function migrationWish(asked: AskedPod, standing: Standing, canSend: (att
       return attempt && isNew && canSend(attempt) ? { migrate: attempt } : {};
     }
     case 'granted':
-    case 'receiving':
       return isWithdrawn(asked, standing.attempt) ? { isCancelled: true } : {};
+    case 'receiving':
+      return isWithdrawn(begunElsewhere(asked), standing.attempt) ? { isCancelled: true } : {};
     case 'ended':
     case 'refused':
       return {};
@@ -87,6 +88,17 @@ export function isWelcome({ guest, pod }: AskedPod): boolean {
     pod.metadata.deletionTimestamp === undefined &&
     !isPodOver(pod)
   );
+}
+
+/** A source that has begun ends it in order when it is cancelled, and says so: a target that ran ahead would break it off. */
+function begunElsewhere(asked: AskedPod): AskedPod {
+  const { guest } = asked;
+  const state = guest?.status?.migrationState;
+  if (!guest || state?.startTimestamp === undefined || state.completed === true) return asked;
+  return {
+    ...asked,
+    guest: { ...guest, status: { ...guest.status, migrationState: { ...state, abortRequested: false } } },
+  };
 }
 
 /** Whether a try that has begun is wanted no more. Of what nothing is known it is not said. */

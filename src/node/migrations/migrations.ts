@@ -76,7 +76,7 @@ export class Migrations {
   /** Whether the other side has to be heard before anything can go on, and nobody but this side asks. */
   isWaiting({ podUID, view, seen }: Outcome): boolean {
     const { standing } = view;
-    if (standing.kind === 'granted') return view.machine !== 'postcopy';
+    if (standing.kind === 'granted') return !view.inbox.some(({ kind }) => kind === 'taken');
     return this.#options.outgoing.isWaiting(podUID, standing, seen);
   }
 

@@ -42,8 +42,10 @@ export interface OutgoingOptions {
   readonly describe: DescribeMachine;
   /** Called when the protocol may go on, now. */
   readonly advance: (podUID: string) => void;
-  /** Called when there is something to report. */
+  /** Called when all is to be looked at anew. */
   readonly enqueue: (podUID: string) => void;
+  /** Called when there is something to report, which need not be at once. */
+  readonly tell: (podUID: string) => void;
 }
 
 /** What is known of one migration away from here, besides what the journal says. Lost with the agent. */
@@ -60,6 +62,10 @@ interface Leaving {
   /** What is told of the copy. */
   told: SourceFacts['copy'];
   failure: string | undefined;
+  /** Whether it was known to be cancelled. */
+  isCancelled: boolean;
+  /** Why the copy came to nothing, as it was when it did. */
+  cause: string | undefined;
   peerMachine: MachineFact;
   readonly letters: Message[];
   /** Since when the target is asked in vain whether it has the guest. */
@@ -174,6 +180,7 @@ export class Outgoing {
   tend(outcome: Outcome): void {
     const { podUID, guest, pod, view } = outcome;
     const { standing, self, record } = view;
+    this.#noteCancelled(podUID, guest);
     if (standing.kind === 'granted') {
       const leaving = this.#begin(podUID, standing.attempt, guest);
       const isToAdopt = standing.isPostCopy && view.machine === 'postcopy' && !leaving.copy && !leaving.isStarting;
@@ -200,12 +207,12 @@ export class Outgoing {
   facts(podUID: string, state: MigrationState): SourceFacts {
     const leaving = this.#leaving.get(podUID);
     if (!leaving || leaving.attempt.sourceMigrationUID !== state.migrationUid) return {};
-    const { copy, failure, undelivered, told } = leaving;
+    const { failure, undelivered, told } = leaving;
     const isLate =
       undelivered !== undefined &&
       (undelivered.message.kind !== 'grant' || this.#options.env.clock.now() - undelivered.sinceMs >= LETTER_AFTER_MS);
     return {
-      failure: failure ?? causeOf(copy?.failure, state.abortRequested === true),
+      failure: failure ?? leaving.cause ?? (state.abortRequested === true ? CANCELLED : undefined),
       undelivered: isLate ? undelivered.message : undefined,
       copy: told,
     };
@@ -243,6 +250,8 @@ export class Outgoing {
       copy: undefined,
       told: undefined,
       failure: undefined,
+      isCancelled: false,
+      cause: undefined,
       peerMachine: 'unknown',
       letters: [],
       askedSinceMs: undefined,
@@ -250,6 +259,12 @@ export class Outgoing {
     };
     this.#leaving.set(podUID, leaving);
     return leaving;
+  }
+
+  #noteCancelled(podUID: string, guest: VirtualMachineInstance | undefined): void {
+    const leaving = this.#leaving.get(podUID);
+    const { migrationUid, abortRequested } = guest?.status?.migrationState ?? {};
+    if (leaving && migrationUid === leaving.attempt.sourceMigrationUID && abortRequested) leaving.isCancelled = true;
   }
 
   #waitingToGrant(podUID: string, standing: Standing, fact: MachineFact): Leaving | undefined {
@@ -358,7 +373,7 @@ export class Outgoing {
   }
 
   #hooks(podUID: string, leaving: Leaving): CopyHooks {
-    const { advance, enqueue } = this.#options;
+    const { advance, tell } = this.#options;
     let state = leaving.copy?.state;
     return {
       onNews: () => {
@@ -368,8 +383,9 @@ export class Outgoing {
         leaving.told = { mode, channel, progress, decisions };
         const hasTurned = state !== copy.state;
         state = copy.state;
+        if (copy.state === 'failed') leaving.cause ??= causeOf(copy.failure, leaving.isCancelled);
         if (hasTurned) advance(podUID);
-        else enqueue(podUID);
+        else tell(podUID);
       },
       onStill: () => void this.#warmUp(leaving),
       listenAgain: async () => {
@@ -403,7 +419,7 @@ export class Outgoing {
 
 const CANCELLED = 'the migration was cancelled';
 
-/** Why a copy came to nothing. One that a target ended, since it was cancelled, looks as if it had failed. */
+/** Why a copy came to nothing. One that ended because it was cancelled may look as if it had failed. */
 function causeOf(failure: CopyFailure | undefined, isCancelled: boolean): string | undefined {
   const isOwn = failure && failure.reason !== 'CopyFailed' && failure.reason !== 'MirrorFailed';
   return isCancelled && !isOwn ? CANCELLED : failure?.message;
