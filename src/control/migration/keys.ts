@@ -3,6 +3,7 @@ import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual
 import { MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { controllerOf } from '../../kube/owner.ts';
+import { sourceNodeOf } from '../../migration/phase/facts.ts';
 import { earliestDeadlineMs, effectivePriority } from '../../migration/slots/order.ts';
 import type { SlotRequest } from '../../migration/slots/request.ts';
 import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
@@ -57,7 +58,7 @@ export function requestOf(
   const { namespace = '', name = '', uid = '', creationTimestamp } = migration.metadata;
   const state = migration.status?.migrationState;
   // What was handed off keeps its source, wherever its guest is by now.
-  const sourceNode = state?.targetNode ? state.sourceNode : guest?.status?.nodeName;
+  const sourceNode = state?.targetNode ? state.sourceNode : sourceNodeOf(guest);
   if (!sourceNode || migrationRole(migration.spec) !== 'local') return undefined;
   const causes = migration.status?.causes ?? [];
   return {

@@ -39,6 +39,20 @@ describe('a controller that hears late', () => {
     await agents.finish('second', 'web');
   });
 
+  it('counts a guest where it is, and not where its status says that it was', async () => {
+    await agents.addGuest('shop');
+    const { podUID, epoch } = { podUID: 'pod-c', epoch: 2 };
+    const holder = { node: 'node-c', nodeUID: 'uid-of-node-c', podUID };
+    await agents.says('shop', { rightToRun: { epoch, holder: null } });
+    await agents.says('shop', { rightToRun: { epoch: epoch + 1, holder } });
+    await agents.move('fourth', 'shop');
+    await agents.targetPod('fourth');
+    expect([...(await agents.ledger()).holders.values()].map(({ sourceNode }) => sourceNode)).toEqual(['node-c']);
+    expect((await scene.get(migrations, 'fourth')).status?.migrationState?.sourceNode).toBe('node-c');
+    await scene.delete(migrations, 'fourth');
+    await scene.until(async () => expect(await scene.find(migrations, 'fourth')).toBeUndefined());
+  });
+
   it('believes the server that the pod is there that it has made', async () => {
     await agents.addGuest('mail');
     await scene.settle();

@@ -72,6 +72,11 @@ export class Ledger implements Service {
     return this.#book.standing(uid);
   }
 
+  /** Who has the slots of a migration, and for which nodes, as of then. */
+  holder(uid: string): SlotHolder | undefined {
+    return this.#book.ledger.holders.get(uid);
+  }
+
   /** What a migration needs, as observed now; say it whenever that changes, until it is over. */
   want(request: SlotRequest): void {
     this.#book.want(request, this.#env.clock.now());

@@ -18,7 +18,7 @@ import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { backoffUntilMs } from '../../migration/phase/backoff.ts';
 import { decide, type MigrationDecision } from '../../migration/phase/decide.ts';
-import { isMovable, type MigrationFacts } from '../../migration/phase/facts.ts';
+import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
@@ -180,7 +180,7 @@ export class Migrations implements Service {
       migration,
       guest,
       targetPod: pod && targetPodFacts(pod),
-      slots: this.#ledger.standing(uid),
+      slots: this.#slots(uid, guest, pod),
       hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
       isOtherOwnerAlive: this.#isAlive(owner),
       newsMs: this.#newsMs(uid, guest, nowMs),
@@ -200,8 +200,20 @@ export class Migrations implements Service {
       ...facts,
       guest,
       targetPod: isOurs ? targetPodFacts(pod) : undefined,
+      slots: this.#slots(migration.metadata.uid ?? '', guest, pod),
       isOtherOwnerAlive: this.#isAlive(owner),
     };
+  }
+
+  #slots(
+    uid: string,
+    guest: VirtualMachineInstance | undefined,
+    pod: LauncherPod | undefined,
+  ): MigrationFacts['slots'] {
+    const holder = this.#ledger.holder(uid);
+    if (holder?.state !== 'committed') return holder?.state;
+    const isHere = holder.sourceNode === sourceNodeOf(guest) && holder.targetNode === pod?.spec?.nodeName;
+    return isHere ? 'committed' : 'elsewhere';
   }
 
   #isAlive(uid: string): boolean {

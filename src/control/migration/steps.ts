@@ -12,7 +12,7 @@ import { migrationPolicies, virtualMachineInstanceMigrations } from '../../kube/
 import { keyOf } from '../../kube/resource.ts';
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import type { AbortReason, MigrationDecision } from '../../migration/phase/decide.ts';
-import { type MigrationFacts, ownState } from '../../migration/phase/facts.ts';
+import { type MigrationFacts, ownState, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { failure, type MigrationFailure } from '../../migration/phase/failure.ts';
 import type { StatusInput } from '../../migration/phase/status.ts';
 import { PolicyIndex } from '../../migration/policies/policy-index.ts';
@@ -142,7 +142,7 @@ export class MigrationSteps {
     const { launcherImage: image, configuration } = this.#options;
     const { namespace = '' } = guest.metadata;
     const isBlock = (claim: string): boolean => this.#claims.get(`${namespace}/${claim}`)?.spec?.volumeMode === 'Block';
-    const sourceNode = this.#nodes.get(guest.status?.nodeName ?? '');
+    const sourceNode = this.#nodes.get(sourceNodeOf(guest) ?? '');
     return targetPodOf(guest, migration, sourceNode, { image, configuration: configuration(), isBlock });
   }
 

@@ -18,7 +18,8 @@ const allPods = pods as unknown as Resource<Pod>;
 /**
  * Whether any node can take a target pod, by our own reckoning, which is there at once and says of each node what it
  * lacks. The scheduler of the cluster has the last word, and may know better.
- */
+ */ import { sourceNodeOf } from '../../migration/phase/facts.ts';
+
 export class TargetFitness {
   readonly #cluster: ClusterState;
   readonly #volumes: Informer<PersistentVolume>;
@@ -49,10 +50,11 @@ export class TargetFitness {
   /** Why no node takes the pod, node by node; undefined where one does. */
   unfitness(guest: VirtualMachineInstance, pod: Pod): string | undefined {
     const demand = new Demand(podInfoOf(pod), this.#cluster);
+    const sourceNode = sourceNodeOf(guest);
     const lines: string[] = [];
     for (const node of this.#cluster.nodes.values()) {
       const reasons = demand.reasons(node);
-      const isSource = node.name === guest.status?.nodeName;
+      const isSource = node.name === sourceNode;
       if (reasons.length === 0 && !isSource) return undefined;
       lines.push(
         `${node.name}: ${isSource ? 'the guest runs there' : reasons.map(({ message }) => message).join(', ')}`,

@@ -190,6 +190,11 @@ describe('the way of a migration', () => {
       { guest: guestWith({ phase: 'Scheduled' }), slots: 'reserved' },
     ],
     ['nobody may execute the guest', 'Pending', { guest: guestWith({ rightToRun: { epoch: 4 } }), slots: 'reserved' }],
+    [
+      'it has slots for good, and its guest is elsewhere by now',
+      'Failed SlotsElsewhere',
+      { migration: migrationIn('Scheduled'), targetPod: podWith(), slots: 'elsewhere' },
+    ],
     ['it has a slot', 'Scheduling create-target', { slots: 'reserved' }],
     ['it has all slots', 'Scheduling create-target', { slots: 'committed' }],
     ['its pod is there, and nobody wrote it down', 'Scheduling', { targetPod: podWith({ isUp: false, nodeName: '' }) }],

@@ -106,6 +106,7 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
     if (nowMs >= deadline.atMs) return { phase: 'Failed', failure: deadline.failure };
     return { phase: 'Scheduling', wakeAtMs: deadline.atMs };
   }
+  if (slots === 'elsewhere') return failed('SlotsElsewhere');
   if (slots === 'committed' && isFree(guest)) return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
   return within('Scheduled', facts, SLOT_TIMEOUT_MS, failure('SlotTimeout'));
 }

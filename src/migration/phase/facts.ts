@@ -12,8 +12,8 @@ export interface MigrationFacts {
   /** Undefined only where the server itself says that there is none. */
   readonly guest: VirtualMachineInstance | undefined;
   readonly targetPod: TargetPod | undefined;
-  /** The slots that it has. */
-  readonly slots: SlotState | undefined;
+  /** The slots that it has; `elsewhere` where it has them for good, and guest or pod are on other nodes by now. */
+  readonly slots: SlotState | 'elsewhere' | undefined;
   /** Another migration of the same guest that goes before this one. */
   readonly hasBetterRival: boolean;
   /** Whether the migration that the guest's state is of, if it is another one, is still there and not over. */
@@ -37,6 +37,11 @@ export interface TargetPod {
   /** Whether the scheduler says that no node does. */
   readonly isUnschedulable: boolean;
   readonly createdMs: number;
+}
+
+/** The node that a guest would leave now: whoever may execute it knows sooner than its status where it is. */
+export function sourceNodeOf(guest: VirtualMachineInstance | undefined): string | undefined {
+  return guest?.status?.rightToRun?.holder?.node ?? guest?.status?.nodeName;
 }
 
 /** Phases in which the agents have the migration. */

@@ -10,6 +10,7 @@ export type FailureReason =
   | 'PreparationTimeout'
   | 'ReportedByNode'
   | 'SlotTimeout'
+  | 'SlotsElsewhere'
   | 'StartTimeout'
   | 'StateCleared'
   | 'TakenOver'
@@ -34,6 +35,7 @@ const MESSAGES: Readonly<Record<FailureReason, string>> = {
   NotMigratable: 'Cannot migrate VMI',
   PreparationTimeout: 'the target node did not prepare the guest in time',
   ReportedByNode: 'source node reported migration failed',
+  SlotsElsewhere: 'the guest is on another node by now than the one that it was to leave',
   SlotTimeout: 'the target node took no more guests for too long',
   StartTimeout: 'the source node did not begin in time',
   StateCleared: "VMI's migration state was cleared during the active migration.",

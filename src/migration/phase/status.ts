@@ -11,7 +11,7 @@ import {
 import { formatTime } from '../../api/meta.ts';
 import { effectivePriority } from '../slots/order.ts';
 import type { AbortReason } from './decide.ts';
-import { type MigrationFacts, ownState } from './facts.ts';
+import { type MigrationFacts, ownState, sourceNodeOf } from './facts.ts';
 import type { MigrationFailure } from './failure.ts';
 
 /** What a migration's status says, given what was decided. */
@@ -106,10 +106,11 @@ function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput):
   const state = toldState(facts);
   const before = migration.status?.migrationState ?? {};
   const { uid = '' } = migration.metadata;
+  const sourceNode = sourceNodeOf(guest);
   const early = {
     ...before,
     migrationUid: uid,
-    ...(guest?.status?.nodeName ? { sourceNode: guest.status.nodeName } : {}),
+    ...(sourceNode === undefined ? {} : { sourceNode }),
     ...(sourcePod === undefined ? {} : { sourcePod }),
   };
   const known = state ?? early;
