@@ -1,0 +1,118 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { testEnv } from '../../env/test.ts';
+import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import { FakeHost } from '../guests/fake-hypervisor.fixture.ts';
+import { Machines } from '../guests/machines.ts';
+import { JournalFile } from '../journal/journal-file.ts';
+import { MemoryFile } from '../journal/memory-file.fixture.ts';
+import { Incoming } from './incoming.ts';
+import type { PeerRequest } from './peer.ts';
+
+/** What is answered to those who ask, and to whom not. */
+
+const runner = (name: string) => ({ node: name, nodeUID: `uid-${name}`, podUID: `pod-${name}` });
+const ATTEMPT: Attempt = {
+  epoch: 3,
+  source: runner('a'),
+  target: runner('b'),
+  sourceMigrationUID: 'm',
+  targetMigrationUID: 'm',
+};
+const LOOK: PeerRequest = { kind: 'look', attempt: ATTEMPT };
+const OPEN: PeerRequest = {
+  kind: 'open',
+  attempt: ATTEMPT,
+  method: { allowsPostCopy: false, isEncrypted: false },
+  copiedDisks: [],
+};
+
+const env = testEnv();
+let host: FakeHost;
+let journal: JournalFile;
+let incoming: Incoming;
+let advanced: string[];
+
+beforeEach(async () => {
+  host = new FakeHost();
+  advanced = [];
+  journal = await JournalFile.open(new MemoryFile(), env.log);
+  await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'receiving', attempt: ATTEMPT } });
+  const machines = new Machines({
+    hypervisor: host.hypervisor(),
+    runOf: (podUID) => ({ directory: `/runs/${podUID}`, instance: podUID }),
+    onNews: () => undefined,
+    onEnd: async () => undefined,
+    log: env.log,
+  });
+  await machines.start('pod-b', SMALL_MACHINE);
+  const [machine] = host.machines;
+  if (machine) machine.status = 'incoming';
+  incoming = new Incoming({
+    env,
+    journal,
+    machines,
+    describe: async () => ({
+      machine: { spec: SMALL_MACHINE, ramBytes: 1 },
+      copiedDisks: [{ bus: 'virtio', at: 4 }],
+      diskFiles: new Map(),
+    }),
+    credentials: { issue: () => Promise.reject(new Error('nobody asked for any')) },
+    host: '127.0.0.1',
+    advance: async (podUID) => void advanced.push(podUID),
+  });
+});
+
+describe('a target', () => {
+  it('says to its source how its machine is', async () => {
+    expect(await incoming.answer('a', LOOK)).toEqual({ machine: 'inmigrate', letters: [] });
+  });
+
+  it('says nothing to others', async () => {
+    for (const request of [LOOK, OPEN]) {
+      await expect(incoming.answer('c', request)).rejects.toMatchObject({ code: 403 });
+    }
+  });
+
+  it.each<[string, Partial<Attempt>]>([
+    ['another epoch', { epoch: 4 }],
+    ['another migration', { targetMigrationUID: 'n' }],
+    ['another pod', { target: { ...runner('b'), podUID: 'pod-x' } }],
+    ['another source pod', { source: { ...runner('a'), podUID: 'pod-x' } }],
+  ])('knows nothing of %s', async (_, other) => {
+    const request: PeerRequest = { kind: 'look', attempt: { ...ATTEMPT, ...other } };
+    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409 });
+  });
+
+  it('hears a letter once, and acts on it before it answers', async () => {
+    const letter: PeerRequest = { kind: 'letter', message: { kind: 'grant', attempt: ATTEMPT }, stoppedForMs: 20 };
+    await incoming.answer('a', letter);
+    await incoming.answer('a', letter);
+    expect(advanced).toEqual(['pod-b', 'pod-b']);
+    expect(incoming.inbox('pod-b', ATTEMPT, undefined)).toEqual([{ kind: 'grant', attempt: ATTEMPT }]);
+  });
+
+  it('says what became of it, also when it was started anew', async () => {
+    await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'taken', attempt: ATTEMPT } });
+    expect((await incoming.answer('a', LOOK)).letters).toEqual([{ kind: 'taken', attempt: ATTEMPT }]);
+  });
+
+  it('says that it has refused', async () => {
+    await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'refused', attempt: ATTEMPT } });
+    expect((await incoming.answer('a', LOOK)).letters).toEqual([{ kind: 'refused', attempt: ATTEMPT }]);
+  });
+
+  it('lets nobody write to disks that are not to be copied', async () => {
+    const places = [{ bus: 'virtio', at: 4 } as const, { bus: 'virtio', at: 5 } as const];
+    for (const copiedDisks of [[], places])
+      await expect(incoming.answer('a', { ...OPEN, copiedDisks })).rejects.toMatchObject({
+        code: 409,
+        message: expect.stringContaining('the disks to copy'),
+      });
+  });
+
+  it('says why its machine cannot wait', async () => {
+    const request: PeerRequest = { ...OPEN, copiedDisks: [{ bus: 'virtio', at: 4 }] };
+    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /never migrates/ });
+  });
+});

@@ -1,0 +1,101 @@
+import { describe, expect, it } from 'vitest';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { LauncherPod } from '../guests/launcher-pod.ts';
+import { type AskedPod, askedAttempt, migrationWish, partIn } from './migration-wish.ts';
+
+const runner = (name: string): Runner => ({ node: `node-${name}`, nodeUID: `uid-${name}`, podUID: `pod-${name}` });
+const [A, B] = [runner('a'), runner('b')];
+const ATTEMPT: Attempt = { epoch: 3, source: A, target: B, sourceMigrationUID: 'm', targetMigrationUID: 'm' };
+const HANDED_OFF: MigrationState = {
+  migrationUid: 'm',
+  sourceNode: 'node-a',
+  sourcePod: 'web-a',
+  targetNode: 'node-b',
+  targetPod: 'web-b',
+};
+const READY: MigrationState = { ...HANDED_OFF, targetNodeAddress: '10.0.0.2', targetRunner: B };
+const BEGUN: MigrationState = { ...READY, startTimestamp: '2026-01-01T00:00:00Z' };
+
+const HOLDING: Standing = { kind: 'holding', epoch: 3, mustContinue: false, isCompleted: false };
+const RESERVED: Standing = { ...HOLDING, reserved: ATTEMPT };
+const GRANTED: Standing = { kind: 'granted', attempt: ATTEMPT, isPostCopy: false };
+const RECEIVING: Standing = { kind: 'receiving', attempt: ATTEMPT };
+const NONE: Standing = { kind: 'none' };
+
+interface Circumstances {
+  readonly guest?: Partial<VirtualMachineInstance['metadata']>;
+  readonly pod?: Partial<LauncherPod['metadata']>;
+  readonly phase?: 'Running' | 'Failed';
+}
+
+function asked(side: 'a' | 'b', migrationState: MigrationState | undefined, more: Circumstances = {}): AskedPod {
+  const { phase = 'Running' } = more;
+  return {
+    self: side === 'a' ? A : B,
+    guest: {
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachineInstance',
+      metadata: { name: 'web', ...more.guest },
+      spec: { domain: { devices: {} } },
+      status: { phase, rightToRun: { epoch: 3, holder: A }, ...(migrationState ? { migrationState } : {}) },
+    },
+    pod: { apiVersion: 'v1', kind: 'Pod', metadata: { name: `web-${side}`, ...more.pod } },
+  };
+}
+
+const wish = (pod: AskedPod, standing: Standing, canSend = true): string =>
+  Object.keys(migrationWish(pod, standing, () => canSend)).join(' ');
+
+const GOING = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+
+describe('what is asked of a launcher pod', () => {
+  it('depends on which side of the migration it is', () => {
+    expect(partIn(asked('a', READY))?.side).toBe('source');
+    expect(partIn(asked('b', READY))?.side).toBe('target');
+    expect(partIn(asked('b', { ...READY, targetPod: 'web-c' }))).toBeUndefined();
+    expect(partIn(asked('a', undefined))).toBeUndefined();
+  });
+
+  it('is the same attempt for both', () => {
+    expect(askedAttempt(asked('a', READY))).toEqual(ATTEMPT);
+    expect(askedAttempt(asked('b', READY))).toEqual(ATTEMPT);
+  });
+
+  it('is none before it is known who waits, or where that is somebody else', () => {
+    expect(askedAttempt(asked('a', HANDED_OFF))).toBeUndefined();
+    expect(askedAttempt(asked('a', { ...READY, targetRunner: runner('c') }))).toBeUndefined();
+  });
+
+  it.each<[string, AskedPod, Standing, string]>([
+    ['a target receives', asked('b', HANDED_OFF), NONE, 'receive'],
+    ['a target receives nothing that is cancelled', asked('b', { ...HANDED_OFF, abortRequested: true }), NONE, ''],
+    ['a target receives nothing that is over', asked('b', { ...HANDED_OFF, failed: true }), NONE, ''],
+    ['a target receives no guest that is to go', asked('b', HANDED_OFF, { guest: GOING }), NONE, ''],
+    ['a target receives no guest that has ended', asked('b', HANDED_OFF, { phase: 'Failed' }), NONE, ''],
+    ['a target receives nothing in a pod that is to go', asked('b', HANDED_OFF, { pod: GOING }), NONE, ''],
+    ['a source sends', asked('a', READY), HOLDING, 'migrate'],
+    ['a source sends not before its target waits', asked('a', HANDED_OFF), HOLDING, ''],
+    ['a source begins once', asked('a', BEGUN), HOLDING, ''],
+    ['a source goes on', asked('a', BEGUN), RESERVED, ''],
+    ['a source gives up what is cancelled', asked('a', { ...BEGUN, abortRequested: true }), RESERVED, 'isCancelled'],
+    ['a source gives up for another migration', asked('a', { ...BEGUN, migrationUid: 'n' }), RESERVED, 'isCancelled'],
+    ['a source gives up a guest that is to go', asked('a', BEGUN, { guest: GOING }), RESERVED, 'isCancelled'],
+    ['a source asks back what is cancelled', asked('a', { ...BEGUN, abortRequested: true }), GRANTED, 'isCancelled'],
+    ['a target gives up what never began', asked('b', { ...READY, abortRequested: true }), RECEIVING, 'isCancelled'],
+    ['a target lets its source end what has begun', asked('b', { ...BEGUN, abortRequested: true }), RECEIVING, ''],
+    [
+      'a target gives up what its source has ended',
+      asked('b', { ...BEGUN, abortRequested: true, completed: true, failed: true }),
+      RECEIVING,
+      'isCancelled',
+    ],
+    ['a target gives up with its pod', asked('b', BEGUN, { pod: GOING }), RECEIVING, 'isCancelled'],
+    ['a target waits while nothing is known', { self: B, guest: undefined, pod: undefined }, RECEIVING, ''],
+  ])('%s', (_, pod, standing, expected) => expect(wish(pod, standing)).toBe(expected));
+
+  it('a source sends not before its target was opened', () => expect(wish(asked('a', READY), HOLDING, false)).toBe(''));
+});
