@@ -15,6 +15,14 @@ const STARTING: Entry = { kind: 'starting', epoch: 1 };
 const STARTED: Entry = { kind: 'started', epoch: 1 };
 const RESUMED: Entry = { kind: 'machine', event: 'resumed' };
 const ENDED: Entry = { kind: 'ended', epoch: 1 };
+const ATTEMPT = {
+  epoch: 1,
+  source: { node: 'node-a', nodeUID: 'a', podUID: 'pod-a' },
+  target: { node: 'node-b', nodeUID: 'b', podUID: 'pod-b' },
+  sourceMigrationUID: 'move',
+  targetMigrationUID: 'move',
+};
+const RESERVED: Entry = { kind: 'reserved', attempt: ATTEMPT };
 
 /** What is set aside for entries to come. */
 const ROOM = Buffer.alloc(2 * RECORD_BYTES_MAX);
@@ -120,6 +128,31 @@ describe('the journal on its disk', () => {
     file.isFull = false;
     const again = await open(file);
     expect(kindOf(again, 'pod-49')).toBe('ended');
+  });
+  it('can bring to an end on a full disk what has begun: no guest stands still for want of room', async () => {
+    const file = new MemoryFile();
+    const journal = await open(file);
+    const pods = Array.from({ length: 20 }, (_, index) => `pod-${index}`);
+    for (const pod of pods) for (const entry of [STARTING, STARTED, RESERVED]) await journal.append(say(pod, entry));
+    file.isFull = true;
+    const untilFull = async (record: JournalRecord): Promise<never> => {
+      for (;;) await journal.append(record);
+    };
+    await expect(untilFull(say('more', STARTING))).rejects.toThrow('ENOSPC');
+    await expect(untilFull(say('pod-0', { kind: 'machine', event: 'stopped' }))).rejects.toThrow('ENOSPC');
+    // That comes along where there is room, and nobody waits for it.
+    const noted = Promise.allSettled(
+      pods.map((pod) => journal.append(say(pod, { kind: 'machine', event: 'completed' }))),
+    );
+    const granted = pods.map((pod) =>
+      journal.append(say(pod, { kind: 'granted', attempt: ATTEMPT, isPostCopy: false })),
+    );
+    await Promise.all(granted);
+    expect((await noted).some(({ status }) => status === 'rejected')).toBe(true);
+    for (const pod of pods) await journal.append(say(pod, ENDED));
+    file.isFull = false;
+    const again = await open(file);
+    expect(pods.map((pod) => kindOf(again, pod))).toEqual(pods.map(() => 'ended'));
   });
   it('remembers the last pods of a machine that are over, and all that are not', async () => {
     const file = new MemoryFile();

@@ -29,8 +29,9 @@ import { needsRoom } from './needs-room.ts';
  * first put into a new file, without the entry that failed, which from then on is certain never to have been. Until that
  * has worked every entry fails, and nobody acts on any.
  *
- * A full disk is no such error. Every pod that may still have to say something has room for its next entry, so that a
- * machine whose disk is full can at least say that it ended.
+ * A full disk is no such error. Every pod that may still have to say something has room for its next entry, so that on a
+ * full disk what has begun can at least be brought to an end: a machine can end, and a guest that moves is granted, taken
+ * or goes on where it was.
  */
 export class JournalFile {
   readonly #file: DurableFile;
@@ -116,10 +117,18 @@ export class JournalFile {
         if (group.length > 0) await this.#write(group);
         for (const { resolve } of group) resolve();
       } catch (error) {
-        for (const { reject } of group) reject(error);
+        this.#refuse(group, error);
       }
     }
     this.#writing = undefined;
+  }
+
+  /** What ends something has room that was set aside for it, and is tried again with no more than that. */
+  #refuse(group: readonly Following[], error: unknown): void {
+    const mayUseRoom = ({ record, isInOwnRoom }: Following): boolean =>
+      isDiskFull(error) && isInOwnRoom !== true && isEnding(record.entry);
+    for (const each of group) if (!mayUseRoom(each)) each.reject(error);
+    this.#waiting.unshift(...group.filter(mayUseRoom).map((each) => ({ ...each, isInOwnRoom: true as const })));
   }
 
   /** As many as fit the room of one entry: more could not be promised to anybody. */
@@ -129,7 +138,8 @@ export class JournalFile {
     let sizeBytes = 0;
     for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
       sizeBytes += next.sizeBytes;
-      if (group.length > 0 && sizeBytes > RECORD_BYTES_MAX) break;
+      const isOther = group[0]?.isInOwnRoom !== next.isInOwnRoom;
+      if (group.length > 0 && (isOther || sizeBytes > RECORD_BYTES_MAX)) break;
       this.#waiting.shift();
       const { vm, podUID } = next.record;
       const id = JSON.stringify([vm, podUID]);
@@ -155,7 +165,9 @@ export class JournalFile {
     for (const { podUID } of records) space = releaseSpace(space, podUID);
     ({ space } = commitRecord(space, '', bytes));
     const last = new Map(group.map(({ record, standing }) => [record.podUID, standing]));
-    for (const [podUID, standing] of last) if (needsRoom(standing)) ({ space } = reserveSpace(space, podUID));
+    const mayGrow = group[0]?.isInOwnRoom !== true;
+    for (const [podUID, standing] of last)
+      if (mayGrow && needsRoom(standing)) ({ space } = reserveSpace(space, podUID));
     await this.#grow(space.fileBytes);
     await this.#orBreak(this.#file.write(at, bytes));
     this.#space = { ...space, fileBytes: this.#space.fileBytes };
@@ -238,6 +250,8 @@ export class JournalFile {
 interface Waiting {
   readonly record: JournalRecord;
   readonly sizeBytes: number;
+  /** Whether there is no room on the disk but what was set aside for its pod; then none is set aside for the next. */
+  readonly isInOwnRoom?: true;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -266,6 +280,18 @@ function withoutOldEnds(records: readonly JournalRecord[]): readonly JournalReco
     return count <= ENDS_MAX;
   };
   return records.toReversed().filter(isKept).toReversed();
+}
+
+/** Whether an entry brings something to an end that has begun: a guest may stand still until it is written. */
+function isEnding({ kind }: JournalRecord['entry']): boolean {
+  return (
+    kind === 'granted' ||
+    kind === 'aborted' ||
+    kind === 'taken' ||
+    kind === 'refused' ||
+    kind === 'regained' ||
+    kind === 'ended'
+  );
 }
 
 function following(before: JournaledStanding, { entry }: JournalRecord): JournaledStanding {
