@@ -31,7 +31,10 @@ export interface MachineMigration {
   startMirrors(options: MirrorOptions): Promise<void>;
   /** Every mirror that was started and has not been finished or dropped. */
   mirrors(): Promise<readonly Mirror[]>;
-  /** Ends mirrors that are whole, with the guest stopped. Rejects where one is not whole, which says nothing of the others. */
+  /**
+   * Ends mirrors that are whole, with the guest stopped, once the last that it wrote is over. Rejects where one is not
+   * whole, which says nothing of the others.
+   */
   finishMirrors(): Promise<void>;
   /** Gives up every mirror, in whatever state. */
   dropMirrors(): Promise<void>;
@@ -113,7 +116,7 @@ export interface MirrorOptions {
 
 /**
  * - `copying`: not everything is over yet;
- * - `whole`: both copies are equal, and stay so;
+ * - `whole`: both copies are equal, but for what the guest wrote last, which follows;
  * - `failed`: it is no copy.
  */
 export interface Mirror {

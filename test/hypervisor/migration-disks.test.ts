@@ -73,6 +73,19 @@ describe('a disk of its own', () => {
     for (const { machine } of [source, target]) await machine.quit();
   });
 
+  it('is lost on the way, again and again, and its guest goes on', async () => {
+    for (let count = 0; count < 8; count++) {
+      const { source, target, places, disksPort } = await pair('microvm');
+      const to = { target: { host: '127.0.0.1', port: disksPort }, tls: undefined, disks: places };
+      await source.machine.migration.startMirrors(to);
+      await target.machine.kill();
+      await source.console.next('guest', 'uptime');
+      await source.machine.migration.dropMirrors();
+      expect(Number((await source.console.ask('disk')).get('bad'))).toBe(0);
+      await source.machine.quit();
+    }
+  });
+
   it('stays whole here when its copy is lost, or given up', async () => {
     const { source, target, places, disksPort } = await pair('microvm');
     const to = { target: { host: '127.0.0.1', port: disksPort }, tls: undefined, disks: places };
@@ -102,9 +115,21 @@ describe('a disk of its own', () => {
     await source.machine.migration.startMirrors(to);
     if (when === 'once it is whole') await whole(source);
     link.freeze();
-    // The guest's next write waits for both copies.
     await source.console.next('guest', 'uptime');
     await source.machine.migration.dropMirrors();
+    expect(await source.machine.migration.mirrors()).toEqual([]);
+    await source.console.next('guest', 'uptime');
+    expect(Number((await source.console.ask('disk')).get('bad'))).toBe(0);
+    for (const { machine } of [source, target]) await machine.quit();
+    link.close();
+  });
+
+  it('is not begun with on a link that is silent, which holds the guest up for a moment, and no longer', async () => {
+    const { source, target, places, disksPort } = await pair('microvm');
+    const link = await TcpProxy.open(disksPort);
+    link.freeze();
+    const to = { target: { host: '127.0.0.1', port: link.port }, tls: undefined, disks: places };
+    await expect(source.machine.migration.startMirrors(to)).rejects.toMatchObject({ code: 'Refused' });
     expect(await source.machine.migration.mirrors()).toEqual([]);
     await source.console.next('guest', 'uptime');
     expect(Number((await source.console.ask('disk')).get('bad'))).toBe(0);

@@ -286,11 +286,12 @@ describe('the mirrors of a source', () => {
         'node-name': 'target-disk-virtio-4',
         server: { type: 'inet', host: '10.0.0.2', port: '101' },
         export: 'disk-virtio-4',
+        'open-timeout': 2,
         'tls-creds': 'migration-tls',
         'tls-hostname': 'node-b',
       },
     ]);
-    expect(told(qemu, 'blockdev-mirror')).toMatchObject([{ sync: 'full', 'copy-mode': 'write-blocking' }]);
+    expect(told(qemu, 'blockdev-mirror')).toMatchObject([{ sync: 'full', 'copy-mode': 'background' }]);
     const place = { place: DISK, copiedBytes: 4, totalBytes: 8 };
     expect(await migration.mirrors()).toEqual([{ ...place, state: 'copying', message: undefined }]);
   });
