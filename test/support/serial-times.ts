@@ -44,6 +44,11 @@ export class SerialTimes {
     return Math.max(0, ...heard.slice(1).map(({ atMs }, index) => atMs - (heard[index]?.atMs ?? atMs)));
   }
 
+  /** How long ago a guest was last heard. */
+  silentForMs(boot: string): number {
+    return performance.now() - (this.#heard.get(boot)?.at(-1)?.atMs ?? 0);
+  }
+
   /** The guest that was heard in a machine, and when it was first heard there. */
   firstIn(place: string): { readonly boot: string; readonly atMs: number } | undefined {
     for (const [boot, heard] of this.#heard) {

@@ -10,6 +10,7 @@ export class TcpProxy {
   /** Those whose other end is gone, which they do not know. */
   readonly #widowed = new Set<Socket>();
   #isFrozen = false;
+  #passedBytes = 0;
 
   private constructor(targetPort: number) {
     this.#server = createServer((inner) => {
@@ -21,6 +22,7 @@ export class TcpProxy {
       ] as const) {
         this.#sockets.add(from);
         from.on('data', (bytes) => {
+          this.#passedBytes += bytes.length;
           if (!to.write(bytes)) from.pause();
         });
         to.on('drain', () => {
@@ -50,6 +52,11 @@ export class TcpProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** What has gone through it, both ways. */
+  get passedBytes(): number {
+    return this.#passedBytes;
   }
 
   /** Both sides are told. */

@@ -1,0 +1,14 @@
+/** Whether every cell of long tables is run. */
+export const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
+
+/** All of the values in a full run; otherwise so many of them, in their order, as the run's seed draws them. */
+export function sample<T>(values: readonly T[], count: number): T[] {
+  if (IS_FULL) return [...values];
+  let state = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
+  const left = values.map((_, index) => index);
+  const drawn = Array.from({ length: Math.min(count, values.length) }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return left.splice(Math.floor((state / 2 ** 32) * left.length), 1)[0] ?? 0;
+  });
+  return drawn.toSorted((one, other) => one - other).map((index) => values[index] as T);
+}
