@@ -11,3 +11,6 @@ export interface GuestRun {
   /** Whether the guest may say more there. */
   readonly isLive: boolean;
 }
+
+/** Says at which byte of a run's log an answer begins, so that whoever loses the connection can go on from there. */
+export const LOG_OFFSET_HEADER = 'x-godwit-log-offset';

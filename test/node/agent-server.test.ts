@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
+import { LOG_OFFSET_HEADER } from '../../src/api/guest-run.ts';
 import { notFound } from '../../src/api/status.ts';
 import { createAuthority, DAY_MS, type Identity, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import type { Connection, ConnectionHandlers } from '../../src/env/ports.ts';
@@ -307,6 +308,15 @@ describe('logs', () => {
     expect((await ask('GET', `${GUEST}/log?run=a&tailLines=1`)).text).toBe('two\n');
     expect((await ask('GET', `${GUEST}/log?run=b`)).text).toBe('three');
     expect((await ask('GET', `${GUEST}/log?run=none`)).text).toBe('');
+    // Who loses the connection can go on where it was.
+    const response = await begin('GET', `${GUEST}/log?run=a&tailLines=1`);
+    response.resume();
+    expect(response.headers[LOG_OFFSET_HEADER]).toBe('4');
+    expect((await ask('GET', `${GUEST}/log?run=a&offset=5`)).text).toBe('wo\n');
+    expect((await ask('GET', `${GUEST}/log?run=a&offset=8`)).text).toBe('');
+    expect((await ask('GET', `${GUEST}/log?run=a&offset=9`)).status).toBe(410);
+    log('a', 'anew\n');
+    expect((await ask('GET', `${GUEST}/log?run=a&offset=1`)).status).toBe(410);
   });
 
   it('are followed, and end with the agent', async () => {

@@ -1,5 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
+import { LOG_OFFSET_HEADER } from '../../api/guest-run.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { ApiError, serviceUnavailable } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
@@ -135,8 +136,10 @@ export class HttpsAgents implements Agents {
 
 function responseOf(incoming: IncomingMessage): AgentResponse {
   const headers: Record<string, string> = {};
-  const type = incoming.headers['content-type'];
-  if (type !== undefined) headers['content-type'] = type;
+  for (const name of ['content-type', LOG_OFFSET_HEADER] as const) {
+    const value = incoming.headers[name];
+    if (typeof value === 'string') headers[name] = value;
+  }
   return { status: incoming.statusCode ?? 0, headers, body: incoming as AsyncIterable<Uint8Array> };
 }
 

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { LOG_OFFSET_HEADER } from '../../api/guest-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { serviceUnavailable } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
@@ -19,6 +20,8 @@ class PlayedCluster {
   readonly steps: (() => void)[] = [];
   /** What happens before somebody looks where the guest is. */
   readonly looks: (() => void)[] = [];
+  /** What happens when a node that is off is asked. */
+  readonly refusals: (() => void)[] = [];
   guest: VirtualMachineInstance | undefined;
   #nowMs = 0;
 
@@ -74,7 +77,10 @@ class PlayedCluster {
 
   async #send(node: string, { path }: AgentRequest): Promise<AgentResponse> {
     this.asked.push(`${node} ${path.replace('/v1/namespaces/shop/virtualmachineinstances/box/', '')}`);
-    if (this.off.has(node)) throw serviceUnavailable(`${node} is off`);
+    if (this.off.has(node)) {
+      this.refusals.shift()?.();
+      throw serviceUnavailable(`${node} is off`);
+    }
     const { pathname, searchParams } = new URL(path, 'https://agent');
     if (pathname.endsWith('/runs')) {
       const runs = this.runs.filter((run) => run.node === node).map(({ text: _text, node: _node, ...run }) => run);
@@ -83,19 +89,17 @@ class PlayedCluster {
     const podUID = searchParams.get('run') ?? '';
     const tail = searchParams.get('tailLines');
     const isFollowed = searchParams.get('follow') === 'true';
-    return { status: 200, headers: {}, body: this.#log(podUID, tail === null ? undefined : Number(tail), isFollowed) };
+    const { text = '' } = this.runs.find((each) => each.podUID === podUID) ?? {};
+    const unwanted = tail === null ? [] : linesOf(text).slice(0, -Number(tail) || undefined);
+    const offset = Number(searchParams.get('offset') ?? unwanted.join('').length);
+    if (offset > text.length) return { status: 410, headers: {}, body: bytes('the log has begun anew') };
+    return { status: 200, headers: { [LOG_OFFSET_HEADER]: `${offset}` }, body: this.#log(podUID, offset, isFollowed) };
   }
 
-  async *#log(podUID: string, tail: number | undefined, isFollowed: boolean): AsyncGenerator<Uint8Array> {
+  async *#log(podUID: string, offset: number, isFollowed: boolean): AsyncGenerator<Uint8Array> {
     const run = (): PlayedRun => this.runs.find((each) => each.podUID === podUID) as PlayedRun;
     const { text } = run();
-    yield Buffer.from(
-      tail === undefined
-        ? text
-        : linesOf(text)
-            .slice(-tail || text.length)
-            .join(''),
-    );
+    yield Buffer.from(text.slice(offset));
     if (!isFollowed) return;
     let told = text.length;
     while (run().isLive) {
@@ -284,10 +288,47 @@ describe('whoever follows a log', () => {
     await expect(cluster.read('follow')).rejects.toThrow('b is off');
   });
 
-  it('hears the end of it when its node breaks off', async () => {
+  it('hears the end of it when its node breaks off for good', async () => {
     const cluster = new PlayedCluster();
     cluster.run('a', '1\n', { isLive: true });
     await expect(cluster.read('follow')).rejects.toThrow('nothing happens any more');
+  });
+
+  it.each(['follow', 'follow&tailLines=1'])('goes on with %s where it was when the agent is back', async (query) => {
+    const cluster = new PlayedCluster();
+    const run = cluster.run('a', '0\n1\n', { isLive: true });
+    const breakOff = (): never => {
+      throw new Error('the connection was lost');
+    };
+    cluster.steps.push(
+      () => void (run.text += '2\n'),
+      () => {
+        run.text += '3\n';
+        cluster.off.add('a');
+        breakOff();
+      },
+      breakOff,
+      () => void (run.text += '4\n'),
+      () => {
+        cluster.ends(run);
+        cluster.guest = undefined;
+      },
+    );
+    cluster.refusals.push(
+      () => undefined,
+      () => void cluster.off.delete('a'),
+    );
+    expect(await cluster.read(query)).toBe(query === 'follow' ? '0\n1\n2\n3\n4\n' : '1\n2\n3\n4\n');
+  });
+
+  it('is told when a log has begun anew while the agent was away', async () => {
+    const cluster = new PlayedCluster();
+    const run = cluster.run('a', '1\n2\n', { isLive: true });
+    cluster.steps.push(() => {
+      run.text = '9\n';
+      throw new Error('the connection was lost');
+    });
+    await expect(cluster.read('follow')).rejects.toThrow('node a answered 410: the log has begun anew');
   });
 });
 

@@ -1,3 +1,4 @@
+import { LOG_OFFSET_HEADER } from '../../api/guest-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError, badRequest } from '../../api/status.ts';
@@ -36,6 +37,8 @@ const LOOK_MS_MIN = 250;
 const LOOK_MS_MAX = 2_000;
 /** How long a guest that is followed may be where it cannot be asked for. */
 const PATIENCE_MS = 60_000;
+/** The agent was there, and did not say what it was asked. */
+const REFUSED = 502;
 
 /** Reads the options of a request as `kubectl logs` names them. Throws 400. */
 export function logOptions(query: URLSearchParams): LogOptions {
@@ -113,7 +116,8 @@ export class SerialLogs {
         yield NEW_LINE;
         isLineBegun = false;
       }
-      for await (const piece of await this.#logOf(of, run, { follow, tailLines }, signal)) {
+      const said = follow ? this.#followed(of, run, tailLines, signal) : await this.#logOf(of, run, tailLines, signal);
+      for await (const piece of said) {
         if (piece.length === 0) continue;
         yield piece;
         isLineBegun = !endsLine(piece);
@@ -205,7 +209,7 @@ export class SerialLogs {
     let lines = 0;
     for (const run of runs.toReversed()) {
       // One more than is wanted says that the first one is whole.
-      const bytes = await collected(await this.#logOf(of, run, { follow: false, tailLines: tailLines + 1 }, signal));
+      const bytes = await collected(await this.#logOf(of, run, tailLines + 1, signal));
       found.unshift(bytes);
       lines += countLines(bytes);
       if (follow && run === newest && lines > tailLines) return { past: NOTHING, runs: [newest], tailLines };
@@ -222,27 +226,68 @@ export class SerialLogs {
 
   /** What was said in one run; nothing where a node that the guest has left cannot be reached any more. */
   async #logOf(
-    { namespace, name }: GuestName,
-    { node, podUID, isLive }: FoundRun,
-    { follow, tailLines }: Pick<LogOptions, 'follow' | 'tailLines'>,
+    of: GuestName,
+    run: FoundRun,
+    tailLines: number | undefined,
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>> {
-    const query = new URLSearchParams({
-      run: podUID,
-      ...(follow ? { follow: 'true' } : {}),
-      ...(tailLines === undefined ? {} : { tailLines: String(tailLines) }),
-    }).toString();
-    const { agents, log } = this.#options;
     try {
-      const path = `${guestPath(namespace, name, 'log')}?${query}`;
-      const { status, body } = await agents.send(node, { method: 'GET', path, signal });
-      if (status === 200) return body;
-      throw new ApiError(502, 'InternalError', `node ${node} answered ${status}: ${await textOf(body)}`);
+      return (await this.#ask(of, run, { tailLines }, signal)).body;
     } catch (error) {
-      if (signal.aborted || isLive) throw error;
-      log.debug('no serial log from a node', { node, error: String(error) });
+      if (signal.aborted || run.isLive) throw error;
+      this.#options.log.debug('no serial log from a node', { node: run.node, error: String(error) });
       return nothing();
     }
+  }
+
+  /** What is said in one run until no more can come. An agent that is away for a while is asked again from there on. */
+  async *#followed(
+    of: GuestName,
+    run: FoundRun,
+    tailLines: number | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const { clock, log } = this.#options;
+    let from: { readonly tailLines?: number | undefined; readonly offset?: number } = { tailLines };
+    let heardMs = clock.now();
+    for (;;) {
+      const askedMs = clock.now();
+      let { offset } = from;
+      try {
+        const answer = await this.#ask(of, run, { ...from, follow: true }, signal);
+        ({ offset } = answer);
+        for await (const piece of answer.body) {
+          yield piece;
+          if (piece.length > 0) heardMs = clock.now();
+          if (offset !== undefined) offset += piece.length;
+        }
+        return;
+      } catch (error) {
+        // One that said nothing for long, and was there all the time, is as good as one that said something.
+        if (clock.now() - askedMs > PATIENCE_MS) heardMs = clock.now();
+        const isRefused = error instanceof ApiError && error.code === REFUSED;
+        const isOver = signal.aborted || isRefused || clock.now() - heardMs > PATIENCE_MS;
+        if (offset === undefined || isOver) throw error;
+        log.debug('the serial log of a node broke off', { node: run.node, offset, error: String(error) });
+        from = { offset };
+      }
+      await sleep(clock, LOOK_MS_MIN, signal);
+    }
+  }
+
+  async #ask(
+    { namespace, name }: GuestName,
+    { node, podUID }: FoundRun,
+    options: Readonly<Record<string, number | boolean | undefined>>,
+    signal: AbortSignal,
+  ): Promise<{ readonly body: AsyncIterable<Uint8Array>; readonly offset: number | undefined }> {
+    const query = new URLSearchParams({ run: podUID });
+    for (const [key, value] of Object.entries(options)) if (value !== undefined) query.set(key, String(value));
+    const path = `${guestPath(namespace, name, 'log')}?${query.toString()}`;
+    const { status, headers, body } = await this.#options.agents.send(node, { method: 'GET', path, signal });
+    const offset = headers[LOG_OFFSET_HEADER];
+    if (status === 200) return { body, offset: offset === undefined ? undefined : Number(offset) };
+    throw new ApiError(REFUSED, 'InternalError', `node ${node} answered ${status}: ${await textOf(body)}`);
   }
 }
 

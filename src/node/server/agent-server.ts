@@ -6,6 +6,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { WebSocketServer } from 'ws';
+import { LOG_OFFSET_HEADER } from '../../api/guest-run.ts';
 import { ApiError, badRequest, entityTooLarge, notFound, pathNotFound } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { type Env, sleep } from '../../env/ports.ts';
@@ -22,7 +23,7 @@ import { Callers, type Shown } from './callers.ts';
 import { CONSOLE_PROTOCOL, ConsoleSession } from './console-session.ts';
 import { callingNode, isPeerRequest, readPeerRequest } from './peer-requests.ts';
 import { type GuestAction, type Route, routeOf } from './routes.ts';
-import { type LogOptions, streamLogs } from './serial-log-stream.ts';
+import { type LogOptions, streamLogs, withOffset } from './serial-log-stream.ts';
 
 /** What the server shows that it is. */
 export interface ServingCertificate {
@@ -271,15 +272,20 @@ export class AgentServer implements Service {
     this.#stopping.signal.addEventListener('abort', leave, { once: true });
     try {
       const first = await source();
+      const placed = await withOffset(first, options);
       let isFirst = true;
       const again = async (): Promise<readonly SerialLog[]> => {
         if (!isFirst) return source();
         isFirst = false;
         return first;
       };
-      response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
+      response.writeHead(200, {
+        'content-type': 'text/plain; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+        ...(placed.offset === undefined ? {} : { [LOG_OFFSET_HEADER]: placed.offset }),
+      });
       response.flushHeaders();
-      await pipeline(Readable.from(streamLogs(again, options, this.#options.env.clock, gone.signal)), response);
+      await pipeline(Readable.from(streamLogs(again, placed, this.#options.env.clock, gone.signal)), response);
     } finally {
       this.#stopping.signal.removeEventListener('abort', leave);
     }

@@ -17,8 +17,8 @@ describe('the paths of the agent', () => {
     ['GET', `${GUEST}/log`, { kind: 'log', namespace: 'shop', name: 'web', run: undefined, options: ALL }],
     [
       'GET',
-      `${GUEST}/log?run=u-1`,
-      { kind: 'log', namespace: 'shop', name: 'web', run: 'u-1', options: { ...ALL, isVerbatim: true } },
+      `${GUEST}/log?run=u-1&offset=5`,
+      { kind: 'log', namespace: 'shop', name: 'web', run: 'u-1', options: { ...ALL, isVerbatim: true, offset: 5 } },
     ],
     [
       'GET',
@@ -56,6 +56,8 @@ describe('the paths of the agent', () => {
     ['GET', `${GUEST}/log?follow=perhaps`, 400],
     ['GET', `${GUEST}/log?tailLines=-1`, 400],
     ['GET', `${GUEST}/log?limitBytes=0`, 400],
+    ['GET', `${GUEST}/log?run=u-1&offset=-1`, 400],
+    ['GET', `${GUEST}/log?run=u-1&offset=1&tailLines=1`, 400],
     ['GET', `${GUEST}/log?limitBytes=1e9`, 400],
     ['GET', '/containerLogs/shop/pod/compute?previous=true', 400],
     ['GET', '/containerLogs/shop/pod/compute?sinceSeconds=5', 400],

@@ -71,7 +71,10 @@ function guestRoute(method: string, segments: readonly string[], parameters: URL
     case 'log': {
       const run = parameters.get('run') || undefined;
       // A run is one of several that are put together, of which the next may go on in the same line.
-      const options = { ...logOptions(parameters), isVerbatim: run !== undefined };
+      const offset = run === undefined ? undefined : count(parameters, 'offset', 0);
+      const options = { ...logOptions(parameters), isVerbatim: run !== undefined, offset };
+      if (offset !== undefined && options.tailLines !== undefined)
+        throw badRequest('offset and tailLines do not go together');
       return { kind: 'log', namespace, name, run, options };
     }
     default:

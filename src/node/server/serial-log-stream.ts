@@ -1,4 +1,5 @@
 import { constants, type FileHandle, lstat, open } from 'node:fs/promises';
+import { expired } from '../../api/status.ts';
 import { type Clock, sleep } from '../../env/ports.ts';
 import type { SerialLog } from '../guests/guest-access.ts';
 
@@ -11,6 +12,8 @@ export interface LogOptions {
   readonly limitBytes: number | undefined;
   /** Whether to leave a last line as it is that has not ended; else it is ended, so that another can follow. */
   readonly isVerbatim: boolean;
+  /** At which byte of the first file to begin; not together with lines from the end. */
+  readonly offset?: number | undefined;
 }
 
 /** Which files there are, oldest first; asked again while following. */
@@ -48,15 +51,32 @@ export async function* streamLogs(
   }
 }
 
+/**
+ * The same options, with the byte to begin at where that says something: verbatim, of a log that is one file. Throws 410
+ * where there is no such byte any more.
+ */
+export async function withOffset(logs: readonly SerialLog[], options: LogOptions): Promise<LogOptions> {
+  const { isVerbatim, tailLines, offset } = options;
+  const [log] = logs;
+  const isOne = isVerbatim && logs.length === 1 && log !== undefined;
+  if (offset !== undefined) {
+    if (!isOne || offset > (await sizeOf(log.path))) throw expired('the log has begun anew');
+    return options;
+  }
+  if (!isOne) return options;
+  const start = tailLines === undefined ? 0 : (await tailStart(logs, tailLines)).offset;
+  return { ...options, tailLines: undefined, offset: start };
+}
+
 /** The bytes, and where one run ends and the next begins. */
 async function* pieces(
   source: LogSource,
-  { follow, tailLines }: LogOptions,
+  { follow, tailLines, offset: begin = 0 }: LogOptions,
   clock: Clock,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array | 'end of run'> {
   let logs = await source();
-  const start = tailLines === undefined ? { index: 0, offset: 0 } : await tailStart(logs, tailLines);
+  const start = tailLines === undefined ? { index: 0, offset: begin } : await tailStart(logs, tailLines);
   const seen = new Set<string>();
   let offset = start.offset;
   for (let queue = logs.slice(start.index); queue.length > 0 && !signal.aborted; ) {
@@ -169,6 +189,15 @@ async function tailStart(
     }
   }
   return start ?? { index: 0, offset: 0 };
+}
+
+async function sizeOf(path: string): Promise<number> {
+  const handle = await openIfThere(path);
+  try {
+    return (await handle?.stat())?.size ?? 0;
+  } finally {
+    await handle?.close();
+  }
 }
 
 async function endsLine(handle: FileHandle): Promise<boolean> {
