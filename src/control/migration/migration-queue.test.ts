@@ -121,6 +121,23 @@ describe('those that wait', () => {
     expect(scene.writes).toEqual([]);
   });
 
+  it('do not wait for one that fits nowhere, which goes on once there is a node for it', async () => {
+    await configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 9 } });
+    await agents.addGuest('homeless');
+    await agents.addGuest('web');
+    const elsewhere = { priority: 'system-critical', addedNodeSelector: { zone: 'moon' } };
+    await agents.move('move-homeless', 'homeless', elsewhere);
+    await agents.move('move-web', 'web');
+    await agents.reaches('move-homeless', 'Scheduling');
+    const { metadata } = await agents.targetPod('move-homeless');
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
+    await scene.patch(pods, metadata.name ?? '', { status: { conditions } }, 'status');
+    await agents.carryOut('move-web', 'web');
+    expect(await inPhase('Scheduling')).toEqual(['move-homeless']);
+    await agents.carryOut('move-homeless', 'homeless');
+    await scene.until(async () => expect(await agents.slotHolders()).toEqual([]));
+  });
+
   it('go by class, then by age, as slots get free, whenever they came', async () => {
     await configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 9 } });
     await agents.addGuest('busy');

@@ -268,7 +268,9 @@ export class Migrations implements Service {
     const backoffMs = isWaiting ? backoffUntilMs(migration, this.#migrations.byIndex('guest', key)) : undefined;
     const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
     const isBlocked = !guest || !isMovable(guest) || this.#steps.isWaitingForQuota(keyOf(migration));
-    this.#ledger.want({ ...request, isHeldUp: isWaiting && (isBackingOff || isBlocked) });
+    // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.
+    const isHomeless = pod !== undefined && targetPodFacts(pod).isUnschedulable;
+    this.#ledger.want({ ...request, isHeldUp: isHomeless || (isWaiting && (isBackingOff || isBlocked)) });
     return isBackingOff ? backoffMs : undefined;
   }
 
