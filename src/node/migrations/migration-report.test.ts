@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
-import { targetReport } from './migration-report.ts';
+import { type SourceFacts, sourceReport, targetReport } from './migration-report.ts';
 
 const runner = (node: string) => ({ node, nodeUID: `${node}-uid`, podUID: `${node}-pod` });
 const ATTEMPT: Attempt = {
@@ -38,5 +38,75 @@ describe('a target', () => {
     const ahead = told(TAKEN, STATE, { isPostCopy: true });
     expect(ahead).toMatchObject({ mode: 'PostCopy', targetNodeDomainDetected: true });
     expect(ahead.completed).toBeUndefined();
+  });
+});
+
+describe('a source', () => {
+  const HOLDING: Standing = { kind: 'holding', epoch: 4, mustContinue: false, isCompleted: false };
+  const RESERVED: Standing = { ...HOLDING, reserved: ATTEMPT };
+  const GRANTED: Standing = { kind: 'granted', attempt: ATTEMPT, isPostCopy: false };
+  const ENDED: Standing = { kind: 'ended', epoch: 4 };
+  const MOVED: Standing = { ...ENDED, givenTo: runner('b') };
+  const BEGUN: MigrationState = { ...STATE, startTimestamp: '2026-01-01T00:00:00Z' };
+  const OVER: MigrationState = { ...BEGUN, completed: true };
+  const copy: NonNullable<SourceFacts['copy']> = {
+    mode: 'PreCopy',
+    channel: { encrypted: true },
+    progress: { percent: 40, transferredBytes: 7, secondsLeft: 3 },
+    decisions: [],
+  };
+  const told = (standing: Standing, state: MigrationState, facts: SourceFacts = {}) =>
+    sourceReport(state, standing, facts, 0);
+
+  it('says that it has begun, and how far it is', () => {
+    expect(told(HOLDING, STATE)).toEqual({});
+    expect(told(RESERVED, STATE)).toEqual({ startTimestamp: '1970-01-01T00:00:00Z', mode: 'PreCopy' });
+    expect(told(RESERVED, BEGUN, { copy })).toEqual({
+      startTimestamp: BEGUN.startTimestamp,
+      mode: 'PreCopy',
+      channel: { encrypted: true },
+      progress: copy.progress,
+    });
+    expect(told(GRANTED, BEGUN, { copy })).toMatchObject({ progress: { percent: 40 } });
+  });
+
+  it.each<[string, Standing, MigrationState, SourceFacts, RegExp]>([
+    ['that it failed', HOLDING, BEGUN, { failure: 'no link' }, /^no link$/],
+    ['that it never began', HOLDING, STATE, { failure: 'no target' }, /^no target$/],
+    ['that nobody knows why', HOLDING, BEGUN, {}, /agent of the source was restarted/],
+    ['that its machine ended', ENDED, BEGUN, {}, /machine ended at the source/],
+  ])('says %s', (_, standing, state, facts, reason) => {
+    const fields = told(standing, state, facts);
+    expect(fields).toMatchObject({ completed: true, failed: true, failureReason: expect.stringMatching(reason) });
+    expect(fields.abortStatus).toBeUndefined();
+  });
+
+  it('says what became of a cancel', () => {
+    const fields = told(HOLDING, { ...BEGUN, abortRequested: true }, { failure: 'the migration was cancelled' });
+    expect(fields).toMatchObject({ failed: true, abortStatus: 'Succeeded' });
+  });
+
+  it('has no word about whether a guest that left has arrived', () => {
+    for (const standing of [GRANTED, MOVED]) expect(told(standing, BEGUN)).not.toHaveProperty('completed');
+    expect(told(HOLDING, OVER, { failure: 'too late' })).toEqual({});
+  });
+
+  it('says the last numbers of a copy when nobody waits for them any more', () => {
+    const before = { ...OVER, progress: { percent: 100, transferredBytes: 5 } };
+    expect(told(MOVED, before, { copy }).progress).toMatchObject({
+      percent: 100,
+      transferredBytes: 7,
+      summary: '100%',
+    });
+    expect(told(MOVED, { ...before, progress: { percent: 100, transferredBytes: 7 } }, { copy })).toEqual({});
+  });
+
+  it('writes down what its target could not hear, once', () => {
+    const undelivered = { kind: 'grant', attempt: ATTEMPT, isPostCopy: false } as const;
+    const { sourceLetter } = told(GRANTED, BEGUN, { undelivered });
+    expect(sourceLetter).toMatchObject({ kind: 'grant', epoch: 4, migrationUid: 'move' });
+    expect(told(GRANTED, { ...BEGUN, ...(sourceLetter ? { sourceLetter } : {}) }, { undelivered })).not.toHaveProperty(
+      'sourceLetter',
+    );
   });
 });
