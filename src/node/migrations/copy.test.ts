@@ -225,6 +225,15 @@ describe('disks', () => {
     expect(await scene.soon(scene.source.migration.mirrors())).toEqual([]);
   });
 
+  it('end a copy where they cannot even begin', async () => {
+    const scene = await CopyScene.open({ disks, traits });
+    scene.link.become('cut');
+    const copy = await scene.start();
+    await scene.until(IS_OVER, 1000);
+    expect(copy.failure).toMatchObject({ reason: 'MirrorFailed', message: expect.stringContaining('nobody serves') });
+    expect(scene.executing).toEqual([1, 0]);
+  });
+
   it.each<[when: string, afterMs: number]>([
     ['while it is copied', 3000],
     ['while memory follows', 13_000],
@@ -301,6 +310,31 @@ describe('a machine that', () => {
     await scene.until(IS_OVER, 1000);
     expect(copy.failure?.reason).toBe('CopyFailed');
     expect(scene.executing).toEqual([1, 0]);
+  });
+
+  it('does not answer at first is asked again', async () => {
+    const scene = await CopyScene.open({ disks: [DISK], traits: { diskBytes: 500 * MIB } });
+    scene.sourceModel.isSilent = true;
+    const copy = await scene.start();
+    await scene.pass(5000);
+    expect(copy.state).toBe('copying');
+    scene.sourceModel.isSilent = false;
+    await scene.until(IS_OVER);
+    expect(copy.state).toBe('completed');
+  });
+
+  it('does not answer its next agent at first is asked again', async () => {
+    const scene = await CopyScene.open();
+    await scene.start();
+    await scene.pass(3000);
+    const restarted = scene.restart();
+    await scene.pass(100);
+    scene.sourceModel.isSilent = true;
+    await restarted;
+    await scene.pass(3000);
+    scene.sourceModel.isSilent = false;
+    await scene.until(IS_OVER);
+    expect(scene.copy.state).toBe('completed');
   });
 
   it.each([

@@ -136,16 +136,13 @@ export class Copy {
     const { machine, env } = this.#context;
     const forget = machine.onEvent((event) => this.#hear(event));
     void machine.ended.then(({ message }) => this.#fail({ reason: 'MachineGone', message }));
-    try {
-      await begin();
-    } catch (error) {
-      await this.#tryGiveUp(failureOf(error));
-    }
     while (this.#isDriven) {
       try {
-        await (this.#isAtSwitchover ? this.#goOver() : this.#look());
+        await this.#step(begin);
       } catch (error) {
         env.log.warn('a machine whose guest is copied does not obey', { error: errorMessage(error) });
+        // It will not say otherwise; one that does not answer is asked again.
+        if (!this.#watch && isRefused(error)) await this.#tryGiveUp(failureOf(error));
       }
       await this.#pause();
     }
@@ -153,6 +150,11 @@ export class Copy {
     forget();
     await this.#forgetCredentials();
     await this.#dropMirrors();
+  }
+
+  #step(begin: () => Promise<void>): Promise<void> {
+    if (!this.#watch) return begin();
+    return this.#isAtSwitchover ? this.#goOver() : this.#look();
   }
 
   #hear(event: MachineEvent): void {
@@ -335,7 +337,14 @@ export class Copy {
       await sendMemory(this.#migration, options, watch.firstDowntimeMs);
       await this.#forgetCredentials();
     };
-    if (options.disks.length > 0) await this.#uninterrupted(() => startMirrors(this.#migration, options));
+    this.#news.abort();
+    if (options.disks.length === 0) return;
+    try {
+      await this.#uninterrupted(() => startMirrors(this.#migration, options));
+    } catch (error) {
+      const message = `a disk cannot be copied: ${errorMessage(error)}`;
+      await this.#tryGiveUp({ reason: 'MirrorFailed', message });
+    }
   }
 
   async #adopt({ known, startedAtMs, env, options, machine, hooks }: AdoptOptions): Promise<void> {
@@ -366,6 +375,7 @@ export class Copy {
       },
       decisions: known.decisions ?? [],
     });
+    this.#news.abort();
   }
 
   /** Gives up, or leaves it at that: the next look tells what became of it. */
