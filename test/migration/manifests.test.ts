@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { probe } from '../support/guest-manifests.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+
+/** What people type who know KubeVirt: manifests and commands of its documentation move a guest here, too. */
+
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 180_000 });
+
+const MIGRATION = `
+apiVersion: kubevirt.io/v1
+kind: VirtualMachineInstanceMigration
+metadata:
+  name: migration-job
+spec:
+  vmiName: vmi-fedora
+`;
+
+const POLICY = `
+apiVersion: migrations.kubevirt.io/v1alpha1
+kind: MigrationPolicy
+metadata:
+  name: example-migration-policy
+spec:
+  selectors:
+    namespaceSelector:
+      hpc-workloads: "True"
+    virtualMachineInstanceSelector:
+      workload-type: db
+  allowAutoConverge: true
+  bandwidthPerMigration: 217Mi
+  completionTimeoutPerGiB: 23
+  allowPostCopy: false
+`;
+
+let guests: MovingGuests;
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: 2 });
+  await guests.create('vmi-fedora', probe(), { 'workload-type': 'db' });
+});
+afterAll(() => guests.stop());
+
+const apply = (stdin: string): Promise<string> => guests.host.kubectl.ok('apply -f -', { stdin });
+
+describe('kubectl', () => {
+  it('moves a guest under the policy that its labels and those of its namespace choose', async () => {
+    await guests.host.kubectl.ok('label namespace default hpc-workloads=True');
+    await apply(POLICY);
+    await apply(MIGRATION);
+    const wait = 'wait vmim/migration-job --for=jsonpath={.status.phase}=Succeeded --timeout=90s';
+    await guests.host.kubectl.ok(wait);
+    const { status } = await guests.migration('migration-job');
+    expect(status.migrationState).toMatchObject({
+      migrationPolicyName: 'example-migration-policy',
+      migrationConfiguration: {
+        allowAutoConverge: true,
+        bandwidthPerMigration: '217Mi',
+        completionTimeoutPerGiB: 23,
+        allowPostCopy: false,
+      },
+    });
+    expect(await guests.isWhole('vmi-fedora')).toHaveLength(2);
+    expect(await guests.host.kubectl.ok('describe vmim migration-job')).toContain('SuccessfulMigration');
+  });
+
+  it('applies the same again, and nothing happens; another needs another name', async () => {
+    expect(await apply(MIGRATION)).toContain('unchanged');
+    await apply(MIGRATION.replace('migration-job', 'migration-job-2'));
+    await guests.succeeds('migration-job-2');
+    expect(await guests.isWhole('vmi-fedora')).toHaveLength(3);
+  });
+
+  it('shows all migrations of a guest', async () => {
+    const table = await guests.host.kubectl.ok('get vmim -l kubevirt.io/vmi-name=vmi-fedora');
+    expect(table.match(/Succeeded/g)).toHaveLength(2);
+  });
+});
+
+describe('godwit', () => {
+  it('moves a guest as virtctl does', async () => {
+    expect(await guests.host.cli('migrate', 'vmi-fedora')).toContain('VM vmi-fedora was scheduled to migrate');
+    const [migration] = (await guests.migrations()).filter(({ metadata }) => /^kubevirt-migrate/.test(metadata.name));
+    await guests.succeeds(migration.metadata.name);
+    expect(await guests.isWhole('vmi-fedora')).toHaveLength(4);
+  });
+
+  it('says which policy holds for a guest, and why', async () => {
+    expect(await guests.host.cli('policy', 'explain', 'vmi-fedora')).toContain('example-migration-policy');
+  });
+});
