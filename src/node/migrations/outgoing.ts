@@ -58,6 +58,8 @@ interface Leaving {
     | { readonly opened: Opened; readonly method: WantedMethod; readonly disks: readonly DevicePlace[] }
     | undefined;
   isStarting: boolean;
+  /** Whether the protocol has given it up: from then on nobody would end a copy that begins. */
+  isCalledOff: boolean;
   copy: Copy | undefined;
   /** What is told of the copy. */
   told: SourceFacts['copy'];
@@ -71,6 +73,12 @@ interface Leaving {
   /** Since when the target is asked in vain whether it has the guest. */
   askedSinceMs: number | undefined;
   undelivered: { readonly message: Message; readonly sinceMs: number } | undefined;
+}
+
+/** A copy that can begin, or be left alone. */
+interface PreparedCopy {
+  readonly begin: () => Copy;
+  readonly undo: () => Promise<void>;
 }
 
 /** Making certificates and listening takes a moment. */
@@ -167,10 +175,11 @@ export class Outgoing {
     }
   }
 
-  /** Gives up copying; the guest goes on here. */
+  /** Gives up copying, and begins with it no more; the guest goes on here. */
   async cancel(podUID: string): Promise<void> {
-    const { copy } = this.#leaving.get(podUID) ?? {};
-    if (copy) return copy.cancel();
+    const leaving = this.#leaving.get(podUID);
+    if (leaving) leaving.isCalledOff = true;
+    if (leaving?.copy) return leaving.copy.cancel();
     const migration = this.#options.machines.get(podUID)?.migration;
     await migration?.cancel();
     await migration?.dropMirrors();
@@ -247,6 +256,7 @@ export class Outgoing {
       openTries: 0,
       opened: undefined,
       isStarting: false,
+      isCalledOff: false,
       copy: undefined,
       told: undefined,
       failure: undefined,
@@ -332,7 +342,8 @@ export class Outgoing {
     await this.#startWith(podUID, leaving, async (machine) => {
       const files = opened.credentials ? await credentials.write(podUID, opened.credentials) : undefined;
       const context = this.#context(podUID, machine, guest, disks, leaving);
-      return Copy.start({ ...context, opened, method, credentials: files });
+      const begin = (): Copy => Copy.start({ ...context, opened, method, credentials: files });
+      return { begin, undo: async () => files?.remove() };
     });
   }
 
@@ -343,19 +354,28 @@ export class Outgoing {
     const startedAtMs = known.startTimestamp === undefined ? undefined : Date.parse(known.startTimestamp);
     await this.#startWith(podUID, leaving, async (machine) => {
       const { copiedDisks } = await describe(podUID);
-      return Copy.adopt({ ...this.#context(podUID, machine, guest, copiedDisks, leaving), known, startedAtMs });
+      const context = this.#context(podUID, machine, guest, copiedDisks, leaving);
+      return { begin: () => Copy.adopt({ ...context, known, startedAtMs }), undo: async () => undefined };
     });
   }
 
-  async #startWith(podUID: string, leaving: Leaving, start: (machine: Machine) => Promise<Copy>): Promise<void> {
+  async #startWith(
+    podUID: string,
+    leaving: Leaving,
+    prepare: (machine: Machine) => Promise<PreparedCopy>,
+  ): Promise<void> {
     const machine = this.#options.machines.get(podUID);
     if (!machine) return;
     leaving.isStarting = true;
     try {
-      leaving.copy = await start(machine);
+      const { begin, undo } = await prepare(machine);
+      if (leaving.isCalledOff) {
+        leaving.failure ??= CANCELLED;
+        await undo();
+      } else leaving.copy = begin();
     } catch (error) {
       this.#log(podUID, 'a copy cannot begin', error);
-      leaving.failure = `the copy could not begin: ${errorMessage(error)}`;
+      leaving.failure ??= `the copy could not begin: ${errorMessage(error)}`;
     }
     leaving.isStarting = false;
     this.#options.advance(podUID);

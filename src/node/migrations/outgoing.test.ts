@@ -1,0 +1,97 @@
+import { expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { seededRandom, silentLogger } from '../../env/test.ts';
+import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { Machines } from '../guests/machines.ts';
+import type { Outcome } from '../guests/scene.ts';
+import { CopyScene, MIB } from './copy.fixture.ts';
+import type { CredentialFiles } from './copy-options.ts';
+import { Outgoing } from './outgoing.ts';
+import type { PeerAnswer } from './peer.ts';
+
+const runner = (node: string, podUID: string) => ({ node, nodeUID: `uid-${node}`, podUID });
+const SELF = runner('node-a', 'pod-a');
+const TARGET = runner('node-b', 'pod-b');
+const ATTEMPT: Attempt = {
+  epoch: 1,
+  source: SELF,
+  target: TARGET,
+  sourceMigrationUID: 'move',
+  targetMigrationUID: 'move',
+};
+const MACHINE = { spec: SMALL_MACHINE, ramBytes: 1024 * MIB };
+const CREDENTIALS = { authorityPem: 'a', certificatePem: 'c', keyPem: 'k', peer: 'target' };
+
+const GUEST: VirtualMachineInstance = {
+  apiVersion: 'kubevirt.io/v1',
+  kind: 'VirtualMachineInstance',
+  metadata: { name: 'web' },
+  spec: { domain: { devices: {} } },
+  status: {
+    phase: 'Running',
+    migrationState: {
+      migrationUid: 'move',
+      sourceNode: 'node-a',
+      sourcePod: 'web-1',
+      targetNode: 'node-b',
+      targetPod: 'web-2',
+      targetNodeAddress: '10.0.0.2',
+      targetDirectMigrationNodePorts: { '7000': 0 },
+      targetRunner: TARGET,
+    },
+    rightToRun: { epoch: 1, holder: SELF },
+  },
+};
+
+/** What the protocol came to for the source's pod. */
+function outcome(standing: Standing, successor?: typeof TARGET): Outcome {
+  const record = { epoch: 1, holder: SELF, ...(successor ? { successor } : {}) };
+  const view = { self: SELF, standing, record, machine: 'running' };
+  return { podUID: SELF.podUID, guest: GUEST, pod: { metadata: { name: 'web-1' } }, view } as unknown as Outcome;
+}
+
+const HOLDING = { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false } as const;
+
+it('begins no copy any more once it was called off, however late its credentials come', async () => {
+  const scene = await CopyScene.open();
+  const { memoryPort } = await scene.soon(
+    scene.target.migration.listen({
+      host: 'node-b',
+      firstPort: 100,
+      lastPort: 199,
+      tls: { directory: '/tls', peer: 'source' },
+      disks: [],
+      allowsPostCopy: false,
+      channels: undefined,
+    }),
+  );
+  const opened = { host: 'node-b', memoryPort, isPostCopyPossible: false, machine: MACHINE, credentials: CREDENTIALS };
+  const answer: PeerAnswer = { machine: 'inmigrate', letters: [], opened };
+  let put: (files: CredentialFiles) => void = () => undefined;
+  let filesCount = 1;
+  const outgoing = new Outgoing({
+    env: { clock: scene.clock, random: seededRandom(1), log: silentLogger },
+    peers: { exchange: async () => answer },
+    credentials: { write: () => new Promise((resolve) => (put = resolve)) },
+    cpus: 1,
+    machines: { get: () => scene.source } as unknown as Machines,
+    describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+    advance: () => undefined,
+    enqueue: () => undefined,
+    tell: () => undefined,
+  });
+  outgoing.tend(outcome(HOLDING));
+  await scene.pass(100);
+  expect(outgoing.canSend(SELF.podUID, ATTEMPT)).toBe(true);
+  outgoing.tend(outcome({ ...HOLDING, reserved: ATTEMPT }, TARGET));
+  await scene.pass(100);
+  await scene.soon(outgoing.cancel(SELF.podUID));
+  put({ tls: { directory: '/tls', peer: 'target' }, remove: async () => void filesCount-- });
+  await scene.pass(60_000);
+  expect((await scene.soon(scene.source.migration.progress())).state).toBe('none');
+  expect(scene.executing).toEqual([1, 0]);
+  expect(filesCount).toBe(0);
+  expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(true);
+});
