@@ -14,11 +14,12 @@ import { handTls } from './tls.ts';
 
 /**
  * A guest that moves, beside the same QEMU that is moved by hand over QMP, in turns: how long it takes, how long the guest
- * is not heard, encrypted and not, and what is written to the API. While one moves, the other stands still.
+ * is not heard, and what is written to the API. Godwit always encrypts; by hand it is done both ways. While one moves, the
+ * others stand still.
  */
 
 const NODES = 2;
-const PAIRS = 5;
+const ROUNDS = 5;
 const TICK_MS = 5;
 /** What a guest works on leaves room for itself and for what QEMU keeps of its memory. */
 const SPARE_MIB = 24;
@@ -26,115 +27,95 @@ const DIRTY_MIB_PER_SECOND = 40;
 const SIZES_MIB = [128, 512, 2048];
 /** After so long all is written that follows from what happened. */
 const SETTLED_MS = 2000;
-const POLICIES = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
-const PLAIN = { plain: 'yes' };
 
 interface Case {
   readonly sizeMiB: number;
   readonly dirtyMiBPerSecond: number;
-  readonly isEncrypted: boolean;
 }
 
-/** Every size, idle and busy, as it is by default; the largest idle and busy one also unencrypted. */
-function cases(): Case[] {
-  const rates = [0, DIRTY_MIB_PER_SECOND];
-  return [true, false].flatMap((isEncrypted) =>
-    SIZES_MIB.flatMap((sizeMiB) => rates.map((dirtyMiBPerSecond) => ({ sizeMiB, dirtyMiBPerSecond, isEncrypted }))),
-  );
-}
+/** Every size, idle and busy. */
+const CASES: readonly Case[] = SIZES_MIB.flatMap((sizeMiB) =>
+  [0, DIRTY_MIB_PER_SECOND].map((dirtyMiBPerSecond) => ({ sizeMiB, dirtyMiBPerSecond })),
+);
 
 export async function pairs(): Promise<void> {
   const cluster = new LocalCluster(NODES);
   try {
     await cluster.start();
     cluster.importGuests();
-    const connection = await cluster.connect();
-    const policy = {
-      apiVersion: 'migrations.kubevirt.io/v1alpha1',
-      kind: 'MigrationPolicy',
-      metadata: { name: 'plain' },
-      spec: { disableTLS: true, selectors: { virtualMachineInstanceSelector: PLAIN } },
-    };
-    await connection.request('POST', POLICIES, JSON.stringify(policy));
     const progress = await Progress.follow(cluster);
     const moves = await GodwitMoves.on(cluster);
-    for (const [index, each] of cases().entries()) await compare(cluster, progress, moves, each, index);
+    for (const [index, each] of CASES.entries()) await compare({ cluster, progress, moves }, each, index);
     moves.close();
   } finally {
     cluster.remove();
   }
 }
 
-async function compare(
-  cluster: LocalCluster,
-  progress: Progress,
-  moves: GodwitMoves,
-  each: Case,
-  index: number,
-): Promise<void> {
-  const { sizeMiB, dirtyMiBPerSecond, isEncrypted } = each;
+interface Scene {
+  readonly cluster: LocalCluster;
+  readonly progress: Progress;
+  readonly moves: GodwitMoves;
+}
+
+async function compare({ cluster, progress, moves }: Scene, each: Case, index: number): Promise<void> {
   const name = `guest-${index}`;
-  await progress.apply(labelled(name, each));
+  await progress.apply(machineFor(name, each) as { metadata: { name: string } });
   await progress.reaches(name, 'Spoken');
   const processOf = async (): Promise<number> => Number(readFileSync(await moves.processOf(name), 'latin1'));
   const directory = join(cluster.directory, `hand-${index}`);
   const learnt = learn(await processOf(), directory);
-  const tls = isEncrypted ? await handTls(join(directory, 'tls'), learnt.owner) : undefined;
-  const byHand = new HandMoves({ learnt, directory, firstPort: 23_000 + 100 * index, tls });
-  await byHand.start();
-  const ours: Move[] = [];
-  const theirs: Move[] = [];
+  const common = { learnt, firstPort: 23_000 + 100 * index };
+  const tls = await handTls(join(directory, 'credentials'), learnt.owner);
+  const encrypted = new HandMoves({ ...common, directory: join(directory, 'tls'), tls });
+  const plain = new HandMoves({ ...common, directory: join(directory, 'plain'), firstPort: common.firstPort + 50 });
+  const [ours, theirs, plainly]: Move[][] = [[], [], []];
+  let phases: Readonly<Record<string, number>> = {};
   try {
+    await encrypted.start();
+    await plain.start();
     // The first of each warms everything up.
-    for (let pair = 0; pair <= PAIRS; pair++) {
-      const own = await still(byHand.pid, () => moves.move(name));
-      const bare = await still(await processOf(), () => byHand.move());
-      if (pair === 0) continue;
-      ours.push(own);
-      theirs.push(bare);
-      if (pair === PAIRS)
-        report('migration', {
-          figure: `${title(each)}, when what is seen`,
-          value: own.settledMs,
-          unit: 'ms',
-          phases: own.phases,
-        });
+    for (let round = 0; round <= ROUNDS; round++) {
+      const own = await still([encrypted.pid, plain.pid], () => moves.move(name));
+      const byHand = await still([await processOf(), plain.pid], () => encrypted.move());
+      const bare = await still([await processOf(), encrypted.pid], () => plain.move());
+      if (round === 0) continue;
+      ours?.push(own);
+      theirs?.push(byHand);
+      plainly?.push(bare);
+      phases = own.phases;
     }
   } finally {
-    await byHand.close();
+    await encrypted.close();
+    await plain.close();
   }
-  reportPair(title(each), medianMove(ours), medianMove(theirs));
-  if (sizeMiB === SIZES_MIB[0] && dirtyMiBPerSecond === 0) await reportWrites(cluster, moves, name);
+  const medians = [ours, theirs, plainly].map((moved) => medianMove(moved ?? [])) as [Move, Move, Move];
+  reportCase(title(each), ...medians);
+  report('migration', { figure: `${title(each)}, what is seen when`, value: medians[0].settledMs, unit: 'ms', phases });
+  if (index === 0) await reportWrites(cluster, moves, name);
   await progress.delete(name);
 }
 
-function title({ sizeMiB, dirtyMiBPerSecond, isEncrypted }: Case): string {
-  const doing = dirtyMiBPerSecond === 0 ? 'idle' : `writing ${dirtyMiBPerSecond} MiB/s`;
-  return `${sizeMiB} MiB, ${doing}, ${isEncrypted ? 'encrypted' : 'plain'}`;
+function title({ sizeMiB, dirtyMiBPerSecond }: Case): string {
+  return `${sizeMiB} MiB, ${dirtyMiBPerSecond === 0 ? 'idle' : `writing ${dirtyMiBPerSecond} MiB/s`}`;
 }
 
-function labelled(name: string, { sizeMiB, dirtyMiBPerSecond, isEncrypted }: Case): { metadata: { name: string } } {
+function machineFor(name: string, { sizeMiB, dirtyMiBPerSecond }: Case): object {
   const work = `mib=${sizeMiB - SPARE_MIB} hz=200 rate=${dirtyMiBPerSecond}`;
-  const spec = probe({ tickMs: TICK_MS, memory: `${sizeMiB}Mi`, arguments: work });
-  const machine = virtualMachine(name, spec) as {
-    metadata: { name: string };
-    spec: { template: { metadata: { labels: object } } };
-  };
-  if (!isEncrypted) machine.spec.template.metadata.labels = { ...machine.spec.template.metadata.labels, ...PLAIN };
-  return machine;
+  return virtualMachine(name, probe({ tickMs: TICK_MS, memory: `${sizeMiB}Mi`, arguments: work }));
 }
 
-/** Lets a process stand still meanwhile. */
-async function still<T>(pid: number, act: () => Promise<T>): Promise<T> {
-  process.kill(pid, 'SIGSTOP');
+/** Lets processes stand still meanwhile. */
+async function still<T>(pids: readonly number[], act: () => Promise<T>): Promise<T> {
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
   try {
     return await act();
   } finally {
-    process.kill(pid, 'SIGCONT');
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
   }
 }
 
-function reportPair(of: string, ours: Move, theirs: Move): void {
+function reportCase(of: string, ours: Move, byHand: Move, plainly: Move): void {
   for (const [figure, field] of [
     ['until the guest is heard at its target', 'totalMs'],
     ['until it is said to be over', 'settledMs'],
@@ -144,9 +125,10 @@ function reportPair(of: string, ours: Move, theirs: Move): void {
       figure: `${of}, ${figure}`,
       value: ours[field],
       unit: 'ms',
-      byHand: rounded(theirs[field]),
-      moreMs: rounded(ours[field] - theirs[field]),
-      ratio: rounded(ours[field] / theirs[field]),
+      byHand: rounded(byHand[field]),
+      byHandPlainly: rounded(plainly[field]),
+      moreMs: rounded(ours[field] - byHand[field]),
+      ratio: rounded(ours[field] / byHand[field]),
     });
 }
 
@@ -154,9 +136,9 @@ async function reportWrites(cluster: LocalCluster, moves: GodwitMoves, name: str
   const connection = await cluster.connect();
   await sleep(SETTLED_MS);
   const before = await writesSoFar(connection);
-  for (let move = 0; move < PAIRS; move++) await moves.move(name);
+  for (let move = 0; move < ROUNDS; move++) await moves.move(name);
   await sleep(SETTLED_MS);
-  const writes = perMachine(before, await writesSoFar(connection), PAIRS);
+  const writes = perMachine(before, await writesSoFar(connection), ROUNDS);
   const value = Object.values(writes).reduce((sum, count) => sum + count, 0);
   report('migration', { figure: 'API writes per migration', value, unit: 'writes', ...writes });
 }
