@@ -284,11 +284,13 @@ export class Guests {
     const outcome = await this.#inTurn(podUID, async () => {
       const standing = this.#journal.standing(vm, podUID);
       if (standing.kind === 'unknown') throw new Error(LATER_JOURNAL.message);
-      return this.#protocol.follow(scene, standing, manner, signal);
+      const followed = await this.#protocol.follow(scene, standing, manner, signal);
+      // In the same turn: what the next one aborts must not be begun after it.
+      this.#migrations.tend(followed);
+      return followed;
     });
     const { pod, guest } = outcome;
     this.#scenes.set(podUID, { podUID, vm, pod, guest });
-    this.#migrations.tend(outcome);
     if (this.#migrations.isWaiting(outcome)) this.#sayAgain(podUID);
     return outcome;
   }
