@@ -26,6 +26,8 @@ export interface Holding {
   readonly isPaused?: true;
   /** The volumes that came with the right. */
   readonly volumes?: RightToRun['volumes'];
+  /** How the right came, where it was taken: its source may ask for as long as it has not heard. */
+  readonly taken?: Attempt;
 }
 
 /** The standing of a pod of which nothing is written. */
@@ -75,6 +77,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
     case 'taken':
       return demand(isReceiving(standing, entry.attempt), standing, entry, {
         ...holding(entry.attempt.epoch + 1, entry.isPaused !== true),
+        taken: entry.attempt,
         ...(entry.attempt.volumes === undefined ? {} : { volumes: entry.attempt.volumes }),
       });
     case 'refused':

@@ -115,7 +115,7 @@ export class Incoming implements PeerService {
     const { advance } = this.#options;
     const attempt = attemptOf(request);
     const { podUID } = attempt.target;
-    this.#check(callerNode, attempt);
+    this.#check(callerNode, request);
     switch (request.kind) {
       case 'open': {
         const opened = await this.#open(podUID, request);
@@ -135,12 +135,13 @@ export class Incoming implements PeerService {
     }
   }
 
-  /** Only the source of an attempt that came here has anything to ask. */
-  #check(callerNode: string, attempt: Attempt): void {
+  /** Only the source of an attempt that came here has anything to ask; of a guest that is here it opens nothing. */
+  #check(callerNode: string, request: PeerRequest): void {
+    const attempt = attemptOf(request);
     if (attempt.source.node !== callerNode)
       throw new ApiError(403, 'Forbidden', `node ${callerNode} is not the source of this migration`);
     const standing = this.#standing(attempt.target.podUID);
-    if (!isOfAttempt(standing, attempt)) throw refused('this node does not receive that guest');
+    if (!mayAsk(request.kind, standing, attempt)) throw refused('this node does not receive that guest');
   }
 
   #standing(podUID: string): JournaledStanding {
@@ -275,16 +276,19 @@ interface Listening extends ListeningPorts {
   readonly isPostCopyPossible: boolean;
 }
 
-function isOfAttempt(standing: JournaledStanding, attempt: Attempt): boolean {
+/** What may be asked about an attempt, by where the pod stands that it names. */
+function mayAsk(kind: PeerRequest['kind'], standing: JournaledStanding, attempt: Attempt): boolean {
   if (standing.kind === 'receiving' || standing.kind === 'refused') return isSameAttempt(standing.attempt, attempt);
-  return hasTaken(standing, attempt);
+  if (standing.kind === 'holding') return kind !== 'open' && hasTaken(standing, attempt);
+  // Nothing is told of a guest that has left, or has ended, but that.
+  return (kind === 'look' || kind === 'letter') && hasTaken(standing, attempt);
 }
 
-/** A pod receives once in its life: that it holds the right after this attempt says that it took it. */
-function hasTaken(standing: JournaledStanding, { epoch }: Attempt): boolean {
-  const isAfter = standing.kind === 'holding' || standing.kind === 'granted' || standing.kind === 'ended';
-  if (!isAfter) return false;
-  return (standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch) === epoch + 1;
+/** A pod receives once in its life: that it had the right after this attempt says that it took it. */
+function hasTaken(standing: JournaledStanding, attempt: Attempt): boolean {
+  if (standing.kind === 'holding') return standing.taken !== undefined && isSameAttempt(standing.taken, attempt);
+  const isAfter = standing.kind === 'granted' || standing.kind === 'ended';
+  return isAfter && (standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch) === attempt.epoch + 1;
 }
 
 function refused(message: string): ApiError {

@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { testEnv } from '../../env/test.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
+import type { Machines } from '../guests/machines.ts';
+import type { JournalFile } from '../journal/journal-file.ts';
+import { Incoming } from './incoming.ts';
+import type { PeerRequest } from './peer.ts';
+
+const runner = (node: string, podUID: string) => ({ node, nodeUID: `uid-${node}`, podUID });
+const attemptFrom = (node: string): Attempt => ({
+  epoch: 6,
+  source: runner(node, 'pod-a'),
+  target: runner('node-b', 'pod-b'),
+  sourceMigrationUID: 'move',
+  targetMigrationUID: 'move',
+});
+const OWN = attemptFrom('node-a');
+
+const HOLDING = { kind: 'holding', epoch: 7, mustContinue: false, isCompleted: false } as const;
+const STANDINGS = {
+  'receives it': { kind: 'receiving', attempt: OWN },
+  'has taken it': { ...HOLDING, taken: OWN },
+  'was started here': HOLDING,
+  'has left again': { kind: 'granted', attempt: { ...OWN, epoch: 7 }, isPostCopy: false },
+  'has ended': { kind: 'ended', epoch: 7 },
+  'never came': { kind: 'none' },
+} satisfies Record<string, JournaledStanding>;
+
+const requests = (attempt: Attempt): readonly PeerRequest[] => [
+  { kind: 'open', attempt, method: { allowsPostCopy: false, isEncrypted: false }, copiedDisks: [] },
+  { kind: 'look', attempt },
+  { kind: 'letter', message: { kind: 'aborted', attempt } },
+  { kind: 'listen-again', attempt },
+];
+
+/** What of it is let through to where the guest is, by the names of the requests. */
+async function heard(caller: string, standing: JournaledStanding, attempt: Attempt): Promise<readonly string[]> {
+  const through: string[] = [];
+  for (const request of requests(attempt)) {
+    const reached = (): never => {
+      throw new Error('reached');
+    };
+    const incoming = new Incoming({
+      env: testEnv(),
+      journal: { vmOf: () => 'vm', standing: () => standing } as unknown as JournalFile,
+      machines: { look: reached, get: reached } as unknown as Machines,
+      describe: reached,
+      credentials: { issue: reached },
+      host: 'node-b',
+      advance: reached,
+    });
+    try {
+      await incoming.answer(caller, request);
+    } catch (error) {
+      if (String(error).includes('reached')) through.push(request.kind);
+    }
+  }
+  return through;
+}
+
+describe('what a node may ask of another about a guest that', () => {
+  it.each<[keyof typeof STANDINGS, readonly string[]]>([
+    ['receives it', ['open', 'look', 'letter', 'listen-again']],
+    ['has taken it', ['look', 'letter', 'listen-again']],
+    ['was started here', []],
+    ['has left again', ['look', 'letter']],
+    ['has ended', ['look', 'letter']],
+    ['never came', []],
+  ])('%s: its source %j', async (name, allowed) => {
+    expect(await heard('node-a', STANDINGS[name], OWN)).toEqual(allowed);
+  });
+
+  it.each<[keyof typeof STANDINGS]>([['receives it'], ['has taken it'], ['was started here'], ['never came']])(
+    '%s: nothing, if it is not the source, whatever it says that it is',
+    async (name) => {
+      expect(await heard('node-c', STANDINGS[name], OWN)).toEqual([]);
+      expect(await heard('node-c', STANDINGS[name], attemptFrom('node-c'))).toEqual([]);
+    },
+  );
+});
