@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { ApiError } from '../../api/status.ts';
+import type { MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { MachineFact } from '../../migration/right-to-run/view.ts';
@@ -77,5 +79,56 @@ describe('the stay of a guest', () => {
     ['that the journal has forgotten', {}, run(undefined, false), false],
   ])('%s', async (_name, played, expected, isLive) => {
     expect(await told(played)).toEqual({ run: expected, isLive });
+  });
+});
+
+describe('a guest that is commanded', () => {
+  /** What its machine was told, or why nothing. */
+  async function commanded(
+    command: 'pause' | 'unpause' | 'reset',
+    played: { readonly standing: JournaledStanding; readonly status: MachineStatus; readonly successor?: boolean },
+  ): Promise<string> {
+    let heard = 'nothing';
+    const machine = {
+      status: async () => played.status,
+      stop: async () => void (heard = 'stop'),
+      continue: async () => void (heard = 'continue'),
+      reset: async () => void (heard = 'reset'),
+    };
+    const rightToRun = { epoch: 4, holder: runner('pod'), ...(played.successor ? { successor: runner('other') } : {}) };
+    const access = new NodeGuestAccess({
+      surroundings: {
+        runningGuest: () => ({ metadata: { name: 'web' }, status: { phase: 'Running', rightToRun } }),
+      } as unknown as Surroundings,
+      machines: { get: () => machine, look: async () => ({ fact: 'running' }) } as unknown as Machines,
+      notes: {} as GuestNotes,
+      journal: async () => ({ vmOf: () => 'vm', standing: () => played.standing }),
+      serialLogOf: () => '/log',
+    });
+    try {
+      await access[command]('shop', 'web');
+      return heard;
+    } catch (error) {
+      expect(heard).toBe('nothing');
+      return error instanceof ApiError ? String(error.code) : String(error);
+    }
+  }
+  const reserved = { ...holding, reserved: attempt };
+  const granted = { kind: 'granted', attempt, isPostCopy: false } as const;
+
+  it.each<['pause' | 'unpause' | 'reset', Parameters<typeof commanded>[1], string]>([
+    ['pause', { standing: holding, status: 'running' }, 'stop'],
+    ['pause', { standing: reserved, status: 'running' }, '409'],
+    ['unpause', { standing: holding, status: 'paused' }, 'continue'],
+    ['unpause', { standing: holding, status: 'finished-migrate' }, 'continue'],
+    ['unpause', { standing: holding, status: 'paused', successor: true }, '409'],
+    // The record is late, or was restored: the guest may run elsewhere by now.
+    ['unpause', { standing: granted, status: 'finished-migrate' }, '409'],
+    ['unpause', { standing: { kind: 'none' }, status: 'paused' }, '409'],
+    ['reset', { standing: reserved, status: 'running' }, 'reset'],
+    ['reset', { standing: reserved, status: 'finished-migrate' }, '409'],
+    ['reset', { standing: holding, status: 'paused' }, 'reset'],
+  ])('%s, %j: %s', async (command, played, expected) => {
+    expect(await commanded(command, played)).toBe(expected);
   });
 });

@@ -35,15 +35,15 @@ export class NodeGuestAccess implements GuestAccess {
   // What becomes of it is seen at the machine, and told in the guest's conditions from there.
 
   pause(namespace: string, name: string): Promise<void> {
-    return this.#command(namespace, name, async (machine, status, guest) => {
-      refuseMoving(guest);
+    return this.#command(namespace, name, async (machine, status, isMoving) => {
+      if (isMoving) throw moving(name);
       if (status === 'running') await machine.stop();
     });
   }
 
   unpause(namespace: string, name: string): Promise<void> {
-    return this.#command(namespace, name, async (machine, status, guest) => {
-      refuseMoving(guest);
+    return this.#command(namespace, name, async (machine, status, isMoving) => {
+      if (isMoving) throw moving(name);
       // One whose copy was over when it was given up stands as one that has gone.
       const isHeld = status === 'paused' || status === 'disk-error' || status === 'finished-migrate';
       if (isHeld) await machine.continue();
@@ -58,7 +58,11 @@ export class NodeGuestAccess implements GuestAccess {
   }
 
   reset(namespace: string, name: string): Promise<void> {
-    return this.#command(namespace, name, (machine) => machine.reset());
+    return this.#command(namespace, name, async (machine, status, isMoving) => {
+      // One that stands still because it goes over would not be what its target has.
+      if (isMoving && status !== 'running') throw moving(name);
+      await machine.reset();
+    });
   }
 
   async guestInfo(namespace: string, name: string): Promise<GuestAgentInfo> {
@@ -123,13 +127,16 @@ export class NodeGuestAccess implements GuestAccess {
   async #command(
     namespace: string,
     name: string,
-    command: (machine: Machine, status: MachineStatus, guest: VirtualMachineInstance) => Promise<void>,
+    command: (machine: Machine, status: MachineStatus, isMoving: boolean) => Promise<void>,
   ): Promise<void> {
-    const { machine, guest } = await this.#running(namespace, name);
+    const { podUID, machine, guest } = await this.#running(namespace, name);
+    const journal = await this.#options.journal();
     // Before that its machine may be continued at any time.
     if (guest.status?.phase !== 'Running') throw conflict(virtualMachineInstances, name, 'the guest does not run');
     try {
-      await command(machine, await machine.status(), guest);
+      const status = await machine.status();
+      const standing = journal.standing(journal.vmOf(podUID) ?? '', podUID);
+      await command(machine, status, isMoving(guest, standing));
     } catch (error) {
       if (!(error instanceof HypervisorError)) throw error;
       if (error.code === 'Refused') throw conflict(virtualMachineInstances, name, error.message);
@@ -165,12 +172,14 @@ function epochOf(standing: JournaledStanding): number | undefined {
   return standing.kind === 'granted' ? standing.attempt.epoch : undefined;
 }
 
-/** Whether it runs after it was moved was settled when its successor was named. */
-function refuseMoving({ metadata, status }: VirtualMachineInstance): void {
-  if (status?.rightToRun?.successor)
-    throw conflict(
-      virtualMachineInstances,
-      metadata.name ?? '',
-      'the guest is being moved; try again when it has been',
-    );
+/**
+ * Whether a guest is on its way: whether it runs afterwards was settled when its successor was named. The journal is asked
+ * too, since the record may be late, or restored from before: a guest that was given away must not be continued.
+ */
+function isMoving({ status }: VirtualMachineInstance, standing: JournaledStanding): boolean {
+  return status?.rightToRun?.successor !== undefined || standing.kind !== 'holding' || standing.reserved !== undefined;
+}
+
+function moving(name: string): ApiError {
+  return conflict(virtualMachineInstances, name, 'the guest is being moved; try again when it has been');
 }
