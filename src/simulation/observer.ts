@@ -1,3 +1,5 @@
+import type { MigrationState } from '../api/kubevirt/migration-state.ts';
+import type { RightToRun } from '../api/kubevirt/right-to-run.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { Change, Store } from '../apiserver/storage/store.ts';
 import type { Load } from './invariant.ts';
@@ -134,6 +136,28 @@ export class Observer implements State {
   }
 }
 
+/** Who may execute a guest, in which epoch, and who may next. */
+function recordOf({ epoch, holder, successor }: RightToRun): string {
+  return `${epoch}:${holder?.node ?? 'nobody'}${successor ? `>${successor.node}` : ''}`;
+}
+
+/** How far a migration is, as a guest has it. */
+function moveOf(state: MigrationState): string {
+  const { migrationUid = '', sourceNode, targetNode, mode, failureReason, progress } = state;
+  const told = [
+    state.targetNodeAddress === undefined ? '' : 'ready',
+    state.startTimestamp ? 'started' : '',
+    mode ?? '',
+    progress ? `${progress.percent}%` : '',
+    state.abortRequested === true ? 'abort' : '',
+    state.sourceLetter ? `source says ${state.sourceLetter.kind}` : '',
+    state.targetLetter ? `target says ${state.targetLetter.kind}` : '',
+    state.completed === true ? 'completed' : '',
+    state.failed === true ? `failed: ${failureReason}` : '',
+  ].filter((part) => part !== '');
+  return `[${migrationUid.slice(0, 8)} ${sourceNode}>${targetNode} ${told.join(' ')}]`;
+}
+
 interface Summarized extends KubeObject {
   spec?: {
     nodeName?: string;
@@ -145,6 +169,8 @@ interface Summarized extends KubeObject {
     phase?: string;
     nominatedNodeName?: string;
     disruptionsAllowed?: number;
+    rightToRun?: RightToRun;
+    migrationState?: MigrationState;
     conditions?: { type: string; status: string; reason?: string }[];
   };
 }
@@ -158,6 +184,8 @@ function summaryOf(object: KubeObject): string {
     status.phase ?? '',
     status.nominatedNodeName ? `nominated ${status.nominatedNodeName}` : '',
     spec.unschedulable ? 'cordoned' : '',
+    status.rightToRun ? recordOf(status.rightToRun) : '',
+    status.migrationState ? moveOf(status.migrationState) : '',
     ...(spec.taints ?? []).map(({ key, effect }) => `${key}:${effect}`),
     ...(status.conditions ?? []).map(
       ({ type, status: value, reason }) => `${type}=${value}${reason ? `(${reason})` : ''}`,

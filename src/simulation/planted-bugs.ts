@@ -1,20 +1,10 @@
 import { LyingDisk } from './lying-disk.ts';
 import { MuteDisk } from './mute-disk.ts';
-import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
+import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
+import { withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
 import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
-
-const CRASH_EVERY_MS = 2 * 60_000;
-
-/** The server crashes all the time. */
-function withServerCrashes(plan: Plan): Plan {
-  const count = Math.ceil(plan.horizonMs / CRASH_EVERY_MS);
-  const crashes = Array.from({ length: count }, (_, index): Strike => {
-    return { atMs: (index + 1) * CRASH_EVERY_MS, what: 'crash-server', victim: 0, durationMs: 0 };
-  });
-  return { ...plan, strikes: [...plan.strikes, ...crashes] };
-}
 
 /** One bug at least for each invariant: a check that cannot fail is none. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -288,4 +278,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
           })
         : transport,
   },
+  ...PLANTED_MIGRATION_BUGS,
 ];

@@ -2,6 +2,7 @@ import type { Scenario } from './scenario.ts';
 import { budgetsScenario } from './scenarios/budgets.ts';
 import { garbageScenario } from './scenarios/garbage.ts';
 import { machinesScenario } from './scenarios/machines.ts';
+import { migrationsScenario } from './scenarios/migrations.ts';
 import { podsScenario } from './scenarios/pods.ts';
 import { quotasScenario } from './scenarios/quotas.ts';
 
@@ -12,4 +13,5 @@ export const SCENARIOS: readonly Scenario[] = [
   garbageScenario,
   quotasScenario,
   machinesScenario,
+  migrationsScenario,
 ];

@@ -46,6 +46,7 @@ const SERVER_DOWN_MS_MAX = 20_000;
 const CALMING_MS = 2 * 60_000;
 /** By then there is a server again. */
 const LAST_ACTIONS_MS = 60_000;
+const LAST_ACTIONS_EVERY_MS = 30_000;
 const CLOCK_STEP_MS_MAX = 30_000;
 /** Nodes that are given up are seen to sooner than others come back, so that all is settled in time. */
 const NOTICED_SHARE = 0.2;
@@ -318,8 +319,10 @@ class Simulation {
     this.#world.calm();
     for (const component of this.#components) this.#turnOn(component);
     this.#modelNodes.calm();
-    for (const what of this.#lastActions)
-      this.#clock.setTimer(() => void this.#act({ what, stream: `last/${what}` }), LAST_ACTIONS_MS);
+    for (const [index, what] of this.#lastActions.entries()) {
+      const act = (): void => void this.#act({ what, stream: `last/${what}` });
+      this.#clock.setTimer(act, LAST_ACTIONS_MS + index * LAST_ACTIONS_EVERY_MS);
+    }
     const endMs = this.#clock.elapsedMs + SETTLE_MS_MAX;
     let unsettled: readonly Unsettled[] = [];
     for (let calmLooks = 0; calmLooks < 2; ) {

@@ -50,11 +50,13 @@ export function hollowing(
 }
 
 /** Takes what it reads for something else. */
-export function misreading(inner: Transport, misread: (text: string) => string): Transport {
+export function misreading(inner: Transport, misread: (text: string, path: string) => string): Transport {
   return {
     send: async (request) => {
       const response = await inner.send(request);
-      return request.method === 'GET' ? { ...response, body: each(response.body, misread) } : response;
+      return request.method === 'GET'
+        ? { ...response, body: each(response.body, (line) => misread(line, request.path)) }
+        : response;
     },
     close: () => inner.close(),
   };

@@ -20,12 +20,14 @@ import {
   createMovable,
   deleteMigration,
   deletePolicy,
+  holdMoves,
   migrate,
   migrateAll,
   migrateTwice,
   resetLimits,
   setLimits,
   setPolicy,
+  slowMoves,
 } from './actions/migrations.ts';
 import { oneOf } from './streams.ts';
 
@@ -239,6 +241,8 @@ export const ACTIONS = {
   deleteMigration,
   setLimits,
   resetLimits,
+  holdMoves,
+  slowMoves,
   setPolicy,
   deletePolicy,
 } as const satisfies { readonly [name: string]: Action };

@@ -105,6 +105,16 @@ export async function setLimits({ client, random, signal }: UserContext): Promis
   });
 }
 
+/** Lets nobody begin to move. */
+export async function holdMoves({ client, signal }: UserContext): Promise<void> {
+  await setMigrations(client, signal, { parallelMigrationsPerCluster: 0 });
+}
+
+/** Lets one move after the other. */
+export async function slowMoves({ client, signal }: UserContext): Promise<void> {
+  await setMigrations(client, signal, { parallelMigrationsPerCluster: 1 });
+}
+
 /** Lets as many move as there may be where nobody has said anything. */
 export async function resetLimits({ client, signal }: UserContext): Promise<void> {
   await setMigrations(client, signal, {
