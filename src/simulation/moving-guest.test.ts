@@ -274,6 +274,26 @@ describe('in post-copy, with the guest stopped on both sides', () => {
     expect(await settles()).toBe('stayed');
     await runsIn('web-1', bootId);
   });
+
+  it.each([
+    ['and its agent', true],
+    ['while the target does not answer', false],
+  ])(
+    'the machine of the source dies when all of its memory is over, %s: it goes over all the same',
+    async (_, isAgent) => {
+      const bootId = await stopped();
+      nodes.peers.unreachable.add(TARGET);
+      await nodes.until('all of it over', isSource('completed'));
+      await nodes.pass(1000);
+      if (isAgent) nodes.kill(SOURCE);
+      nodes.model('web-1')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+      await nodes.pass(3000);
+      nodes.peers.unreachable.delete(TARGET);
+      if (isAgent) nodes.restart(SOURCE);
+      expect(await settles()).toBe('moved');
+      await runsIn('web-2', bootId);
+    },
+  );
 });
 
 describe('when the agents do not reach each other', () => {

@@ -153,6 +153,18 @@ describe('what an agent does, in its order', () => {
       }),
       'write granted, stamp, send grant',
     ],
+    ...(['unknown', 'inmigrate'] as const).map((peerMachine): [string, View, string] => [
+      `wait to hear whether its target has all of it: ${peerMachine}`,
+      view([...RESERVED, { kind: 'machine', event: 'completed' }], { record: NEXT_B, machine: 'dead', peerMachine }),
+      '',
+    ]),
+    ...[{ peerMachine: 'dead' as const }, { hasMigrationFailed: true }, { outOfService: new Set([B.nodeUID]) }].map(
+      (more): [string, View, string] => [
+        `wait no more for a target that will not have it: ${Object.keys(more).join()}`,
+        view([...RESERVED, { kind: 'machine', event: 'completed' }], { record: NEXT_B, machine: 'dead', ...more }),
+        'write aborted, record 1 a, send aborted',
+      ],
+    ),
     [
       'not grant for one that resumed since',
       view([...RESERVED, { kind: 'machine', event: 'completed' }, { kind: 'machine', event: 'resumed' }], {

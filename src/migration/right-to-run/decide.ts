@@ -80,7 +80,8 @@ function whileHolding(view: View, holding: Holding): Plan {
       // Nothing was copied before the record named the successor: its data was restored from before.
       return record.successor === undefined ? plan(change(record, withSuccessor(record, reserved.target))) : canGrant;
     }
-    if (isCancelled || view.machine === 'dead') return abort(view, holding);
+    if (isCancelled || (view.machine === 'dead' && !mayBeThere(view, holding))) return abort(view, holding);
+    if (view.machine === 'dead') return IDLE;
     if (record.successor === undefined) {
       const isPaused = holding.isPaused === true && view.machine === 'paused';
       return view.machine === 'running' || isPaused
@@ -98,6 +99,15 @@ function whileHolding(view: View, holding: Holding): Plan {
   }
   if (wish.migrate !== undefined && wish.isCancelled !== true) return reserve(view, holding, wish.migrate);
   return answerOver(view);
+}
+
+/**
+ * Whether all of a guest went over before its machine died, to a target that has not said so yet: whoever gave up now would
+ * lose it. A target that is not heard for too long is a migration that failed.
+ */
+function mayBeThere({ record, peerMachine, outOfService }: View, { isCompleted, reserved }: Holding): boolean {
+  if (!isCompleted || reserved === undefined || outOfService.has(reserved.target.nodeUID)) return false;
+  return isSameRunner(record?.successor, reserved.target) && (peerMachine === 'unknown' || peerMachine === 'inmigrate');
 }
 
 function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan {
