@@ -1,15 +1,15 @@
-import { expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { seededRandom, silentLogger } from '../../env/test.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { MachineFact } from '../../migration/right-to-run/view.ts';
 import type { Machines } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
 import { CopyScene, MIB } from './copy.fixture.ts';
 import type { CredentialFiles } from './copy-options.ts';
 import { Outgoing } from './outgoing.ts';
-import type { PeerAnswer } from './peer.ts';
 
 const runner = (node: string, podUID: string) => ({ node, nodeUID: `uid-${node}`, podUID });
 const SELF = runner('node-a', 'pod-a');
@@ -53,9 +53,20 @@ function outcome(standing: Standing, successor?: typeof TARGET): Outcome {
 }
 
 const HOLDING = { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false } as const;
+const RESERVED = { ...HOLDING, reserved: ATTEMPT };
 
-it('begins no copy any more once it was called off, however late its credentials come', async () => {
-  const scene = await CopyScene.open();
+let scene: CopyScene;
+let outgoing: Outgoing;
+/** What the target's machine is said to be. */
+let there: MachineFact;
+let put: (files: CredentialFiles) => void;
+let filesCount: number;
+
+/** The target was opened, and the guest is reserved for it: the credentials of the copy are being written. */
+beforeEach(async () => {
+  scene = await CopyScene.open();
+  there = 'inmigrate';
+  filesCount = 1;
   const { memoryPort } = await scene.soon(
     scene.target.migration.listen({
       host: 'node-b',
@@ -68,12 +79,9 @@ it('begins no copy any more once it was called off, however late its credentials
     }),
   );
   const opened = { host: 'node-b', memoryPort, isPostCopyPossible: false, machine: MACHINE, credentials: CREDENTIALS };
-  const answer: PeerAnswer = { machine: 'inmigrate', letters: [], opened };
-  let put: (files: CredentialFiles) => void = () => undefined;
-  let filesCount = 1;
-  const outgoing = new Outgoing({
+  outgoing = new Outgoing({
     env: { clock: scene.clock, random: seededRandom(1), log: silentLogger },
-    peers: { exchange: async () => answer },
+    peers: { exchange: async () => ({ machine: there, letters: [], opened }) },
     credentials: { write: () => new Promise((resolve) => (put = resolve)) },
     cpus: 1,
     machines: { get: () => scene.source } as unknown as Machines,
@@ -85,13 +93,35 @@ it('begins no copy any more once it was called off, however late its credentials
   outgoing.tend(outcome(HOLDING));
   await scene.pass(100);
   expect(outgoing.canSend(SELF.podUID, ATTEMPT)).toBe(true);
-  outgoing.tend(outcome({ ...HOLDING, reserved: ATTEMPT }, TARGET));
+  outgoing.tend(outcome(RESERVED, TARGET));
   await scene.pass(100);
+});
+
+const written = (): void => put({ tls: { directory: '/tls', peer: 'target' }, remove: async () => void filesCount-- });
+
+it('begins no copy any more once it was called off, however late its credentials come', async () => {
   await scene.soon(outgoing.cancel(SELF.podUID));
-  put({ tls: { directory: '/tls', peer: 'target' }, remove: async () => void filesCount-- });
+  written();
   await scene.pass(60_000);
   expect((await scene.soon(scene.source.migration.progress())).state).toBe('none');
   expect(scene.executing).toEqual([1, 0]);
   expect(filesCount).toBe(0);
   expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(true);
+});
+
+it.each<[MachineFact, boolean]>([
+  ['paused', false],
+  ['unknown', true],
+  ['inmigrate', true],
+])('waits no longer than a while for a target whose machine is %s: %j', async (fact, isGivenUp) => {
+  written();
+  await scene.pass(60_000);
+  expect((await scene.soon(scene.source.migration.progress())).state).toBe('completed');
+  there = fact;
+  for (let seconds = 0; seconds < 20; seconds++) {
+    await outgoing.refresh(SELF.podUID, RESERVED, { fact: 'postmigrate' });
+    await scene.pass(1000);
+    if (seconds < 10) expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(false);
+  }
+  expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(isGivenUp);
 });

@@ -87,7 +87,7 @@ const OPEN_TRIES_MAX = 5;
 const OPEN_AGAIN_MS = 1000;
 /** A target writes its journal and continues its machine before it answers. */
 const EXCHANGE_TIMEOUT_MS = 5000;
-/** For so long the guest may stand still, before anything is granted, because the target's agent does not answer. */
+/** For so long the guest may stand still, before anything is granted, because nobody says that the target has it. */
 const PATIENCE_MS = 15_000;
 /** How long a letter may be undelivered before it is also written into the guest's status. */
 const LETTER_AFTER_MS = 3000;
@@ -139,16 +139,19 @@ export class Outgoing {
     if (!leaving?.peer) return;
     const { attempt, peer } = leaving;
     const nowMs = this.#options.env.clock.now();
+    let answer: string;
     try {
       this.#hear(leaving, await this.#exchange(peer, { kind: 'look', attempt }));
-      leaving.askedSinceMs = undefined;
+      answer = `its machine is ${leaving.peerMachine}`;
     } catch (error) {
-      leaving.askedSinceMs ??= nowMs;
       this.#log(podUID, 'the target does not say whether it has the guest', error);
-      // Neither half of a guest can go on without the other.
-      if (fact === 'postcopy' || nowMs - leaving.askedSinceMs < PATIENCE_MS) return;
-      leaving.failure ??= `the agent of the target did not say that it has the guest: ${errorMessage(error)}`;
+      answer = errorMessage(error);
     }
+    const isThere = leaving.peerMachine === 'paused' || leaving.peerMachine === 'postcopy';
+    leaving.askedSinceMs = isThere ? undefined : (leaving.askedSinceMs ?? nowMs);
+    // Neither half of a guest can go on without the other.
+    if (leaving.askedSinceMs === undefined || fact === 'postcopy' || nowMs - leaving.askedSinceMs < PATIENCE_MS) return;
+    leaving.failure ??= `the agent of the target did not say that it has the guest: ${answer}`;
   }
 
   /** Whether the target has to be asked again before anything can go on. */
