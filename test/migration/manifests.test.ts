@@ -78,7 +78,9 @@ describe('kubectl', () => {
 describe('godwit', () => {
   it('moves a guest as virtctl does', async () => {
     expect(await guests.host.cli('migrate', 'vmi-fedora')).toContain('VM vmi-fedora was scheduled to migrate');
-    const [migration] = (await guests.migrations()).filter(({ metadata }) => /^kubevirt-migrate/.test(metadata.name));
+    const [migration] = (await guests.migrations()).filter(({ metadata }) =>
+      metadata.name.startsWith('kubevirt-migrate'),
+    );
     await guests.succeeds(migration.metadata.name);
     expect(await guests.isWhole('vmi-fedora')).toHaveLength(4);
   });

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -17,13 +17,17 @@ export class SmallDisk {
     this.#holder = holder;
   }
 
-  /** Undefined, and said by name, where the system does not allow such a namespace. */
-  static async make(sizeMiB: number): Promise<SmallDisk | undefined> {
+  /**
+   * Undefined, and said by name, where the system does not allow such a namespace. Others than we may pass through it
+   * where that is asked for, as QEMU has to.
+   */
+  static async make(sizeMiB: number, isPassage = false): Promise<SmallDisk | undefined> {
     const [unshare, mount] = [
       ['unshare', '--mount', ...asRoot()],
-      `mount -t tmpfs -o size=${sizeMiB}m,mode=0700 tmpfs`,
+      `mount -t tmpfs -o size=${sizeMiB}m,mode=${isPassage ? '0711' : '0700'} tmpfs`,
     ];
-    const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+    const directory = mkdtempSync(isPassage ? '/tmp/gw-' : join(tmpdir(), 'godwit-test-'));
+    if (isPassage) chmodSync(directory, 0o711);
     const probe = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'sh', '-c', `${mount} ${directory}`], {
       encoding: 'utf8',
     });
