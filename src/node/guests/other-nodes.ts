@@ -2,13 +2,9 @@ import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import type { Resource } from '../../kube/resource.ts';
-import type { Node } from '../../migration/fit/objects.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
+import { isOutOfService, nodes } from './out-of-service.ts';
 
-const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
-
-const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 /** Often enough for whoever has given up a machine, and rarely enough for the API server. */
 const LOOK_EVERY_MS = 15_000;
 
@@ -70,8 +66,8 @@ export class OtherNodes {
   /** One that is not there, or is another of the same name, nobody has said anything about. */
   async #isOutOfService({ node, nodeUID }: Runner, signal: AbortSignal): Promise<boolean> {
     try {
-      const { metadata, spec } = await this.#client.get(nodes, '', node, signal);
-      return metadata.uid === nodeUID && (spec?.taints ?? []).some(({ key }) => key === OUT_OF_SERVICE);
+      const found = await this.#client.get(nodes, '', node, signal);
+      return found.metadata.uid === nodeUID && isOutOfService(found);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return false;
       throw error;

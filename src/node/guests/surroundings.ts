@@ -16,6 +16,7 @@ import type { StartWish } from '../../migration/right-to-run/view.ts';
 import { agentIdOf } from '../registration/node-object.ts';
 import type { GuestNote } from './guest-notes.ts';
 import { guestOwner, type LauncherPod, launcherPods } from './launcher-pod.ts';
+import { isOutOfService, nodes } from './out-of-service.ts';
 
 /** A guest by its name, and by what tells it from others of that name. */
 export interface GuestReference {
@@ -23,10 +24,6 @@ export interface GuestReference {
   readonly name: string;
   readonly uid: string;
 }
-
-const nodes: Resource<Node> = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
-
-const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 /**
  * What the API server says about this node: itself, the pods that are bound to it, and the guests that were given to it,
@@ -254,8 +251,4 @@ function newest(guests: readonly VirtualMachineInstance[]): VirtualMachineInstan
 
 function uidOf({ metadata }: KubeObject): readonly string[] {
   return [metadata.uid ?? ''];
-}
-
-function isOutOfService(node: Node | undefined): boolean {
-  return node?.spec?.taints?.some(({ key }) => key === OUT_OF_SERVICE) === true;
 }
