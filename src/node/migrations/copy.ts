@@ -4,7 +4,7 @@ import type { MigrationProgress } from '../../api/kubevirt/migration-progress.ts
 import type { MigrationDecision, MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { sleep } from '../../env/ports.ts';
-import { HypervisorError, type MachineEvent } from '../../hypervisor/hypervisor.ts';
+import { HypervisorError, type Machine, type MachineEvent } from '../../hypervisor/hypervisor.ts';
 import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } from '../../hypervisor/migration.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
 import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
@@ -135,7 +135,7 @@ export class Copy {
   async #run(begin: () => Promise<void>): Promise<void> {
     const { machine, env } = this.#context;
     const forget = machine.onEvent((event) => this.#hear(event));
-    void machine.ended.then(({ message }) => this.#fail({ reason: 'MachineGone', message }));
+    const forgetEnd = onEnded(machine, (message) => this.#fail({ reason: 'MachineGone', message }));
     while (this.#isDriven) {
       try {
         await this.#step(begin);
@@ -148,6 +148,7 @@ export class Copy {
     }
     if (this.#state === 'completed') await this.#lookBack();
     forget();
+    forgetEnd();
     await this.#forgetCredentials();
     await this.#dropMirrors();
   }
@@ -460,6 +461,13 @@ export class Copy {
       this.#context.env.log.warn('the copies of disks could not be given up', { error: errorMessage(error) });
     }
   }
+}
+
+/** Hears why a machine ended, until it is to be forgotten: a guest outlives many copies, and must not keep them. */
+function onEnded({ ended }: Machine, listener: (message: string) => void): () => void {
+  let hear: typeof listener | undefined = listener;
+  void ended.then(({ message }) => hear?.(message));
+  return () => (hear = undefined);
 }
 
 function failureOf(error: unknown): CopyFailure {
