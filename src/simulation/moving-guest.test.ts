@@ -320,6 +320,25 @@ describe('when the agents do not reach each other', () => {
     await runsIn('web-1', bootId);
   });
 
+  it('a target that did not hear that it was over lets go when the next migration comes to its node', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    nodes.kill(TARGET);
+    nodes.peers.unreachable.add(TARGET);
+    expect(await settles()).toBe('stayed');
+    expect(nodes.model('web-2')).toMatchObject({ status: 'paused', end: undefined });
+    await nodes.handOff({}, 'migration-2', 'web-3');
+    nodes.peers.unreachable.delete(TARGET);
+    nodes.restart(TARGET);
+    await nodes.until('the next one under way', isSource('active'), 120_000);
+    nodes.model('web-3')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    expect(await settles()).toBe('stayed');
+    expect(nodes.model('web-2')?.end).toBeDefined();
+    await runsIn('web-1', bootId);
+  });
+
   it('a grant that is not heard comes through the API', async () => {
     await scene(SLOW);
     const bootId = boot();
