@@ -86,7 +86,7 @@ describe('a guest', () => {
     const silences = guests.times.silencesMs(guests.bootOf('busy'));
     say(`silences of a busy guest: ${silences.map((ms) => `${Math.round(ms)} ms`).join(', ')}`);
     await guests.remove('busy');
-  });
+  }, 900_000);
 
   it('takes along the disks that are its own, as they are', async () => {
     await guests.create('owner', probe({ arguments: 'mib=8 write=5 blocks=64', volumes: [own] }));

@@ -58,6 +58,10 @@ function most(): { all: number; from: number; to: number } {
 describe('migrations', () => {
   it(`of ${CROWD} guests at once all come to their turn, and never are more than may`, async () => {
     const asked = await Promise.all(names.map((name) => guests.ask(name)));
+    await eventually(async () => {
+      const left = (await guests.migrations()).filter(({ status }) => !['Succeeded', 'Failed'].includes(status?.phase));
+      expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
+    }, 600_000);
     for (const migration of asked) await guests.succeeds(migration);
     const { all, from, to } = most();
     say(`at most ${all} at once, ${from} from a node, ${to} to a node`);
@@ -65,7 +69,7 @@ describe('migrations', () => {
     expect(from).toBeLessThanOrEqual(LIMITS.parallelOutboundMigrationsPerNode);
     expect(to).toBeLessThanOrEqual(LIMITS.parallelInboundMigrationsPerNode);
     for (const name of names) await guests.isWhole(name);
-  });
+  }, 900_000);
 
   it('of one guest are one at a time, also when two are asked for in the same instant', async () => {
     const [name = ''] = names;

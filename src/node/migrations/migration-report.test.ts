@@ -34,7 +34,8 @@ describe('a target', () => {
   });
 
   it('says that the guest has moved, and in post-copy that its memory follows', () => {
-    expect(told(TAKEN, STATE, {})).toMatchObject({ completed: true, targetNodeDomainDetected: true });
+    const moved = { completed: true, targetNodeDomainDetected: true, progress: { percent: 100, summary: '100%' } };
+    expect(told(TAKEN, STATE, {})).toMatchObject(moved);
     const ahead = told(TAKEN, STATE, { isPostCopy: true });
     expect(ahead).toMatchObject({ mode: 'PostCopy', targetNodeDomainDetected: true });
     expect(ahead.completed).toBeUndefined();
@@ -98,7 +99,15 @@ describe('a source', () => {
       transferredBytes: 7,
       summary: '100%',
     });
-    expect(told(MOVED, { ...before, progress: { percent: 100, transferredBytes: 7 } }, { copy })).toEqual({});
+    const last = { channel: { encrypted: true }, progress: { percent: 100, transferredBytes: 7 } };
+    expect(told(MOVED, { ...before, ...last }, { copy })).toEqual({});
+  });
+
+  it('says all of a copy that was over before anything was told of it', () => {
+    const decisions = [{ decision: 'set-downtime', reason: 'FirstDowntime' }];
+    const whole = { channel: { encrypted: true }, decisions, progress: { percent: 100, transferredBytes: 7 } };
+    expect(told(MOVED, OVER, { copy: { ...copy, decisions } })).toMatchObject(whole);
+    expect(told(MOVED, { ...OVER, failed: true }, { copy: { ...copy, decisions } })).toEqual({});
   });
 
   it('writes down what its target could not hear, once', () => {

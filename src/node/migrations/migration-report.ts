@@ -62,7 +62,7 @@ export function sourceReport(
       ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
     };
   }
-  if (state.completed === true) return { ...letters, ...lastNumbers(state, copy?.progress, nowMs) };
+  if (state.completed === true) return { ...letters, ...lastWord(state, copy, nowMs) };
   const hasBegun = state.startTimestamp !== undefined;
   const isOver = standing.kind === 'ended' && standing.givenTo === undefined;
   const hasStayed = standing.kind === 'holding' || isOver;
@@ -112,19 +112,23 @@ export function targetReport(
   };
 }
 
-/** What a source learnt of its copy when it was over, once nobody waits for it any more. */
-function lastNumbers(
-  { failed, progress: before }: MigrationState,
-  progress: MigrationProgress | undefined,
-  nowMs: number,
-): Pick<MigrationState, 'progress'> {
-  const isNews = (progress?.transferredBytes ?? 0) > (before?.transferredBytes ?? 0);
-  return progress && isNews && failed !== true ? whole({ progress }, nowMs) : {};
+/** What a source knows of a copy that is over: of one that was quick it may have told nothing before. */
+function lastWord(state: MigrationState, copy: SourceFacts['copy'], nowMs: number): Partial<MigrationState> {
+  if (!copy || state.failed === true) return {};
+  const { channel, decisions, progress } = copy;
+  const isNews = (progress?.transferredBytes ?? 0) > (state.progress?.transferredBytes ?? 0);
+  return {
+    ...(channel && state.channel === undefined ? { channel } : {}),
+    ...(decisions.length > (state.decisions?.length ?? 0) ? { decisions: [...decisions] } : {}),
+    ...(progress && isNews ? whole({ progress }, nowMs) : {}),
+  };
 }
 
 /** The last word about the copy, of which its source had other things to do than to tell. */
-function whole({ progress }: Pick<MigrationState, 'progress'>, nowMs: number): Pick<MigrationState, 'progress'> {
-  if (!progress) return {};
+function whole(
+  { progress = { percent: 100 } }: Pick<MigrationState, 'progress'>,
+  nowMs: number,
+): Pick<MigrationState, 'progress'> {
   const { secondsLeft: _, secondsLeftMin: _min, secondsLeftMax: _max, summary: _summary, ...known } = progress;
   const done = { ...known, percent: 100, remainingBytes: 0, time: formatTime(nowMs) };
   return { progress: { ...done, summary: progressSummary(done) } };
