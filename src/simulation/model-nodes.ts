@@ -32,7 +32,7 @@ const SHUT_DOWN_MS_MAX = 20_000;
 const STUBBORN_CHANCE = 0.2;
 
 /** Between nodes so slow that a move takes its time, and so fast that it is over in a moment. */
-const LINK_BYTES_PER_SECOND = { min: 2e6, max: 1e9 };
+const LINK_BYTES_PER_SECOND = { min: 2e6, max: 2e8 };
 const DIRTY_BYTES_PER_SECOND = { min: 1e3, max: 1e8 };
 const WORKING_SET_SHARE = { min: 0.001, max: 0.5 };
 
@@ -132,9 +132,12 @@ export class ModelNodes {
         this.#setLink(node, what === 'cut-link' ? 'cut' : 'silent');
         return back(() => this.#setLink(node, 'up'));
       case 'cut-channel': {
-        const other = this.#otherThan(node, victim);
-        this.#options.trace.add(node, `does not reach ${other}`);
-        return back(this.channel.cut(node, other));
+        const others = this.#othersThan(node, victim);
+        this.#options.trace.add(node, `does not reach ${others.join(', ')}`);
+        const heals = others.map((other) => this.channel.cut(node, other));
+        return back(() => {
+          for (const heal of heals) heal();
+        });
       }
       default:
         return unreachable(what);
@@ -160,9 +163,11 @@ export class ModelNodes {
     link.become(state);
   }
 
-  #otherThan(node: string, victim: number): string {
+  /** One of the others, or all of them. */
+  #othersThan(node: string, victim: number): readonly string[] {
     const others = this.#names.filter((name) => name !== node);
-    return others[Math.floor(((victim * 1000) % 1) * others.length)] ?? '';
+    const at = Math.floor(((victim * 1000) % 1) * 2 * others.length);
+    return at < others.length ? others.slice(at, at + 1) : others;
   }
 
   #changed(node: string, model: HostedModel): void {

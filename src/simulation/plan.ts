@@ -63,7 +63,7 @@ export function planOf(seed: number, scenario: Scenario): Plan {
     horizonMs,
     faults: FAULT_CLASSES.filter(() => isOn.number() < 0.5),
     strikes: strikesIn(scenario)
-      .flatMap((what) => strikesOf(what, horizonMs, streams.of(`strikes/${what}`)))
+      .flatMap((what) => strikesOf(what, horizonMs * shareOf(what, scenario), horizonMs, streams.of(`strikes/${what}`)))
       .sort(byTime),
     actions: actionsOf(scenario, horizonMs, streams.of('actions')),
   };
@@ -74,11 +74,19 @@ function strikesIn({ hasMachines, hasMoves }: Scenario): readonly StrikeName[] {
   return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links] : STRIKES;
 }
 
-function strikesOf(what: Strike['what'], horizonMs: number, random: Random): Strike[] {
+/** Where guests move, what lies between nodes breaks more often than they do: else they would hardly ever arrive. */
+function shareOf(what: StrikeName, { hasMoves }: Scenario): number {
+  if (hasMoves !== true) return 1;
+  if (LINK_STRIKES.some((each) => each === what)) return 3;
+  return what === 'kill' || what === 'pause' || what === 'partition' ? 1 : 0.3;
+}
+
+/** As many as strike in `shareMs`, over the whole run. */
+function strikesOf(what: Strike['what'], shareMs: number, horizonMs: number, random: Random): Strike[] {
   const isOn = random.number() < 0.5;
   const perHour = random.number() ** 2 * STRIKES_PER_HOUR_MAX;
   if (!isOn) return [];
-  return Array.from({ length: Math.ceil((perHour * horizonMs) / 3_600_000) }, () => ({
+  return Array.from({ length: Math.ceil((perHour * shareMs) / 3_600_000) }, () => ({
     atMs: random.number() * horizonMs,
     what,
     victim: random.number(),

@@ -3,7 +3,10 @@ import type { JsonObject } from '../../api/meta.ts';
 import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
 import { MIGRATION_PRIORITIES } from '../../api/kubevirt/migration-priority.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
-import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import {
@@ -20,7 +23,7 @@ import type { UserContext } from './context.ts';
 
 const NAMESPACE = 'default';
 const NAMES = ['db', 'mail', 'shop', 'web', 'wiki'];
-const MEMORY = ['32Mi', '64Mi', '256Mi', '512Mi'];
+const MEMORY = ['64Mi', '256Mi', '512Mi', '1Gi'];
 const APPS = ['busy', 'calm'];
 const GRACE_SECONDS_MAX = 30;
 /** The cluster's configuration, as it is installed. */
@@ -62,7 +65,10 @@ export async function migrateTwice(context: UserContext): Promise<void> {
 /** Asks that all guests be moved. */
 export async function migrateAll(context: UserContext): Promise<void> {
   const guestsNow = [...context.state.list(VMIS)];
-  for (const { metadata } of guestsNow) await ask(context, metadata.name ?? '');
+  for (const { metadata } of guestsNow) {
+    const name = metadata.name ?? '';
+    if (!isAsked(context, name) || context.random.number() < 0.1) await ask(context, name);
+  }
 }
 
 async function ask({ client, random, signal }: UserContext, guest: string): Promise<void> {
@@ -87,9 +93,7 @@ async function ask({ client, random, signal }: UserContext, guest: string): Prom
 /** Cancels a migration, or tidies up one that is over. */
 export async function deleteMigration({ client, state, random, signal }: UserContext): Promise<void> {
   const all = [...state.list(MIGRATIONS)] as VirtualMachineInstanceMigration[];
-  const isOver = ({ status }: VirtualMachineInstanceMigration): boolean =>
-    status?.phase === 'Succeeded' || status?.phase === 'Failed';
-  const underWay = all.filter((each) => !isOver(each));
+  const underWay = all.filter((each) => !isFinalMigration(each));
   const chosen = oneOf(random, underWay.length > 0 && random.number() < 0.9 ? underWay : all);
   const name = chosen?.metadata.name;
   if (name !== undefined) await client.delete(virtualMachineInstanceMigrations, NAMESPACE, name, signal);
@@ -138,12 +142,13 @@ export async function setPolicy({ client, state, random, signal }: UserContext):
   const name = oneOf(random, APPS) ?? '';
   const spec = {
     selectors: { virtualMachineInstanceSelector: { app: name } },
-    allowPostCopy: random.number() < 0.5,
+    allowPostCopy: random.number() < 0.7,
     allowAutoConverge: random.number() < 0.5,
-    allowWorkloadDisruption: random.number() < 0.3,
-    bandwidthPerMigration: oneOf(random, ['0', '1Mi', '16Mi', '128Mi']) ?? '',
-    completionTimeoutPerGiB: Math.ceil(between(random, 5, 150)),
-    progressTimeout: Math.ceil(between(random, 5, 150)),
+    // Follows the post-copy where nobody says anything.
+    ...(random.number() < 0.3 ? { allowWorkloadDisruption: random.number() < 0.5 } : {}),
+    bandwidthPerMigration: oneOf(random, ['0', '0', '4Mi', '32Mi', '128Mi']) ?? '',
+    completionTimeoutPerGiB: Math.ceil(between(random, 2, 150)),
+    progressTimeout: Math.ceil(between(random, 10, 150)),
     maxDowntimeMs: Math.ceil(between(random, 50, 900)),
   };
   if (state.get('migrationpolicies.migrations.kubevirt.io', name)) {
@@ -159,8 +164,18 @@ export async function deletePolicy({ client, random, signal }: UserContext): Pro
 }
 
 /** A guest that runs; sometimes any other. */
-function someGuest({ state, random }: UserContext): string | undefined {
+function someGuest(context: UserContext): string | undefined {
+  const { state, random } = context;
   const all = [...state.list(VMIS)] as VirtualMachineInstance[];
   const running = all.filter(({ status }) => status?.phase === 'Running');
-  return oneOf(random, random.number() < 0.95 ? running : all)?.metadata.name;
+  const free = running.filter(({ metadata }) => !isAsked(context, metadata.name ?? ''));
+  const draw = random.number();
+  return oneOf(random, draw < 0.85 ? free : draw < 0.95 ? running : all)?.metadata.name;
+}
+
+/** Whether a migration of the guest is under way. */
+function isAsked({ state }: UserContext, guest: string): boolean {
+  return ([...state.list(MIGRATIONS)] as VirtualMachineInstanceMigration[]).some(
+    (each) => each.spec.vmiName === guest && !isFinalMigration(each),
+  );
 }

@@ -28,7 +28,7 @@ export const migrationsScenario: Scenario = {
   actionsMax: 60,
   actions: {
     createMovable: 8,
-    migrate: 10,
+    migrate: 14,
     migrateTwice: 1.5,
     migrateAll: 1,
     deleteMigration: 3,
@@ -36,7 +36,7 @@ export const migrationsScenario: Scenario = {
     resetLimits: 1,
     holdMoves: 0.3,
     slowMoves: 0.3,
-    setPolicy: 1.5,
+    setPolicy: 3,
     deletePolicy: 0.5,
     setRunStrategy: 0.5,
     deleteMachine: 0.5,
