@@ -46,6 +46,18 @@ async function settles(withinMs?: number): Promise<'moved' | 'stayed'> {
 const boot = (): string | undefined => nodes.model('web-1')?.guest.bootId;
 
 describe('a guest that is handed off', () => {
+  it('is said to leave together with how it is copied', async () => {
+    await scene();
+    const begun: unknown[] = [];
+    await nodes.handOff();
+    await nodes.guestIs('begun', ({ status: { migrationState: state } = {} }) => {
+      if (state?.startTimestamp !== undefined) begun.push(state.channel);
+      return begun.length > 0;
+    });
+    expect(begun[0]).toMatchObject({ encrypted: true });
+    await settles();
+  });
+
   it('runs on the target, and is gone from the source', async () => {
     await scene();
     const bootId = boot();

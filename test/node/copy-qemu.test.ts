@@ -174,7 +174,7 @@ describe('a copy that an agent drives', () => {
 
   it('is gone on with by the next agent', async () => {
     const { source, target, copy, context } = await copying({
-      spec: scene.bench.spec({ commandLine: 'mib=16 tick=20 hz=200 rate=20' }),
+      spec: scene.bench.spec({ commandLine: 'mib=16 tick=20 hz=200 rate=4' }),
       configuration: { bandwidthPerMigration: '20Mi' },
     });
     await eventually(async () => expect((await source.machine.migration.progress()).state).toBe('active'));

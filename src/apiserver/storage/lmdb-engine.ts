@@ -1,4 +1,5 @@
-import { chmod, mkdir, open as openFile, statfs } from 'node:fs/promises';
+import { statfsSync } from 'node:fs';
+import { chmod, mkdir, open as openFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
@@ -18,6 +19,9 @@ const PAGE_BYTES = 16 * 1024;
 
 /** Address space, not memory or disk. LMDB grows the map by itself past this, leaving the old one behind. */
 const MAP_BYTES = 8 * 1024 ** 3;
+
+/** The way down the tree, and the list of pages that are free. */
+const PAGES_ASIDE = 32;
 
 const DATA_FILE = 'data.mdb';
 /** How LMDB's file begins, behind the header of its first page: a magic number, then the version of the format. */
@@ -87,6 +91,8 @@ class LmdbEngine implements Engine {
   async commit(append: readonly LogEntry[], drop: readonly number[]): Promise<void> {
     // Everything that can throw comes before the transaction: LMDB would commit a half-filled one.
     const values = append.map((entry) => encodeEntry(entry));
+    const neededBytes = roomFor(values, drop);
+    if (!this.#hasRoom(neededBytes)) throw new StorageError(`no space left in ${this.#path}`, { fatal: false });
     const database = this.#database;
     try {
       await database.batch(() => {
@@ -97,8 +103,7 @@ class LmdbEngine implements Engine {
       });
     } catch (error) {
       const cause = await commitError(error);
-      const bytes = values.reduce((sum, value) => sum + value.length, 0);
-      if (!(await this.#isOutOfSpace(cause, bytes))) {
+      if (!this.#isOutOfSpace(cause, neededBytes)) {
         throw new StorageError(`cannot write to ${this.#path}`, { fatal: true, cause });
       }
       await this.#recover(append, cause);
@@ -143,15 +148,29 @@ class LmdbEngine implements Engine {
     throw new StorageError(`a commit to ${this.#path} failed by half`, { fatal: true, cause });
   }
 
-  async #isOutOfSpace(cause: unknown, bytes: number): Promise<boolean> {
+  /**
+   * Asked before every commit, which costs a few microseconds: LMDB sometimes takes the process down with it when a write
+   * to a full disk fails.
+   */
+  #hasRoom(bytes: number): boolean {
+    const { bavail, bsize } = statfsSync(this.#path);
+    return bavail * bsize >= bytes;
+  }
+
+  #isOutOfSpace(cause: unknown, neededBytes: number): boolean {
     const code = typeof cause === 'object' && cause !== null && 'code' in cause ? cause.code : undefined;
     const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
     if (code === MDB_MAP_FULL || code === ENOSPC || code === EDQUOT || code === EFBIG) return true;
     if (code !== EIO) return false;
     // LMDB calls a short write an I/O error, and that is how most full disks show themselves first.
-    const { bavail, bsize } = await statfs(this.#path);
-    return bavail * bsize < 2 * bytes + 64 * PAGE_BYTES;
+    return !this.#hasRoom(2 * neededBytes);
   }
+}
+
+/** What a commit may write at most: its values, and every page on the way to what it adds and drops. */
+function roomFor(values: readonly Buffer[], drop: readonly number[]): number {
+  const bytes = values.reduce((sum, value) => sum + value.length, 0);
+  return 2 * bytes + (PAGES_ASIDE + drop.length) * PAGE_BYTES;
 }
 
 /** LMDB trusts its file: it would take anything else for pages, and the process with it. An empty one is new. */

@@ -125,7 +125,7 @@ describe('secrets for tokens', () => {
     await tokenSecret(namespace, 'former', 'robot', { 'kubernetes.io/service-account.uid': 'of-another-life' });
     await gone(secrets, namespace, 'lost');
     await gone(secrets, namespace, 'former');
-    expect((await scene.get(secrets, namespace, 'kept')).data?.['token']).toBeDefined();
+    await scene.until(async () => expect((await scene.get(secrets, namespace, 'kept')).data?.['token']).toBeDefined());
     await remove(serviceAccounts, namespace, 'robot');
     await gone(secrets, namespace, 'kept');
   });

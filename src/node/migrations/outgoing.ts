@@ -14,7 +14,7 @@ import type { MachineFact } from '../../migration/right-to-run/view.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
 import { Copy } from './copy.ts';
-import { wantedMethod } from './copy-method.ts';
+import { channelStatus, wantedMethod } from './copy-method.ts';
 import type { CopyContext, CopyFailure, CopyHooks } from './copy-options.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import { type DescribeMachine, fileDifferences } from './described-machines.ts';
@@ -328,6 +328,8 @@ export class Outgoing {
       if (different.length > 0) throw new PeerError('Refused', `the machines differ: ${different.join('; ')}`);
       this.#hear(leaving, answer);
       leaving.opened = { opened: answer.opened, method, disks: here.copiedDisks };
+      // Told with the reservation: a quick copy is over before there is anything else to tell.
+      leaving.told = { mode: 'PreCopy', channel: channelStatus(method), progress: undefined, decisions: [] };
       void this.#sayFarewell(podUID, leaving, peer);
     } catch (error) {
       this.#log(podUID, 'the target cannot be opened', error);
