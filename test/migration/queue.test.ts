@@ -35,20 +35,24 @@ afterAll(() => guests.stop());
 const isUnderWay = ({ status }: Anything): boolean =>
   ['Scheduling', 'Scheduled', 'PreparingTarget', 'TargetReady', 'Running'].includes(status?.phase);
 
-/** The most that were seen under way at once, in all, from one node and to one node. */
+/** Whether it has been handed to the agents: one that waits for room at its target has no slot until then. */
+const isMoving = ({ status }: Anything): boolean =>
+  ['PreparingTarget', 'TargetReady', 'Running'].includes(status?.phase);
+
+/** The most that were seen to move at once, in all, from one node and to one node. */
 function most(): { all: number; from: number; to: number } {
   const now = new Map<string, Anything>();
   const found = { all: 0, from: 0, to: 0 };
   for (const { type, object } of events.events) {
     if (type === 'DELETED') now.delete(object.metadata.name);
     else now.set(object.metadata.name, object);
-    const underWay = [...now.values()].filter(isUnderWay);
-    found.all = Math.max(found.all, underWay.length);
+    const moving = [...now.values()].filter(isMoving);
+    found.all = Math.max(found.all, moving.length);
     for (const [side, field] of [
       ['from', 'sourceNode'],
       ['to', 'targetNode'],
     ] as const) {
-      const nodes = underWay.map(({ status }) => status.migrationState?.[field]).filter((node) => node !== undefined);
+      const nodes = moving.map(({ status }) => status.migrationState?.[field]).filter((node) => node !== undefined);
       for (const node of nodes) found[side] = Math.max(found[side], nodes.filter((each) => each === node).length);
     }
   }
