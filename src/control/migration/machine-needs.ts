@@ -1,3 +1,12 @@
+import {
+  ACCELERATOR_LABEL,
+  CPU_FEATURE_PREFIX,
+  CPU_MODEL_PREFIX,
+  CPU_VENDOR_PREFIX,
+  HOST_FEATURE_PREFIX,
+  HOST_MODEL_PREFIX,
+  MACHINE_TYPE_PREFIX,
+} from '../../api/kubevirt/node-labels.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 
 /**
@@ -6,14 +15,6 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
  */
 
 type Labels = { readonly [key: string]: string };
-
-const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
-const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
-const CPU_FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
-const CPU_VENDOR_PREFIX = 'cpu-vendor.node.kubevirt.io/';
-const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
-const HOST_FEATURE_PREFIX = 'host-model-required-features.node.kubevirt.io/';
-const MACHINE_TYPE_PREFIX = 'machine-type.node.kubevirt.io/';
 
 /** The labels that the target node must have. */
 export function machineNeeds(guest: VirtualMachineInstance, source: Labels): Labels {

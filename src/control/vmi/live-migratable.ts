@@ -1,3 +1,4 @@
+import { ACCELERATOR_LABEL, HOST_MODEL_PREFIX } from '../../api/kubevirt/node-labels.ts';
 import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
 import type {
   VirtualMachineInstance,
@@ -79,9 +80,6 @@ function interfaceObstacle({ metadata, spec }: VirtualMachineInstance): string |
     ? `cannot migrate VMI which does not use masquerade, bridge with ${BRIDGE_MIGRATION_ANNOTATION} VM annotation or a migratable plugin to connect to the pod network`
     : undefined;
 }
-
-const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
-const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
 
 /**
  * A guest that has the very processor of its host can go only where there is the same, and where its node has no name for

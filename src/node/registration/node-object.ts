@@ -1,3 +1,12 @@
+import {
+  ACCELERATOR_LABEL,
+  CPU_FEATURE_PREFIX,
+  CPU_MODEL_PREFIX,
+  CPU_VENDOR_PREFIX,
+  HOST_FEATURE_PREFIX,
+  HOST_MODEL_PREFIX,
+  MACHINE_TYPE_PREFIX,
+} from '../../api/kubevirt/node-labels.ts';
 import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { formatQuantity, parseQuantity } from '../../api/quantity.ts';
@@ -39,17 +48,10 @@ export interface NodeDevices {
 }
 
 export const HEARTBEAT_ANNOTATION = 'kubevirt.io/heartbeat';
-const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
 /** Says which agent a Node is of, by what that agent keeps beside its journal. */
 const AGENT_ANNOTATION = 'godwit.dev/agent';
 const LOCAL_STORAGE_ANNOTATION = 'godwit.dev/local-storage-path';
-const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
 const CPU_MODEL_MIGRATION_PREFIX = 'cpu-model-migration.node.kubevirt.io/';
-const CPU_FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
-const CPU_VENDOR_PREFIX = 'cpu-vendor.node.kubevirt.io/';
-const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
-const HOST_FEATURE_PREFIX = 'host-model-required-features.node.kubevirt.io/';
-const MACHINE_TYPE_PREFIX = 'machine-type.node.kubevirt.io/';
 /** Below these every label is the agent's: those that it would not set any more are removed. */
 const OWN_PREFIXES: readonly string[] = [
   CPU_MODEL_PREFIX,

@@ -1,0 +1,9 @@
+/** Labels by which nodes say what guests can have of them: the agent writes them, and targets are chosen by them. */
+
+export const ACCELERATOR_LABEL = 'godwit.dev/accelerator';
+export const CPU_MODEL_PREFIX = 'cpu-model.node.kubevirt.io/';
+export const CPU_FEATURE_PREFIX = 'cpu-feature.node.kubevirt.io/';
+export const CPU_VENDOR_PREFIX = 'cpu-vendor.node.kubevirt.io/';
+export const HOST_MODEL_PREFIX = 'host-model-cpu.node.kubevirt.io/';
+export const HOST_FEATURE_PREFIX = 'host-model-required-features.node.kubevirt.io/';
+export const MACHINE_TYPE_PREFIX = 'machine-type.node.kubevirt.io/';
