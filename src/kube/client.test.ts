@@ -225,6 +225,15 @@ describe('answers', () => {
     await expect(scene(answer).client.getPath('/', signal)).rejects.toMatchObject(expected);
   });
 
+  it('say that there is no object only where they name it', async () => {
+    const missing = scene(failure(404, 'NotFound', { name: 'a', kind: 'pods' })).client;
+    expect(await missing.find(PODS, 'n', 'a', signal)).toBeUndefined();
+    expect(await scene({ body: pod('a') }).client.find(PODS, 'n', 'a', signal)).toMatchObject({ kind: 'Pod' });
+    const unserved = scene(failure(404, 'NotFound', {})).client;
+    await expect(unserved.find(PODS, 'n', 'a', signal)).rejects.toThrow('does not serve pods');
+    await expect(scene(failure(403, 'Forbidden')).client.find(PODS, 'n', 'a', signal)).rejects.toThrow(ApiError);
+  });
+
   it('that were cut off are no answers', async () => {
     const { client } = scene({ body: '{"items": [' });
     await expect(client.list(PODS, {}, signal)).rejects.toBeInstanceOf(TransportError);

@@ -110,6 +110,25 @@ export class Client {
     return this.#json('GET', objectPath(resource, namespace, name), {}, signal, { accept: this.#accepted.object });
   }
 
+  /**
+   * The object; undefined where the server says that there is none of the name. That it does not serve the kind, as it may
+   * for a moment after a restart, says nothing of any object, and is an error.
+   */
+  async find<T extends KubeObject>(
+    resource: Resource<T>,
+    namespace: string,
+    name: string,
+    signal: AbortSignal,
+  ): Promise<T | undefined> {
+    try {
+      return await this.get(resource, namespace, name, signal);
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 404) throw error;
+      if (error.details?.name === name) return undefined;
+      throw new Error(`the server does not serve ${resource.plural}, and nothing is known of them`, { cause: error });
+    }
+  }
+
   async list<T extends KubeObject>(
     resource: Resource<T>,
     options: ListOptions,

@@ -4,7 +4,6 @@ import {
   type MigrationPhase,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { ApiError } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import type { MigrationReference, SlotHolder } from '../../migration/slots/request.ts';
@@ -18,7 +17,7 @@ export async function areOver(
   signal: AbortSignal,
 ): Promise<boolean> {
   for (const { namespace, name, uid } of members) {
-    const migration = await found(client.get(virtualMachineInstanceMigrations, namespace, name, signal));
+    const migration = await client.find(virtualMachineInstanceMigrations, namespace, name, signal);
     if (migration && migration.metadata.uid === uid && !isFinalMigration(migration)) return false;
   }
   return true;
@@ -88,16 +87,7 @@ async function stateOf(
   signal: AbortSignal,
 ): Promise<Nodes> {
   const guestName = spec.vmName ?? spec.vmiName ?? '';
-  const guest = await found(client.get(virtualMachineInstances, metadata.namespace ?? '', guestName, signal));
+  const guest = await client.find(virtualMachineInstances, metadata.namespace ?? '', guestName, signal);
   const state = guest?.status?.migrationState;
   return state && state.migrationUid === metadata.uid ? state : (status?.migrationState ?? {});
-}
-
-async function found<T>(object: Promise<T>): Promise<T | undefined> {
-  try {
-    return await object;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
 }

@@ -5,14 +5,13 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { RUNNING_PRIORITY } from '../../api/kubevirt/migration-priority.ts';
-import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { keyOf, splitKey, type Resource } from '../../kube/resource.ts';
+import { keyOf, splitKey } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
@@ -193,7 +192,7 @@ export class Migrations implements Service {
     const { migration } = facts;
     const guest = await this.#unseenGuest(guestKeyOf(migration), signal);
     const { namespace = '' } = migration.metadata;
-    const pod = guest && (await this.#find(pods, namespace, targetPodName(guest, migration), signal));
+    const pod = guest && (await this.#client.find(pods, namespace, targetPodName(guest, migration), signal));
     const isOurs = pod !== undefined && migrationUidsOf(pod).includes(migration.metadata.uid ?? '');
     const owner = guest?.status?.migrationState?.migrationUid ?? '';
     return {
@@ -223,21 +222,7 @@ export class Migrations implements Service {
   /** That there is no guest is believed of the server alone. */
   #unseenGuest(key: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
     const { namespace, name } = splitKey(key);
-    return this.#find(virtualMachineInstances, namespace, name, signal);
-  }
-
-  async #find<T extends KubeObject>(
-    resource: Resource<T>,
-    namespace: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<T | undefined> {
-    try {
-      return await this.#client.get(resource, namespace, name, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+    return this.#client.find(virtualMachineInstances, namespace, name, signal);
   }
 
   #newsMs(uid: string, guest: VirtualMachineInstance | undefined, nowMs: number): number {

@@ -1,13 +1,11 @@
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
-import { ApiError } from '../../api/status.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { controllerOf } from '../../kube/owner.ts';
-import type { Resource } from '../../kube/resource.ts';
 import { compareVersions } from '../../kube/resource-version.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import type { Node } from '../../migration/fit/objects.ts';
@@ -88,7 +86,7 @@ export class Surroundings {
   async pod(podUID: string, note: GuestNote | undefined, signal: AbortSignal): Promise<LauncherPod | undefined> {
     const [known] = this.#pods.byIndex('uid', podUID);
     if (known || !note) return known;
-    const found = await this.#find(launcherPods, note.namespace, note.podName, signal);
+    const found = await this.#client.find(launcherPods, note.namespace, note.podName, signal);
     return found?.metadata.uid === podUID ? found : undefined;
   }
 
@@ -104,7 +102,7 @@ export class Surroundings {
     const { namespace, name, uid } = reference;
     const known = this.#knownGuest(uid);
     if (known) return known;
-    const found = await this.#find(virtualMachineInstances, namespace, name, signal);
+    const found = await this.#client.find(virtualMachineInstances, namespace, name, signal);
     return found?.metadata.uid === uid ? found : undefined;
   }
 
@@ -186,32 +184,17 @@ export class Surroundings {
 
   /** Whether there is a virtual machine of this UID: one that is kept, or a guest that is its own. */
   async hasMachine(namespace: string, name: string, uid: string, signal: AbortSignal): Promise<boolean> {
-    const machine = await this.#find(virtualMachines, namespace, name, signal);
+    const machine = await this.#client.find(virtualMachines, namespace, name, signal);
     if (machine?.metadata.uid === uid) return true;
-    return (await this.#find(virtualMachineInstances, namespace, name, signal))?.metadata.uid === uid;
+    return (await this.#client.find(virtualMachineInstances, namespace, name, signal))?.metadata.uid === uid;
   }
 
   /** What the guest's virtual machine remembers of its right to run. */
   async remembered(guest: VirtualMachineInstance, signal: AbortSignal): Promise<StartWish['remembered']> {
     const owner = controllerOf(guest);
     if (owner?.kind !== 'VirtualMachine') return undefined;
-    const machine = await this.#find(virtualMachines, guest.metadata.namespace ?? '', owner.name, signal);
+    const machine = await this.#client.find(virtualMachines, guest.metadata.namespace ?? '', owner.name, signal);
     return machine?.metadata.uid === owner.uid ? machine.status?.rightToRun : undefined;
-  }
-
-  async #find<T extends KubeObject>(
-    resource: Resource<T>,
-    namespace: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<T | undefined> {
-    try {
-      return await this.#client.get(resource, namespace, name, signal);
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 404) throw error;
-      if (error.details?.name === name) return undefined;
-      throw new Error(`the server does not serve ${resource.plural}, and nothing is known of them`, { cause: error });
-    }
   }
 }
 
