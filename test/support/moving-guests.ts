@@ -6,7 +6,7 @@ import type { Entry } from '../../src/migration/right-to-run/entry.ts';
 import type { Anything } from './api.ts';
 import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
-import { type Sign, signsOfLife } from './guests.ts';
+import { credible, type Sign, signsOfLife } from './guests.ts';
 import { oneLife, type Stay } from './one-life.ts';
 import { SerialTimes } from './serial-times.ts';
 import { VirtualMachines } from './virtual-machines.ts';
@@ -223,7 +223,8 @@ export class MovingGuests {
     }
   }
 
+  /** What a stay is told by: the first line that a guest says stands alone, and a byte of it may be damaged. */
   #signsOf({ podUID }: Side): Sign[] {
-    return signsOfLife(this.host.logs().get(podUID) ?? '');
+    return credible(signsOfLife(this.host.logs().get(podUID) ?? ''));
   }
 }
