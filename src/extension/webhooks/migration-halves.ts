@@ -17,6 +17,8 @@ const SOURCE_FIELDS: ReadonlySet<string> = new Set<Field>([
   'decisions',
   'sourceLetter',
 ]);
+/** What a source may still tell once its guest has gone: how the copy was, which it drives to its end. */
+const LAST_WORDS: ReadonlySet<string> = new Set<Field>(['channel', 'progress', 'decisions']);
 /** Of a migration after which the guest is where it was. */
 const FAILURE_FIELDS: ReadonlySet<string> = new Set<Field>([
   'completed',
@@ -57,13 +59,23 @@ export function migrationObjection(
   const [isSource, isTarget] = [before.sourceNode === node, before.targetNode === node];
   if (!isSource && !isTarget) return 'is no side of the migration of this guest';
   const holder = next.rightToRun?.holder?.node;
-  const hasStayed = holder === undefined || holder === node;
+  const hasGone = holder !== undefined && holder !== node;
+  // A guest that has ended by now may have arrived before.
+  const hasStayed = !hasGone && (holder === node || before.completed !== true);
   const isMine = (field: string): boolean =>
-    (isSource && (SOURCE_FIELDS.has(field) || (hasStayed && FAILURE_FIELDS.has(field)))) ||
+    (isSource && (hasGone ? isLastWord(field, before, after) : SOURCE_FIELDS.has(field))) ||
+    (isSource && hasStayed && FAILURE_FIELDS.has(field)) ||
     (isTarget && (TARGET_FIELDS.has(field) || (holder === node && SUCCESS_FIELDS.has(field))));
   const field = fields.find((each) => !isMine(each));
   if (field !== undefined) return `may not write status.migrationState.${field}`;
   return runnerObjection(node, old, after);
+}
+
+/** By mode and progress it is judged whether memory has yet to follow the guest: neither is ever taken back. */
+function isLastWord(field: string, before: MigrationState, after: MigrationState): boolean {
+  if (field === 'mode') return after.mode === 'PostCopy';
+  const isBack = field === 'progress' && (after.progress?.percent ?? 0) < (before.progress?.percent ?? 0);
+  return LAST_WORDS.has(field) && !isBack;
 }
 
 /** Who waits for a guest is a launcher pod of its own node, and no other. */

@@ -150,6 +150,9 @@ describe('a migration', () => {
     targetNodeDomainDetected: true,
   };
   const progress = { startTimestamp: 'now', mode: 'PreCopy', progress: { percent: 1 }, decisions: [], channel: {} };
+  const half = { mode: 'PostCopy', progress: { percent: 50 } };
+  const ahead = { ...gone, migrationState: { ...state, ...half } };
+  const over = { ...before, rightToRun: { epoch: 6 }, migrationState: { ...state, completed: true } };
   const waits = { targetNodeAddress: '10.0.0.1', targetDirectMigrationNodePorts: { 1: 0 }, targetRunner: B };
 
   it.each<[string, string, Status, object, RegExp]>([
@@ -157,6 +160,24 @@ describe('a migration', () => {
     ['fails by the word of its source', 'a', before, failure, /^ok$/],
     ['fails by nobody, once the guest has gone', 'a', gone, failure, /may not write status.migrationState.completed/],
     ['is told more of by its source, once the guest has gone', 'a', gone, { progress: { percent: 99 } }, /^ok$/],
+    [
+      'is no less far once the guest has gone',
+      'a',
+      ahead,
+      { ...half, progress: { percent: 9 } },
+      /may not write .*progress/,
+    ],
+    ['is post-copy to its end', 'a', ahead, { ...half, mode: 'PreCopy' }, /may not write .*mode/],
+    ['turns out to be post-copy', 'a', gone, { mode: 'PostCopy' }, /^ok$/],
+    [
+      'is not written about by its old source',
+      'a',
+      gone,
+      { sourceLetter: { kind: 'aborted' } },
+      /may not write .*Letter/,
+    ],
+    ['has begun when it did', 'a', gone, { startTimestamp: 'now' }, /may not write .*startTimestamp/],
+    ['fails not after a guest that arrived and ended', 'a', over, failure, /may not write .*failed/],
     ['succeeds not by the word of its source', 'a', before, success, /may not write/],
     ['is waited for by its target', 'b', before, waits, /^ok$/],
     ['is waited for in no pod of others', 'b', before, { targetRunner: A }, /launcher pod that it runs/],

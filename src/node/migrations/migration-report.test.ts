@@ -92,6 +92,17 @@ describe('a source', () => {
     expect(told(HOLDING, OVER, { failure: 'too late' })).toEqual({});
   });
 
+  it('says nothing that is for whoever has the guest now', () => {
+    const undelivered = { kind: 'grant', attempt: ATTEMPT, isPostCopy: true } as const;
+    const facts = { copy, undelivered, hasGone: true };
+    const ahead: MigrationState = { ...BEGUN, mode: 'PostCopy', progress: { percent: 30 } };
+    expect(told(GRANTED, ahead, facts)).toEqual({ channel: copy.channel, progress: copy.progress });
+    expect(told(GRANTED, { ...ahead, progress: { percent: 50 } }, facts)).toEqual({ channel: copy.channel });
+    expect(told(GRANTED, { ...STATE, mode: 'PostCopy' }, { hasGone: true })).toEqual({});
+    const there = { ...OVER, channel: { encrypted: true }, progress: { percent: 100, transferredBytes: 5 } };
+    expect(told(GRANTED, there, facts)).toEqual({ progress: expect.objectContaining({ percent: 100 }) });
+  });
+
   it('says the last numbers of a copy when nobody waits for them any more', () => {
     const before = { ...OVER, progress: { percent: 100, transferredBytes: 5 } };
     expect(told(MOVED, before, { copy }).progress).toMatchObject({

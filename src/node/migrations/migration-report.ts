@@ -10,6 +10,8 @@ import { isSameLetter, letterOf } from './letters.ts';
 
 /** What a source knows besides its journal. */
 export interface SourceFacts {
+  /** Whether the record names another holder by now. */
+  readonly hasGone?: boolean;
   /** What is told of its copy, once there is one. */
   readonly copy?:
     | {
@@ -46,19 +48,26 @@ const ENDED = "the guest's machine ended at the source";
 export function sourceReport(
   state: MigrationState,
   standing: Standing,
-  { copy, failure, undelivered }: SourceFacts,
+  { copy, failure, undelivered, hasGone = false }: SourceFacts,
   nowMs: number,
 ): Partial<MigrationState> {
-  const letter = undelivered && letterOf(undelivered);
+  // Whoever has the guest needs no letters, and knows whether its memory follows.
+  const letter = undelivered && !hasGone ? letterOf(undelivered) : undefined;
   const letters = letter && !isSameLetter(state.sourceLetter, letter) ? { sourceLetter: letter } : {};
   const attempt = attemptUnderWay(standing);
-  if (attempt?.sourceMigrationUID === state.migrationUid) {
+  const isThere = hasGone && state.completed === true;
+  if (attempt?.sourceMigrationUID === state.migrationUid && !isThere) {
+    const isFurther = (copy?.progress?.percent ?? 0) >= (state.progress?.percent ?? 0);
     return {
       ...letters,
-      startTimestamp: state.startTimestamp ?? formatTime(nowMs),
-      mode: copy?.mode ?? state.mode ?? 'PreCopy',
+      ...(hasGone
+        ? {}
+        : {
+            startTimestamp: state.startTimestamp ?? formatTime(nowMs),
+            mode: copy?.mode ?? state.mode ?? 'PreCopy',
+          }),
       ...(copy?.channel ? { channel: copy.channel } : {}),
-      ...(copy?.progress ? { progress: copy.progress } : {}),
+      ...(copy?.progress && isFurther ? { progress: copy.progress } : {}),
       ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
     };
   }

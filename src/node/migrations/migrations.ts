@@ -118,8 +118,12 @@ export class Migrations {
     const part = partIn({ self, guest, pod });
     if (!part) return undefined;
     const { side, state } = part;
-    if (side === 'source')
-      return { ...state, ...sourceReport(state, standing, outgoing.facts(podUID, state), clock.now()) };
+    if (side === 'source') {
+      const holder = guest?.status?.rightToRun?.holder;
+      const hasGone = holder !== undefined && holder.node !== self.node;
+      const facts = { ...outgoing.facts(podUID, state), hasGone };
+      return { ...state, ...sourceReport(state, standing, facts, clock.now()) };
+    }
     const isWaiting = seen.fact === 'inmigrate';
     const facts = { ...incoming.facts(podUID, standing, seen), self, place: address(), isWaiting };
     return { ...state, ...targetReport(state, standing, facts, clock.now()) };
