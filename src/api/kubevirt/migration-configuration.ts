@@ -39,6 +39,12 @@ export const migrationConfiguration = object('How migrations are carried out.', 
   network: text('The network that migrations use.'),
   portRange,
   nodeDrainTaintKey: text('Key of the taint that empties a node; kubevirt.io/drain by default.'),
+  disruptionHoldSeconds: count(
+    'Seconds for which a launcher that is preempted or tainted away holds its guest, so that it can move; 300 by default.',
+  ),
+  criticalPreemptionHoldSeconds: count(
+    'The same where the room is for a pod of the most critical classes (priority from 2000000000); 60 by default.',
+  ),
   experimental: migrationExperiments,
 });
 

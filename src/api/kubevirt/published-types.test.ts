@@ -77,6 +77,8 @@ type OwnState =
       | 'parallelInboundMigrationsPerNode'
       | 'priorityAgeingSeconds'
       | 'finishedMigrationsKept'
+      | 'disruptionHoldSeconds'
+      | 'criticalPreemptionHoldSeconds'
       | 'maxDowntimeMs'
       | 'portRange'
       | 'experimental'}`;
@@ -145,6 +147,7 @@ describe('types', () => {
     // Times of conditions are left out by the generator of the published types.
     expectTypeOf<OfGuestStatus>().toEqualTypeOf<
       | '.rightToRun'
+      | '.evacuationCauses'
       | '.VSOCKCID'
       | '.conditions[].lastProbeTime'
       | '.conditions[].lastTransitionTime'

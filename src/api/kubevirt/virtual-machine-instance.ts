@@ -3,6 +3,7 @@ import { choice, count, type Infer, kept, listOf, long, mapOf, moment, needed, o
 import { conditions } from './condition.ts';
 import type { CustomKind } from './custom-kind.ts';
 import { machine } from './domain.ts';
+import { evacuationCauses } from './evacuation-cause.ts';
 import { migrationState, sourceMigrationState, targetMigrationState } from './migration-state.ts';
 import { interfaceStatus } from './networks.ts';
 import { cpuTopology, memoryStatus } from './processor-and-memory.ts';
@@ -56,7 +57,8 @@ const status = object('How the guest is.', {
   volumeStatus: listOf('Volumes as the guest has them.', volumeStatus),
   guestOSInfo: guestOsInfo,
   launcherContainerImageVersion: text('The launcher that runs the guest.'),
-  evacuationNodeName: text('The node that the guest has to leave.'),
+  evacuationNodeName: text('The node that the guest has to leave; where it is on another one, nothing is asked of it.'),
+  evacuationCauses,
   migrationMethod: choice('How the guest would move.', ['BlockMigration', 'LiveMigration', '']),
   migrationTransport: text('How agents carry the copy.'),
   migrationState,

@@ -41,3 +41,9 @@ export const RESTORE_STRATEGY_ANNOTATION = 'kubevirt.io/restore-run-strategy';
 export const BRIDGE_MIGRATION_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';
 /** On a guest: what its machine's template was when it was made, in short. */
 export const TEMPLATE_HASH_ANNOTATION = 'godwit.dev/template-hash';
+/** On a guest: who wants it to leave, where that is not who empties the node. */
+export const EVICTION_SOURCE_ANNOTATION = 'kubevirt.io/eviction-source';
+/** On a migration: the node that it empties. */
+export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
+/** On a migration: it gives its guest a newer launcher, or makes a change of the guest take effect. */
+export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';

@@ -1,4 +1,5 @@
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { EVACUATION_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { phaseBeganMs } from './facts.ts';
 
 /**
@@ -10,7 +11,7 @@ const FIRST_MS = 20_000;
 /** As many failures as KubeVirt remembers: it keeps five finished migrations. */
 const DOUBLINGS_MAX = 4;
 
-const OWN_ANNOTATIONS = ['kubevirt.io/evacuationMigration', 'kubevirt.io/workloadUpdateMigration'];
+const OWN_ANNOTATIONS = [EVACUATION_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION];
 
 /** Whether the cluster itself made it, to empty a node or to update a workload. */
 export function isClustersOwn({ metadata }: VirtualMachineInstanceMigration): boolean {
