@@ -47,3 +47,5 @@ export const EVICTION_SOURCE_ANNOTATION = 'kubevirt.io/eviction-source';
 export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
 /** On a migration: it gives its guest a newer launcher, or makes a change of the guest take effect. */
 export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
+/** On a guest: its launcher is not the one that it would be started in now. */
+export const OUTDATED_LAUNCHER_LABEL = 'kubevirt.io/outdatedLauncherImage';

@@ -177,7 +177,7 @@ describe('those that wait', () => {
     expect(await inPhase('Pending')).toEqual(['move-1']);
   });
 
-  it('are lifted by a cause that is added', async () => {
+  it('are lifted by what drives their guests off their nodes, for as long as it does', async () => {
     await configure({ migrations: { parallelMigrationsPerCluster: 1, parallelOutboundMigrationsPerNode: 9 } });
     await agents.addGuest('busy');
     await agents.move('move-busy', 'busy');
@@ -187,12 +187,19 @@ describe('those that wait', () => {
       await agents.move(`move-${index}`, `web-${index}`, index === 0 ? { priority: 'user-triggered' } : {});
     }
     await agents.reaches('move-1', 'Pending');
-    const causes = [
-      { cause: 'User', priority: 0 },
-      { cause: 'APIEviction', priority: 100 },
-    ];
-    await scene.patch(migrations, 'move-1', { status: { causes } }, 'status');
-    await scene.until(async () => expect((await scene.get(migrations, 'move-1')).status?.effectivePriority).toBe(100));
+    const isWorth = (effectivePriority: number, ...causes: readonly string[]): Promise<void> =>
+      scene.until(async () => {
+        const { status } = await scene.get(migrations, 'move-1');
+        expect(status?.causes?.map(({ cause }) => cause)).toEqual(['User', ...causes]);
+        expect(status?.effectivePriority).toBe(effectivePriority);
+      });
+    const evacuationCauses = [{ cause: 'APIEviction', untilUncordon: true }];
+    await agents.says('web-1', { evacuationNodeName: 'node-a', evacuationCauses });
+    await isWorth(100, 'APIEviction');
+    await agents.says('web-1', { evacuationNodeName: null, evacuationCauses: null });
+    await isWorth(0);
+    await agents.says('web-1', { evacuationNodeName: 'node-a', evacuationCauses });
+    await isWorth(100, 'APIEviction');
     await agents.carryOut('move-busy', 'busy');
     await agents.reaches('move-1', 'Scheduling');
     expect(await inPhase('Pending')).toEqual(['move-0']);

@@ -1,4 +1,5 @@
 import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
   isFinalMigration,
@@ -15,6 +16,7 @@ import { keyOf, splitKey } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import { servedCauses } from '../../migration/causes/served-causes.ts';
 import { backoffUntilMs } from '../../migration/phase/backoff.ts';
 import { decide, type MigrationDecision } from '../../migration/phase/decide.ts';
 import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
@@ -180,6 +182,7 @@ export class Migrations implements Service {
       guest,
       targetPod: pod && targetPodFacts(pod),
       slots: this.#slots(uid, guest, pod),
+      causes: this.#causes(migration, guest),
       hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
       isOtherOwnerAlive: this.#isAlive(owner),
       newsMs: this.#newsMs(uid, guest, nowMs),
@@ -198,10 +201,16 @@ export class Migrations implements Service {
     return {
       ...facts,
       guest,
+      causes: this.#causes(migration, guest),
       targetPod: isOurs ? targetPodFacts(pod) : undefined,
       slots: this.#slots(migration.metadata.uid ?? '', guest, pod),
       isOtherOwnerAlive: this.#isAlive(owner),
     };
+  }
+
+  #causes(migration: VirtualMachineInstanceMigration, guest: VirtualMachineInstance | undefined): ServedCause[] {
+    const { workloadUpdateMethods = [] } = this.#kubeVirt()?.spec.workloadUpdateStrategy ?? {};
+    return servedCauses(migration, guest, { isUpdatedByMoving: workloadUpdateMethods.includes('LiveMigrate') });
   }
 
   #slots(

@@ -1,3 +1,4 @@
+import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type {
@@ -18,6 +19,8 @@ export interface MigrationFacts {
   readonly hasBetterRival: boolean;
   /** Whether the migration that the guest's state is of, if it is another one, is still there and not over. */
   readonly isOtherOwnerAlive: boolean;
+  /** All causes that it serves now. */
+  readonly causes: readonly ServedCause[];
   /** Since when nothing new was heard of the copy. */
   readonly newsMs: number;
   readonly nowMs: number;

@@ -9,6 +9,7 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
+import { servedCauses } from '../causes/served-causes.ts';
 import type { MigrationFacts, TargetPod } from './facts.ts';
 
 /** The moment of all that is decided in tests. */
@@ -62,9 +63,11 @@ export function podWith(more: Partial<TargetPod> = {}): TargetPod {
 }
 
 export function factsOf(more: Partial<MigrationFacts>): MigrationFacts {
+  const { migration = migrationIn('Pending'), guest = guestWith() } = more;
   return {
-    migration: migrationIn('Pending'),
-    guest: guestWith(),
+    migration,
+    guest,
+    causes: servedCauses(migration, guest, { isUpdatedByMoving: true }),
     targetPod: undefined,
     slots: undefined,
     hasBetterRival: false,

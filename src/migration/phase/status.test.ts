@@ -22,15 +22,12 @@ describe('the status of a migration', () => {
     });
   });
 
-  it('is ordered by the most urgent of all causes that were added', () => {
-    const migration = migrationIn('Pending');
+  it('is ordered by the most urgent of all causes', () => {
     const causes = [
       { cause: 'User' as const, priority: 0 },
       { cause: 'APIEviction' as const, priority: 100 },
     ];
-    const status = statusAfter(factsOf({ migration: { ...migration, status: { ...migration.status, causes } } }), {
-      phase: 'Pending',
-    });
+    const status = statusAfter(factsOf({ causes }), { phase: 'Pending' });
     expect(status).toMatchObject({ effectivePriority: 100, causes });
   });
 

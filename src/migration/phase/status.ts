@@ -1,6 +1,4 @@
 import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
-import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
-import { priorityNumber } from '../../api/kubevirt/migration-priority.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import {
   isFinalMigration,
@@ -35,10 +33,9 @@ const PROGRESS_INTERVAL_MS = 5000;
 
 /** The fields of the status as they should be; what should be absent is undefined. */
 export function statusAfter(facts: MigrationFacts, input: StatusInput): VirtualMachineInstanceMigrationStatus {
-  const { migration, nowMs } = facts;
+  const { migration, causes, nowMs } = facts;
   const { status = {} } = migration;
   const state = ownState(facts);
-  const causes = causesOf(migration);
   const isNewPhase = input.phase !== status.phase;
   const isProgressDue = isNewPhase || hasProgressed(status, state);
   return {
@@ -47,19 +44,11 @@ export function statusAfter(facts: MigrationFacts, input: StatusInput): VirtualM
       ? transitions(status, input.phase, state, nowMs)
       : status.phaseTransitionTimestamps,
     conditions: conditionsAfter(facts, input),
-    causes,
+    causes: [...causes],
     effectivePriority: effectivePriority(migration.spec.priority, causes),
     progress: isProgressDue ? (state?.progress ?? status.progress) : status.progress,
     migrationState: isProgressDue ? stateAfter(facts, input) : status.migrationState,
   };
-}
-
-/** The causes that it serves: others may have been added; its own is there from the beginning. */
-function causesOf({ metadata, spec, status }: VirtualMachineInstanceMigration): ServedCause[] {
-  const known = status?.causes ?? [];
-  if (known.length > 0 || spec.cause === undefined) return [...known];
-  const { creationTimestamp: since } = metadata;
-  return [{ cause: spec.cause, priority: priorityNumber(spec.priority), ...(since ? { since } : {}) }];
 }
 
 /** The way that a migration goes if all goes well. */
