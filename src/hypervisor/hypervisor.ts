@@ -79,6 +79,11 @@ export interface Machine {
   continue(): Promise<void>;
   /** Holds the guest where it is. */
   stop(): Promise<void>;
+  /**
+   * Has a guest back that is `finished-migrate`, and holds it. It may be executed for an instant. Whoever asks must be certain
+   * that no other machine has it.
+   */
+  hold(): Promise<void>;
   /** Presses the power button; what comes of it is up to the guest. */
   powerDown(): Promise<void>;
   /** Presses the reset button: the guest begins anew in the same machine. */

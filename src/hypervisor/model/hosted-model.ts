@@ -85,6 +85,12 @@ export class HostedModel {
     this.#become('paused', 'stopped');
   }
 
+  hold(): void {
+    if (this.#status !== 'finished-migrate' || this.migration.isUnderWay)
+      throw new HypervisorError('Refused', `the model of a machine is ${this.#status}, and has its guest`);
+    this.#become('paused', 'stopped');
+  }
+
   /** A guest that has not booted does not hear it, nor does one that is not executed. */
   powerDown(): void {
     const { traits, bootId } = this.guest;

@@ -70,6 +70,10 @@ export class ModelMachine implements Machine {
     return this.#tell((model) => model.stop());
   }
 
+  hold(): Promise<void> {
+    return this.#tell((model) => model.hold());
+  }
+
   powerDown(): Promise<void> {
     return this.#tell((model) => model.powerDown());
   }

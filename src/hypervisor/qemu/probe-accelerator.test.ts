@@ -50,6 +50,7 @@ async function probe(
     },
     status: unused,
     stop: unused,
+    hold: unused,
     powerDown: unused,
     reset: unused,
     quit: unused,

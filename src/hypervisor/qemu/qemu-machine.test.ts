@@ -104,6 +104,16 @@ describe('a machine of QEMU', () => {
     machine.detach();
   });
 
+  it('has a guest back that had gone, and leaves it no time to run', async () => {
+    const qemu = new FakeQemu();
+    [qemu.status, qemu.migration] = ['postmigrate', { status: 'completed' }];
+    for (const command of ['cont', 'stop']) qemu.answers.set(command, () => ({}));
+    const machine = await qemu.connect();
+    await machine.hold();
+    expect(qemu.commands.slice(-2).map(([name]) => name)).toEqual(['cont', 'stop']);
+    machine.detach();
+  });
+
   it('has not let its guest go when QEMU says so after a post-copy that failed', async () => {
     const qemu = new FakeQemu();
     [qemu.status, qemu.migration] = ['postmigrate', { status: 'failed' }];

@@ -97,6 +97,8 @@ function whileHolding(view: View, holding: Holding): Plan {
       ? plan(journal({ kind: 'machine', event: 'resumed' }))
       : plan(machine('continue'), journal({ kind: 'machine', event: 'resumed' }));
   }
+  // Its owner holds it, and nobody has it but this machine: else it could go nowhere any more.
+  if (view.machine === 'postmigrate') return plan(machine('hold'));
   if (wish.migrate !== undefined && wish.isCancelled !== true) return reserve(view, holding, wish.migrate);
   return answerOver(view);
 }

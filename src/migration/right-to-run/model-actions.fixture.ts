@@ -179,6 +179,8 @@ function commanded(world: World, name: SideName, command: MachineCommand): World
       return copyCancelled(world, name);
     case 'continue':
       return continued(world, name);
+    case 'hold':
+      return held(world, name);
     case 'kill': {
       if (machine.state === 'dead') return undefined;
       const next = killed(world, name);
@@ -207,6 +209,14 @@ function continued(world: World, name: SideName): World | undefined {
   const next = withMachine(onlyCurrent(world, name), name, { state: 'running' });
   const isOld = !machine.isCurrent && machine.state !== 'postcopy';
   return isOld ? { ...next, crime: `${name} continues an old state of the guest` } : next;
+}
+
+function held(world: World, name: SideName): World | undefined {
+  const { machine } = world.sides[name];
+  if (machine.state === 'dead') return withSide(world, name, { steps: [] });
+  if (machine.state !== 'postmigrate') return { ...world, crime: `${name} is held, and is ${machine.state}` };
+  const next = withMachine(onlyCurrent(world, name), name, { state: 'paused' });
+  return machine.isCurrent ? next : { ...next, crime: `${name} holds an old state of the guest` };
 }
 
 function copyCancelled(world: World, name: SideName): World | undefined {

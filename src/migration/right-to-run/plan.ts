@@ -17,10 +17,18 @@ export interface Message {
  * - `start`: start it paused, with the epoch on its order; `start-incoming`: likewise, to receive a guest;
  * - `cancel-migration`: give up copying; it fails where post-copy runs, and does nothing where no copy is under way;
  * - `continue`: execute the guest;
+ * - `hold`: have a guest back whose copy was over when it was given up, and do not execute it;
  * - `close-exports`: let nobody write its disks from outside any more;
  * - `kill`: end it now.
  */
-export type MachineCommand = 'start' | 'start-incoming' | 'cancel-migration' | 'continue' | 'close-exports' | 'kill';
+export type MachineCommand =
+  | 'start'
+  | 'start-incoming'
+  | 'cancel-migration'
+  | 'continue'
+  | 'hold'
+  | 'close-exports'
+  | 'kill';
 
 /**
  * One thing to do. A `journal` step is done when it is durable. A `record` step is done when the API server has changed

@@ -113,6 +113,7 @@ export class FakeMachine {
       },
       continue: command('continue', () => this.becomes('running', 'resumed')),
       stop: command('stop', () => this.becomes('paused', 'stopped')),
+      hold: command('hold', () => this.becomes('paused', 'stopped')),
       powerDown: command('powerDown', () => {
         if (this.#host.obeysPowerButton) this.shutsDown();
       }),

@@ -121,6 +121,8 @@ export class Steps {
       case 'continue':
         await this.#machine(podUID).continue();
         return migrations.noteContinued(podUID);
+      case 'hold':
+        return this.#machine(podUID).hold();
       case 'kill':
         await machines.get(podUID)?.kill();
         return;
