@@ -167,6 +167,23 @@ describe('a migration that is cancelled', () => {
     expect((await nodes.guest()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused' }));
   });
 
+  it('leaves a guest paused, and able to go again, whose copy was over when it was given up', async () => {
+    await scene(SLOW);
+    nodes.model('web-1')?.stop();
+    await nodes.guestIs('paused', ({ status }) => status?.conditions?.some(({ type }) => type === 'Paused') === true);
+    await nodes.handOff();
+    await nodes.until('under way', isSource('active'));
+    nodes.peers.unreachable.add(TARGET);
+    await nodes.until('all of it over', isSource('completed'));
+    expect(await settles()).toBe('stayed');
+    expect(nodes.model('web-1')).toMatchObject({ status: 'paused', isExecuting: false });
+    expect((await nodes.guest()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Paused' }));
+    nodes.peers.unreachable.delete(TARGET);
+    await nodes.handOff({}, 'migration-2', 'web-3');
+    expect(await settles()).toBe('moved');
+    expect(nodes.model('web-3')).toMatchObject({ status: 'paused', isExecuting: false });
+  });
+
   it.each<[string, () => boolean]>([
     ['before the copy', () => nodes.model('web-2')?.status === 'incoming'],
     ['while it connects', isSource('setup')],
@@ -348,6 +365,22 @@ describe('when the agents do not reach each other', () => {
     nodes.model('web-3')?.over({ reason: 'Killed', message: 'by the test', log: [] });
     expect(await settles()).toBe('stayed');
     expect(nodes.model('web-2')?.end).toBeDefined();
+    await runsIn('web-1', bootId);
+  });
+
+  it('a target that did not hear that it was over lets go when the next migration goes elsewhere', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    nodes.kill(TARGET);
+    nodes.peers.unreachable.add(TARGET);
+    expect(await settles()).toBe('stayed');
+    await nodes.handOff({}, 'migration-2', 'web-3', 'node-c');
+    nodes.restart(TARGET);
+    await nodes.until('it has let go', () => nodes.model('web-2')?.end !== undefined);
+    await nodes.pass(5000);
+    expect((await nodes.pod('web-2')).status?.phase).toBe('Failed');
     await runsIn('web-1', bootId);
   });
 

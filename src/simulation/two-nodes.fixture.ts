@@ -197,14 +197,19 @@ export class TwoNodes {
   }
 
   /** Makes a target pod, and hands the guest off to the agents. */
-  async handOff(migrationConfiguration: JsonObject = {}, migrationUid = MIGRATION, targetPod = 'web-2'): Promise<void> {
-    const uid = await this.addPod(targetPod, TARGET);
+  async handOff(
+    migrationConfiguration: JsonObject = {},
+    migrationUid = MIGRATION,
+    targetPod = 'web-2',
+    targetNode = TARGET,
+  ): Promise<void> {
+    const uid = await this.addPod(targetPod, targetNode);
     await this.until('a target pod that runs', () => true);
-    const route = { migrationUid, sourceNode: SOURCE, sourcePod: 'web-1', targetNode: TARGET, targetPod };
+    const route = { migrationUid, sourceNode: SOURCE, sourcePod: 'web-1', targetNode, targetPod };
     const migrationState = { ...route, migrationConfiguration };
     await this.patchGuest({ status: { migrationState: null } }, 'status');
-    await this.patchGuest({ status: { migrationState, activePods: { [uid]: TARGET } } }, 'status');
-    await this.patchGuest({ metadata: { labels: { [TARGET_NODE_LABEL]: TARGET } } });
+    await this.patchGuest({ status: { migrationState, activePods: { [uid]: targetNode } } }, 'status');
+    await this.patchGuest({ metadata: { labels: { [TARGET_NODE_LABEL]: targetNode } } });
   }
 
   /** Kills an agent where it stands. */

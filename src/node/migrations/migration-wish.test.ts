@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { LauncherPod } from '../guests/launcher-pod.ts';
-import { type AskedPod, askedAttempt, migrationWish, partIn } from './migration-wish.ts';
+import { type AskedPod, askedAttempt, isReplaced, migrationWish, partIn } from './migration-wish.ts';
 
 const runner = (name: string): Runner => ({ node: `node-${name}`, nodeUID: `uid-${name}`, podUID: `pod-${name}` });
 const [A, B] = [runner('a'), runner('b')];
@@ -98,4 +98,24 @@ describe('what is asked of a launcher pod', () => {
   ])('%s', (_, pod, standing, expected) => expect(wish(pod, standing)).toBe(expected));
 
   it('a source sends not before its target was opened', () => expect(wish(asked('a', READY), HOLDING, false)).toBe(''));
+});
+
+describe('a try whose end nobody heard', () => {
+  const C = runner('c');
+  const NEXT: MigrationState = { ...BEGUN, migrationUid: 'next', targetNode: 'node-c' };
+
+  it.each<[string, MigrationState | undefined, RightToRun, boolean]>([
+    ['is over once another one was asked for', NEXT, { epoch: 3, holder: A }, true],
+    ['is over once another one has begun', NEXT, { epoch: 3, holder: A, successor: C }, true],
+    ['may go on while it is asked for', BEGUN, { epoch: 3, holder: A }, false],
+    ['may go on while nobody says what is asked for', undefined, { epoch: 3, holder: A }, false],
+    ['may have been granted while its target is on record', NEXT, { epoch: 3, holder: A, successor: B }, false],
+    ['is for others to judge once the right has gone on', NEXT, { epoch: 4, holder: A }, false],
+    ['is for others to judge where the right is elsewhere', NEXT, { epoch: 3, holder: C }, false],
+  ])('%s', (_, migrationState, rightToRun, expected) => {
+    const { guest } = asked('b', migrationState);
+    expect(isReplaced(guest && { ...guest, status: { ...guest.status, rightToRun } }, ATTEMPT)).toBe(expected);
+  });
+
+  it('is not judged where nothing is known of its guest', () => expect(isReplaced(undefined, ATTEMPT)).toBe(false));
 });

@@ -2,7 +2,7 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
-import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import { type Attempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Wish } from '../../migration/right-to-run/view.ts';
 import { isPodOver, type LauncherPod } from '../guests/launcher-pod.ts';
@@ -73,6 +73,19 @@ export function migrationWish(asked: AskedPod, standing: Standing, canSend: (att
     default:
       return unreachable(standing);
   }
+}
+
+/**
+ * Whether a try that nobody heard the end of is over all the same: another migration was asked for since, in the same epoch,
+ * and the record does not name the target as the successor. No migration follows another whose successor is on record, and
+ * only its source takes it off, once it has given up: it has granted nothing, and never will.
+ */
+export function isReplaced(guest: VirtualMachineInstance | undefined, attempt: Attempt): boolean {
+  const { rightToRun, migrationState } = guest?.status ?? {};
+  const { migrationUid } = migrationState ?? {};
+  const isAnother = migrationUid !== undefined && migrationUid !== attempt.targetMigrationUID;
+  const isSameRight = rightToRun?.epoch === attempt.epoch && isSameRunner(rightToRun.holder, attempt.source);
+  return isAnother && isSameRight && !isSameRunner(rightToRun.successor, attempt.target);
 }
 
 /** Whether a try may begin: somebody asks for it, and nobody wants the guest or the pod gone. */

@@ -11,7 +11,7 @@ import type { Outcome, Scene } from '../guests/scene.ts';
 import type { Incoming } from './incoming.ts';
 import { isSameLetter, letterOf } from './letters.ts';
 import { sourceReport, targetReport } from './migration-report.ts';
-import { migrationWish, partIn } from './migration-wish.ts';
+import { isReplaced, migrationWish, partIn } from './migration-wish.ts';
 import { leavingAttempt, type Outgoing } from './outgoing.ts';
 
 /** Where other agents reach this one. */
@@ -52,7 +52,11 @@ export class Migrations {
     const state = guest?.status?.migrationState;
     const wish = migrationWish({ self, guest, pod }, standing, (attempt) => outgoing.canSend(podUID, attempt));
     if (standing.kind === 'receiving' || standing.kind === 'refused') {
-      const inbox = incoming.inbox(podUID, standing.attempt, state);
+      const { attempt } = standing;
+      const heard = incoming.inbox(podUID, attempt, state);
+      // Its source may have said so while nobody listened, and has other things to say by now.
+      const isOver = standing.kind === 'receiving' && heard.length === 0 && isReplaced(guest, attempt);
+      const inbox: readonly Message[] = isOver ? [{ kind: 'aborted', attempt }] : heard;
       return { wish, inbox, peerMachine: 'unknown', hasMigrationFailed: false };
     }
     const attempt = leavingAttempt(standing) ?? wish.migrate;

@@ -73,8 +73,6 @@ interface Leaving {
   /** Since when the target is asked in vain whether it has the guest. */
   askedSinceMs: number | undefined;
   undelivered: { readonly message: Message; readonly sinceMs: number } | undefined;
-  /** What the target of the try before has never heard: its machine may still wait there. */
-  readonly farewell: Message | undefined;
 }
 
 /** A copy that can begin, or be left alone. */
@@ -271,7 +269,6 @@ export class Outgoing {
       letters: [],
       askedSinceMs: undefined,
       undelivered: undefined,
-      farewell: farewellOf(this.#leaving.get(podUID)),
     };
     this.#leaving.set(podUID, leaving);
     return leaving;
@@ -330,7 +327,6 @@ export class Outgoing {
       leaving.opened = { opened: answer.opened, method, disks: here.copiedDisks };
       // Told with the reservation: a quick copy is over before there is anything else to tell.
       leaving.told = { mode: 'PreCopy', channel: channelStatus(method), progress: undefined, decisions: [] };
-      void this.#sayFarewell(podUID, leaving, peer);
     } catch (error) {
       this.#log(podUID, 'the target cannot be opened', error);
       leaving.openTries++;
@@ -341,16 +337,6 @@ export class Outgoing {
     }
     leaving.isOpening = false;
     enqueue(podUID);
-  }
-
-  /** The state through which it would have been heard is this migration's by now. */
-  async #sayFarewell(podUID: string, { farewell }: Leaving, peer: Peer): Promise<void> {
-    if (farewell?.attempt.target.node !== peer.node) return;
-    try {
-      await this.#exchange(peer, { kind: 'letter', message: farewell });
-    } catch (error) {
-      this.#log(podUID, 'the target does not hear what became of the try before', error);
-    }
   }
 
   /** Begins to copy. */
@@ -454,12 +440,6 @@ export class Outgoing {
   #log(podUID: string, what: string, error: unknown): void {
     this.#options.env.log.info(what, { pod: podUID, error: errorMessage(error) });
   }
-}
-
-/** What is left to say about a try that is over. */
-function farewellOf(former: Leaving | undefined): Message | undefined {
-  const { message } = former?.undelivered ?? {};
-  return message?.kind === 'aborted' ? message : former?.farewell;
 }
 
 const CANCELLED = 'the migration was cancelled';
