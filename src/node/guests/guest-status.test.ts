@@ -55,6 +55,8 @@ describe('what is said of a guest', () => {
     const broken = told(guest('Running', HELD), HOLDING, 'disk-error').conditions;
     expect(broken).toContainEqual(expect.objectContaining({ type: 'Paused', reason: 'PausedIOError' }));
     const held = guest('Running', HELD);
+    const moved = told({ ...held, status: { ...held.status, conditions: broken } }, HOLDING, 'paused');
+    expect(moved.conditions).toEqual(broken);
     const again = told({ ...held, status: { ...held.status, conditions: conditions } }, HOLDING, 'running');
     expect(again.conditions).toEqual([{ type: 'Ready', status: 'True' }]);
     expect(again.phaseTransitionTimestamps).toEqual([{ phase: 'Scheduled' }]);

@@ -36,7 +36,8 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
     if (status === 'running') return told(facts, 'Running', undefined, nowMs);
     // It stands still because it is being moved.
     if (standing.reserved && !standing.isPaused) return {};
-    if (status === 'paused') return told(facts, 'Running', PAUSED_BY_USER, nowMs);
+    if (status === 'paused')
+      return told(facts, 'Running', isHeldByError(guest) ? PAUSED_BY_ERROR : PAUSED_BY_USER, nowMs);
     if (status === 'disk-error') return told(facts, 'Running', PAUSED_BY_ERROR, nowMs);
     return {};
   }
@@ -51,6 +52,12 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
 /** A guest that turned itself off has done what it was there for. All else was done to it. */
 export function hasSucceeded(end: MachineEnd | undefined): boolean {
   return end?.reason === 'GuestShutDown';
+}
+
+/** Whether an error held the guest, and it has not run since. After it was moved, or was to be, its machine says only that it stands. */
+function isHeldByError({ status }: VirtualMachineInstance): boolean {
+  const { type, reason } = PAUSED_BY_ERROR;
+  return status?.conditions?.some((each) => each.type === type && each.reason === reason) === true;
 }
 
 function isFinal({ status }: VirtualMachineInstance): boolean {
