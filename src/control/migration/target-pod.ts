@@ -3,7 +3,7 @@ import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual
 import { CREATED_BY_LABEL, MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { Affinity, Node, Pod, PodAffinityTerm } from '../../migration/fit/objects.ts';
 import type { TargetPod } from '../../migration/phase/facts.ts';
-import { derivedSuffix } from '../derived-identity.ts';
+import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import type { LauncherPod } from '../resources.ts';
 import { COMPUTE, type LauncherOptions, launcherName, launcherPod } from '../vmi/launcher-pod.ts';
 import { isGoingDown } from '../vmi/phase.ts';

@@ -8,7 +8,7 @@ import { isPausedStartAsked } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
-import { derivedMac, derivedUuid } from '../derived-identity.ts';
+import { derivedMac, derivedUuid } from '../../machinery/derived-identity.ts';
 import {
   GENERATION_ANNOTATION,
   GUEST_FINALIZER,

@@ -1,7 +1,7 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
-import { derivedSuffix } from '../derived-identity.ts';
+import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import {
   APP_LABEL,
   CREATED_BY_LABEL,

@@ -25,9 +25,9 @@ export function derivedMac(uid: string, purpose: string): string {
 const SUFFIX_ALPHABET = 'bcdfghjklmnpqrstvwxz2456789';
 const SUFFIX_LENGTH = 5;
 
-/** The end of a name, such as API servers generate it. */
-export function derivedSuffix(uid: string, purpose: string): string {
-  const bytes = digest(uid, purpose).subarray(0, SUFFIX_LENGTH);
+/** The end of a name, such as API servers generate it; longer where nothing else in the name tells objects apart. */
+export function derivedSuffix(uid: string, purpose: string, length = SUFFIX_LENGTH): string {
+  const bytes = digest(uid, purpose).subarray(0, length);
   return [...bytes].map((byte) => SUFFIX_ALPHABET[byte % SUFFIX_ALPHABET.length]).join('');
 }
 
