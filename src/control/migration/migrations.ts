@@ -28,7 +28,7 @@ import { FinishedMigrations } from './finished-migrations.ts';
 import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, requestOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
-import { MigrationSteps, STALE } from './steps.ts';
+import { isNewlyUnfit, MigrationSteps, STALE } from './steps.ts';
 import { targetPodFacts, targetPodName } from './target-pod.ts';
 
 export interface MigrationsOptions extends ControlContext {
@@ -297,8 +297,7 @@ export class Migrations implements Service {
       event('Normal', 'SuccessfulMigration', 'Source node reported migration succeeded');
     if (step?.kind === 'request-abort')
       event('Normal', 'SuccessfulAbortMigration', 'Migration is ready to be canceled by virt-handler.');
-    const old = before.status?.conditions?.find(({ type }) => type === 'migrationTargetPodUnschedulable')?.message;
-    if (unfitness === undefined || unfitness === old) return;
+    if (!isNewlyUnfit(before, unfitness)) return;
     const guest = `${metadata.namespace}/${before.spec.vmName ?? before.spec.vmiName}`;
     const message = `Migration target pod for VMI [${guest}] is currently unschedulable. ${unfitness}`;
     event('Warning', 'migrationTargetPodUnschedulable', message);

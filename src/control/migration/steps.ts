@@ -109,9 +109,13 @@ export class MigrationSteps {
     }
   }
 
-  #unfitness({ guest }: MigrationFacts, pod: LauncherPod | undefined, phase: string): string | undefined {
+  #unfitness({ guest, migration }: MigrationFacts, pod: LauncherPod | undefined, phase: string): string | undefined {
     const isUnbound = phase === 'Scheduling' && pod !== undefined && !pod.spec?.nodeName;
-    return isUnbound && guest ? this.#fitness.unfitness(guest, pod) : undefined;
+    if (!isUnbound || !guest) return undefined;
+    const unfitness = this.#fitness.unfitness(guest, pod);
+    if (isNewlyUnfit(migration, unfitness) && this.#fitness.hasOnlyProcessor(guest, pod))
+      this.#options.recorder.event(guest, 'Warning', 'NoSuitableNodesForHostModelMigration', ONLY_PROCESSOR);
+    return unfitness;
   }
 
   async #createTarget(
@@ -244,4 +248,13 @@ export class MigrationSteps {
     this.#options.recorder.event(guest, 'Warning', 'FailedMigration', message);
     return { facts: { ...facts, guest: written }, input: { phase: 'Failed', failure: cause } };
   }
+}
+
+const ONLY_PROCESSOR =
+  'Migration cannot proceed since no node is suitable to run the required CPU model / required features.';
+
+/** Whether a target fits nowhere, and nobody has been told so yet in these words. */
+export function isNewlyUnfit({ status }: VirtualMachineInstanceMigration, unfitness: string | undefined): boolean {
+  const told = status?.conditions?.find(({ type }) => type === 'migrationTargetPodUnschedulable')?.message;
+  return unfitness !== undefined && unfitness !== told;
 }

@@ -1,3 +1,4 @@
+import { CPU_FEATURE_PREFIX, HOST_MODEL_PREFIX } from '../../api/kubevirt/node-labels.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Informer } from '../../kube/informer.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
@@ -7,6 +8,7 @@ import { Demand } from '../../migration/fit/fit.ts';
 import { nodeInfoOf } from '../../migration/fit/node-state.ts';
 import type { Node, PersistentVolume, Pod } from '../../migration/fit/objects.ts';
 import { podInfoOf } from '../../migration/fit/pod-info.ts';
+import { sourceNodeOf } from '../../migration/phase/facts.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { namespaces, nodes, persistentVolumeClaims, persistentVolumes, pods, storageClasses } from '../resources.ts';
 
@@ -18,8 +20,7 @@ const allPods = pods as unknown as Resource<Pod>;
 /**
  * Whether any node can take a target pod, by our own reckoning, which is there at once and says of each node what it
  * lacks. The scheduler of the cluster has the last word, and may know better.
- */ import { sourceNodeOf } from '../../migration/phase/facts.ts';
-
+ */
 export class TargetFitness {
   readonly #cluster: ClusterState;
   readonly #volumes: Informer<PersistentVolume>;
@@ -64,6 +65,16 @@ export class TargetFitness {
     const rest = lines.length - NODES_NAMED_MAX;
     const named = lines.toSorted().slice(0, NODES_NAMED_MAX);
     return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+  }
+
+  /** Whether the pod asks for the very processor of the node that its guest leaves, and no other node has it. */
+  hasOnlyProcessor(guest: VirtualMachineInstance, { spec }: Pod): boolean {
+    const wanted = Object.keys(spec?.nodeSelector ?? {});
+    if (!wanted.some((key) => key.startsWith(HOST_MODEL_PREFIX))) return false;
+    const traits = wanted.filter((key) => key.startsWith(HOST_MODEL_PREFIX) || key.startsWith(CPU_FEATURE_PREFIX));
+    const sourceNode = sourceNodeOf(guest);
+    const others = [...this.#cluster.nodes.values()].filter(({ name }) => name !== sourceNode);
+    return !others.some(({ info }) => traits.every((key) => Object.hasOwn(info.labels, key)));
   }
 }
 
