@@ -5,6 +5,7 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ControlContext } from './context.ts';
+import { DisruptionBudgets } from './disruption-budget/disruption-budgets.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
@@ -39,6 +40,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new Seizures(context),
     new Migrations({ ...context, launcherImage }),
     new MigrationLeftovers(context),
+    new DisruptionBudgets(context),
     new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),
   ];

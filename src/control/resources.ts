@@ -2,12 +2,14 @@ import type { KubeObject } from '../api/meta.ts';
 import type { Instancetype } from '../api/kubevirt/instancetype.ts';
 import type { Preference } from '../api/kubevirt/preference.ts';
 import type { Resource } from '../kube/resource.ts';
+import type { DisruptionBudget } from '../migration/eviction/disruption-budget.ts';
 import type {
   Node,
   PersistentVolume,
   PersistentVolumeClaim,
   PodCondition,
   StorageClass,
+  Toleration,
 } from '../migration/fit/objects.ts';
 
 /** The resources that the controllers watch and write, besides KubeVirt's own. */
@@ -31,6 +33,7 @@ export const persistentVolumes = resource<PersistentVolume>('persistentvolumes',
 export const namespaces = resource('namespaces', 'Namespace', '', false);
 export const resourceQuotas = resource<ResourceQuota>('resourcequotas', 'ResourceQuota', '');
 export const storageClasses = resource<StorageClass>('storageclasses', 'StorageClass', 'storage.k8s.io', false);
+export const disruptionBudgets = resource<DisruptionBudget>('poddisruptionbudgets', 'PodDisruptionBudget', 'policy');
 export const controllerRevisions = resource<ControllerRevision>('controllerrevisions', 'ControllerRevision', 'apps');
 
 /** By the name under which machines refer to a kind. */
@@ -56,12 +59,16 @@ export interface LauncherPod extends KubeObject {
   spec?: {
     readonly nodeName?: string;
     readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
+    readonly terminationGracePeriodSeconds?: number;
+    readonly tolerations?: readonly Toleration[];
+    readonly priority?: number;
   };
   status?: {
     readonly phase?: string;
     readonly reason?: string;
     readonly message?: string;
     readonly qosClass?: 'BestEffort' | 'Burstable' | 'Guaranteed';
+    readonly nominatedNodeName?: string;
     readonly conditions?: readonly PodCondition[];
     readonly containerStatuses?: readonly ContainerStatus[];
   };

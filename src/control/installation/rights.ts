@@ -44,6 +44,7 @@ export function controllerRights(): KubeObject[] {
         rule([...READ, 'create', 'delete'], '', 'persistentvolumes'),
         rule(READ, 'storage.k8s.io', 'storageclasses'),
         rule(['get', 'create'], 'apps', 'controllerrevisions'),
+        rule([...READ, 'create', 'patch', 'delete'], 'policy', 'poddisruptionbudgets'),
         rule(['create', 'patch'], '', 'events'),
         rule(READ, '', 'nodes', 'namespaces', 'resourcequotas'),
         rule(READ, 'migrations.kubevirt.io', 'migrationpolicies'),

@@ -16,8 +16,10 @@ import { type MigrationFacts, ownState, sourceNodeOf } from '../../migration/pha
 import { failure, type MigrationFailure } from '../../migration/phase/failure.ts';
 import type { StatusInput } from '../../migration/phase/status.ts';
 import { PolicyIndex } from '../../migration/policies/policy-index.ts';
+import { BUDGET_MIGRATION_LABEL } from '../../migration/eviction/disruption-budget.ts';
 import type { ControlContext } from '../context.ts';
-import { type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
+import { Budgets } from '../disruption-budget/budgets.ts';
+import { disruptionBudgets, type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
 import { announce, handedOffState, withdrawnState, writeState } from './hand-off.ts';
 import { migrationUidsOf } from './keys.ts';
 import { QuotaWaiters } from './quota-waiters.ts';
@@ -57,6 +59,7 @@ export class MigrationSteps {
   readonly #policies = new PolicyIndex();
   readonly #fitness: TargetFitness;
   readonly #quotas: QuotaWaiters;
+  readonly #budgets: Budgets;
 
   constructor(options: MigrationStepsOptions) {
     const { informers, client, wake } = options;
@@ -67,6 +70,12 @@ export class MigrationSteps {
     this.#namespaces = informers.of(namespaces);
     this.#fitness = new TargetFitness(informers);
     this.#quotas = new QuotaWaiters(informers, wake);
+    this.#budgets = new Budgets(options);
+    // A migration goes on once the budget that it had expanded was counted.
+    informers.of(disruptionBudgets).onChange(({ object: { metadata } }) => {
+      const name = metadata.labels?.[BUDGET_MIGRATION_LABEL];
+      if (name !== undefined) wake(`${metadata.namespace ?? ''}/${name}`);
+    });
     informers.of<MigrationPolicy>(migrationPolicies).onChange(({ type, object }) => {
       if (type === 'deleted') this.#policies.delete(object.metadata.name ?? '');
       else this.#policies.set(object);
@@ -125,6 +134,8 @@ export class MigrationSteps {
   ): Promise<StepOutcome | typeof STALE> {
     const { migration } = facts;
     const { namespace = '', name = '', uid, resourceVersion } = migration.metadata;
+    // No moment without: a pod that no budget keeps could be evicted, or the guest's first one in its place.
+    if (!(await this.#budgets.expand(guest, migration, signal))) return { facts, input: { phase: 'Pending' } };
     // One whose pod came and went must not get another one on the word of a late cache.
     const current = await this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal);
     if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;

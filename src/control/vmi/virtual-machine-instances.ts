@@ -11,6 +11,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
+import { Budgets } from '../disruption-budget/budgets.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, nodes, persistentVolumeClaims, pods } from '../resources.ts';
@@ -49,9 +50,11 @@ export class VirtualMachineInstances implements Service {
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #nodes: Informer<Node>;
   readonly #configuration: () => KubeVirtConfiguration;
+  readonly #budgets: Budgets;
   readonly #controller: Controller;
 
-  constructor({ env, client, recorder, informers, metrics, launcherImage }: VirtualMachineInstancesOptions) {
+  constructor(options: VirtualMachineInstancesOptions) {
+    const { env, client, recorder, informers, metrics, launcherImage } = options;
     this.#env = env;
     this.#client = client;
     this.#recorder = recorder;
@@ -62,6 +65,7 @@ export class VirtualMachineInstances implements Service {
     // What a node's processor is was said before a guest came there: that nodes change is no news for guests.
     this.#nodes = informers.of(nodes);
     this.#configuration = configurationOf(informers);
+    this.#budgets = new Budgets(options);
     this.#controller = new Controller({
       name: 'virtualmachineinstance-controller',
       env,
@@ -156,6 +160,8 @@ export class VirtualMachineInstances implements Service {
     const claimOf = this.#claimOf(guest);
     const isBlock = (claim: string): boolean => claimOf(claim)?.spec?.volumeMode === 'Block';
     const options = { image: this.#launcherImage, configuration: this.#configuration(), isBlock };
+    // First: from its first moment on the pod is kept, also where no webhook is there to be asked.
+    await this.#budgets.ensure(guest, signal);
     try {
       const pod = await this.#client.create(pods, launcherPod(guest, options) as LauncherPod, signal);
       this.#recorder.event(guest, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${pod.metadata.name}`);
