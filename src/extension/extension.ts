@@ -5,11 +5,13 @@ import { type Env, sleep } from '../env/ports.ts';
 import { ObjectApplier } from '../kube/apply-objects.ts';
 import { Backoff } from '../kube/backoff.ts';
 import type { Client } from '../kube/client.ts';
+import { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer.ts';
 import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
+import { SERVICE_NAME } from './identity.ts';
 import { hostsOf, type Reach, registrations } from './registrations.ts';
 import { type FrontProxyTrust, readTrust, userOf } from './server/front-proxy.ts';
 import { HttpsServer } from './server/https-server.ts';
@@ -37,8 +39,9 @@ export interface ExtensionOptions {
 export function extensionServices(options: ExtensionOptions): readonly Service[] {
   const informers = new SharedInformers(options);
   const rivals = new IndexedRivals(options.client, informers);
-  const extension = new Extension(options, informers.of(kubeVirts), rivals);
-  return [...informers.all(), extension];
+  const recorder = new EventRecorder({ client: options.client, env: options.env, component: SERVICE_NAME });
+  const extension = new Extension(options, informers.of(kubeVirts), rivals, recorder);
+  return [...informers.all(), recorder, extension];
 }
 
 /** How often it looks whether certificates, trust and registrations are what they should be. */
@@ -65,13 +68,20 @@ class Extension implements Service {
   readonly #options: ExtensionOptions;
   readonly #configuration: Informer<KubeVirt>;
   readonly #rivals: IndexedRivals;
+  readonly #recorder: EventRecorder;
   #resolveSynced: () => void = () => undefined;
   #standing: Standing | undefined;
 
-  constructor(options: ExtensionOptions, configuration: Informer<KubeVirt>, rivals: IndexedRivals) {
+  constructor(
+    options: ExtensionOptions,
+    configuration: Informer<KubeVirt>,
+    rivals: IndexedRivals,
+    recorder: EventRecorder,
+  ) {
     this.#options = options;
     this.#configuration = configuration;
     this.#rivals = rivals;
+    this.#recorder = recorder;
     this.synced = new Promise((resolve) => (this.#resolveSynced = resolve));
   }
 
@@ -175,7 +185,14 @@ class Extension implements Service {
       for (const { spec } of this.#configuration.list()) return spec.configuration ?? {};
       return {};
     };
-    const webhooks = new WebhookServer({ client, configuration, random: env.random, rivals: this.#rivals });
+    const webhooks = new WebhookServer({
+      client,
+      configuration,
+      clock,
+      random: env.random,
+      recorder: this.#recorder,
+      rivals: this.#rivals,
+    });
     const subresources = new SubresourceServer({
       client,
       agents,

@@ -61,4 +61,27 @@ describe('registrations', () => {
       .find(({ name }) => name === 'node-restriction.godwit.dev');
     expect(restriction?.failurePolicy).toBe('Fail');
   });
+
+  it('have evictions of launchers asked about where anybody is there to ask, and of nobody else', () => {
+    const webhooks = configurations(AT_ADDRESS)
+      .filter(({ metadata }) => metadata.name === 'virt-api-validator')
+      .flatMap((each) => each.webhooks)
+      .filter(({ name }) => name.includes('eviction'));
+    expect(webhooks).toMatchObject([
+      {
+        name: 'virt-launcher-eviction-interceptor.kubevirt.io',
+        clientConfig: { url: 'https://[::1]:9443/pod-eviction-validate' },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods/eviction'], operations: ['CREATE'] }],
+        matchConditions: [{ name: 'only-vms', expression: 'object.metadata.name.startsWith("virt-launcher")' }],
+        failurePolicy: 'Ignore',
+        sideEffects: 'NoneOnDryRun',
+      },
+      {
+        name: 'hotplug-pod-eviction-interceptor.kubevirt.io',
+        matchConditions: [{ name: 'only-hotplug-pods', expression: 'object.metadata.name.startsWith("hp-volume-")' }],
+        failurePolicy: 'Ignore',
+        sideEffects: 'NoneOnDryRun',
+      },
+    ]);
+  });
 });

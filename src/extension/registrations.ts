@@ -63,7 +63,17 @@ function configuration(
 }
 
 function webhook({ reach, authoritiesPem }: RegistrationOptions, registration: Registration): object {
-  const { name, path, operations, apiGroup, apiVersion, resources, failurePolicy, matchConditions } = registration;
+  const {
+    name,
+    path,
+    operations,
+    apiGroup,
+    apiVersion,
+    resources,
+    failurePolicy,
+    matchConditions,
+    sideEffects = 'None',
+  } = registration;
   const place =
     reach.kind === 'address'
       ? { url: `https://${reach.host.includes(':') ? `[${reach.host}]` : reach.host}:${reach.port}${path}` }
@@ -75,7 +85,7 @@ function webhook({ reach, authoritiesPem }: RegistrationOptions, registration: R
     ...(matchConditions ? { matchConditions } : {}),
     failurePolicy,
     matchPolicy: 'Equivalent',
-    sideEffects: 'None',
+    sideEffects,
     timeoutSeconds: TIMEOUT_SECONDS,
     admissionReviewVersions: ['v1'],
   };

@@ -102,12 +102,16 @@ export function extensionRights(): KubeObject[] {
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: SERVICE_ACCOUNT, namespace: SYSTEM_NAMESPACE } },
     clusterRole(EXTENSION_ROLE, [
       rule(['get', 'list', 'watch', 'patch'], 'kubevirt.io', MACHINES),
-      rule(['patch'], 'kubevirt.io', ['virtualmachines/status']),
+      rule(['patch'], 'kubevirt.io', ['virtualmachines/status', 'virtualmachineinstances/status']),
       rule(READ, 'kubevirt.io', ['kubevirts']),
       rule([...READ, 'create'], 'kubevirt.io', MIGRATIONS),
       rule(READ, POLICIES, ['migrationpolicies']),
       rule(['get'], 'instancetype.kubevirt.io', INSTANCETYPES),
       rule(['get', 'list'], '', ['nodes']),
+      // Whoever is to be evicted is looked at, and what keeps it.
+      rule(['get', 'list'], '', ['pods']),
+      rule(['get'], 'policy', ['poddisruptionbudgets']),
+      rule(['create', 'patch'], '', ['events']),
       // Policies choose by their labels.
       rule(['get'], '', ['namespaces']),
       // Agents are asked as kubelets are.

@@ -1,6 +1,7 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
-import type { Random } from '../../env/ports.ts';
+import type { Clock, Random } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Rivals } from './rivals.ts';
 
 /** What webhooks look things up with. */
@@ -9,7 +10,10 @@ export interface WebhookContext {
   readonly configuration: () => KubeVirtConfiguration;
   /** Speaks as the extension. */
   readonly client: Client;
+  readonly clock: Clock;
   readonly random: Random;
+  /** Tells people what they could not know from an answer that somebody else got. */
+  readonly recorder: Pick<EventRecorder, 'event'>;
   /** Objects that stand in the way of others. */
   readonly rivals: Rivals;
 }

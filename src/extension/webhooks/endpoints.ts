@@ -1,5 +1,6 @@
 import { NODES_GROUP } from '../../machinery/node-user.ts';
 import type { WebhookContext } from './context.ts';
+import { interceptEviction, keepHotplugPod } from './evictions.ts';
 import { validateInstancetype, validatePreference } from './instancetypes.ts';
 import { validateKubeVirt } from './kubevirts.ts';
 import { mutateMigrationPolicy, validateMigrationPolicy } from './migration-policies.ts';
@@ -27,6 +28,8 @@ export interface Registration {
   readonly apiVersion: string;
   readonly resources: readonly string[];
   readonly failurePolicy: 'Fail' | 'Ignore';
+  /** What asking does besides; nothing where it does not say. */
+  readonly sideEffects?: 'NoneOnDryRun';
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
@@ -50,6 +53,22 @@ const POLICY = {
   failurePolicy: 'Fail',
   operations: ['CREATE', 'UPDATE'],
 } as const;
+
+/** Not asked is as good as allowed: what must stay has a disruption budget besides, and all others must be able to go. */
+const EVICTION = {
+  type: 'validating',
+  apiGroup: '',
+  apiVersion: 'v1',
+  resources: ['pods/eviction'],
+  failurePolicy: 'Ignore',
+  operations: ['CREATE'],
+  sideEffects: 'NoneOnDryRun',
+} as const;
+
+const isNamed = (name: string, prefix: string) => ({
+  name,
+  expression: `object.metadata.name.startsWith(${JSON.stringify(prefix)})`,
+});
 
 const LABELS = (object: string): string => `(has(${object}.metadata.labels) ? ${object}.metadata.labels : {})`;
 
@@ -163,6 +182,20 @@ export const WEBHOOKS: readonly WebhookEndpoint[] = [
     path: '/migration-policy-validate-create',
     matchConditions: [SPEC_IS_NEW],
     answer: validateMigrationPolicy,
+  },
+  {
+    ...EVICTION,
+    name: 'virt-launcher-eviction-interceptor.kubevirt.io',
+    path: '/pod-eviction-validate',
+    matchConditions: [isNamed('only-vms', 'virt-launcher')],
+    answer: interceptEviction,
+  },
+  {
+    ...EVICTION,
+    name: 'hotplug-pod-eviction-interceptor.kubevirt.io',
+    path: '/hotplug-pod-eviction-validate',
+    matchConditions: [isNamed('only-hotplug-pods', 'hp-volume-')],
+    answer: keepHotplugPod,
   },
   {
     ...KUBEVIRT,

@@ -21,6 +21,8 @@ async function judge(request: Partial<AdmissionRequest>, known: KubeVirt[] = [])
     client,
     configuration: () => ({}),
     random: undefined as never,
+    clock: undefined as never,
+    recorder: undefined as never,
     rivals: undefined as never,
   });
   const resource = { group: 'kubevirt.io', version: 'v1', resource: 'kubevirts' };

@@ -32,6 +32,8 @@ async function judge(object: MigrationPolicy, scene: Scene = {}): Promise<Verdic
   const context = {
     client: undefined as never,
     random: undefined as never,
+    clock: undefined as never,
+    recorder: undefined as never,
     configuration: () => scene.configuration ?? {},
     rivals: {
       ofPolicy: async () => scene.rivals ?? [],

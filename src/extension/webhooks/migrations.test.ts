@@ -67,6 +67,8 @@ async function create(object: KubeObject, scene: Scene = {}): Promise<Verdict> {
     client,
     configuration: () => configuration,
     random: undefined as never,
+    clock: undefined as never,
+    recorder: undefined as never,
     rivals: {
       ofMigration: async () => rivals,
       noteMigration: ({ metadata }: KubeObject) => noted.push(metadata.name ?? ''),
