@@ -5,6 +5,8 @@ import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ControlContext } from './context.ts';
+import { DrainReports } from './evacuation/drain-reports.ts';
+import { Evacuations } from './evacuation/evacuations.ts';
 import { DisruptionBudgets } from './disruption-budget/disruption-budgets.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
@@ -40,6 +42,8 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new Seizures(context),
     new Migrations({ ...context, launcherImage }),
     new MigrationLeftovers(context),
+    new Evacuations(context),
+    new DrainReports(context),
     new DisruptionBudgets(context),
     new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),

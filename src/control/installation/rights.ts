@@ -36,10 +36,13 @@ export function controllerRights(): KubeObject[] {
         // Whoever names an owner that blocks its deletion must be able to hold that owner.
         rule(['update'], 'kubevirt.io', 'virtualmachines/finalizers', 'virtualmachineinstances/finalizers'),
         rule(READ, 'kubevirt.io', 'kubevirts'),
-        rule([...READ, 'patch', 'delete'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
+        // How many guests have an old launcher.
+        rule(['patch'], 'kubevirt.io', 'kubevirts/status'),
+        rule([...READ, 'create', 'patch', 'delete'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
         rule(['patch'], 'kubevirt.io', 'virtualmachineinstancemigrations/status'),
         rule(['get'], 'instancetype.kubevirt.io', '*'),
-        rule([...READ, 'create', 'delete'], '', 'pods'),
+        rule([...READ, 'create', 'patch', 'delete'], '', 'pods'),
+        rule(['create'], '', 'pods/eviction'),
         rule([...READ, 'patch'], '', 'persistentvolumeclaims'),
         rule([...READ, 'create', 'delete'], '', 'persistentvolumes'),
         rule(READ, 'storage.k8s.io', 'storageclasses'),
@@ -47,6 +50,8 @@ export function controllerRights(): KubeObject[] {
         rule([...READ, 'create', 'patch', 'delete'], 'policy', 'poddisruptionbudgets'),
         rule(['create', 'patch'], '', 'events'),
         rule(READ, '', 'nodes', 'namespaces', 'resourcequotas'),
+        // The condition DrainBlocked.
+        rule(['patch'], '', 'nodes/status'),
         rule(READ, 'migrations.kubevirt.io', 'migrationpolicies'),
         // By what the API server is known, no node is.
         { ...rule(['get'], '', 'services'), resourceNames: ['kubernetes'] },
