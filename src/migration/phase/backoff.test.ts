@@ -41,6 +41,15 @@ describe('the cluster itself waits after its migrations failed', () => {
       expect(backoffUntilMs(mine(EVACUATION), others)).toBe(NOW_MS - 10_000 + 40_000);
   });
 
+  it('counts none that no node took: it has waited long enough', () => {
+    const conditions = [{ type: 'migrationFailed', status: 'True' as const, reason: 'TargetPodUnschedulable' }];
+    const [unfit, broken] = history('Failed', 'Failed').map((each, index) =>
+      index === 0 ? { ...each, status: { ...each.status, conditions } } : each,
+    );
+    expect(backoffUntilMs(mine(EVACUATION), [unfit!])).toBeUndefined();
+    expect(backoffUntilMs(mine(EVACUATION), [unfit!, broken!])).toBe(NOW_MS - 1000 + 20_000);
+  });
+
   it('counts neither those that people asked for nor those that are to go', () => {
     const asked = migrationIn('Failed', { uid: 'asked' });
     const going = migrationIn('Failed', { uid: 'going', annotations: EVACUATION, deletionTimestamp: at(0) });

@@ -1,6 +1,7 @@
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { EVACUATION_ANNOTATION, WORKLOAD_UPDATE_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { phaseBeganMs } from './facts.ts';
+import type { FailureReason } from './failure.ts';
 
 /**
  * How long the cluster's own migrations of a guest wait after others failed, as KubeVirt has it: 20 seconds after the
@@ -29,11 +30,20 @@ export function backoffUntilMs(
     .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
     .toSorted((a, b) => madeMs(b) - madeMs(a));
   const firstOther = others.findIndex(({ status }) => status?.phase !== 'Failed');
-  const failures = firstOther < 0 ? others : others.slice(0, firstOther);
+  const failures = (firstOther < 0 ? others : others.slice(0, firstOther)).filter((each) => !foundNoNode(each));
   if (failures.length === 0) return undefined;
   const delayMs = FIRST_MS * 2 ** Math.min(failures.length - 1, DOUBLINGS_MAX);
   // Two that were made in the same second have no order of their own.
   return Math.max(...failures.map((each) => phaseBeganMs(each, 'Failed') ?? madeMs(each))) + delayMs;
+}
+
+/**
+ * One that no node took has waited for minutes, at no cost, and nothing went wrong with it: its successor is in line at
+ * once, or the room that comes up meanwhile would be found late.
+ */
+function foundNoNode({ status }: VirtualMachineInstanceMigration): boolean {
+  const reason: FailureReason = 'TargetPodUnschedulable';
+  return status?.conditions?.some((each) => each.type === 'migrationFailed' && each.reason === reason) === true;
 }
 
 function madeMs({ metadata }: VirtualMachineInstanceMigration): number {
