@@ -8,6 +8,7 @@ import type { ControlContext } from './context.ts';
 import { DrainReports } from './evacuation/drain-reports.ts';
 import { Evacuations } from './evacuation/evacuations.ts';
 import { DisruptionBudgets } from './disruption-budget/disruption-budgets.ts';
+import { Disruptions } from './disruption/disruptions.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
@@ -42,6 +43,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new Seizures(context),
     new Migrations({ ...context, launcherImage }),
     new MigrationLeftovers(context),
+    new Disruptions(context),
     new Evacuations(context),
     new DrainReports(context),
     new DisruptionBudgets(context),

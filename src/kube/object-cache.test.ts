@@ -133,4 +133,20 @@ describe('without managed fields', () => {
     const light = pod('a', '1');
     expect(withoutManagedFields(light)).toBe(light);
   });
+
+  it('is still known who told a pod that it is about to be disrupted', () => {
+    const entry = (manager: string, condition: string) => ({
+      manager,
+      operation: 'Update' as const,
+      apiVersion: 'v1',
+      time: '2026-01-01T00:00:00Z',
+      fieldsType: 'FieldsV1' as const,
+      fieldsV1: { 'f:status': { 'f:conditions': { [`k:{"type":"${condition}"}`]: { 'f:reason': {} } } } },
+    });
+    const scheduler = entry('scheduler', 'DisruptionTarget');
+    const heavy = { ...pod('a', '1'), status: { conditions: [{ type: 'DisruptionTarget', status: 'True' }] } };
+    heavy.metadata.managedFields = [entry('kubelet', 'Ready'), scheduler];
+    expect(withoutManagedFields(heavy).metadata.managedFields).toEqual([scheduler]);
+    expect(withoutManagedFields({ ...heavy, status: {} }).metadata.managedFields).toBeUndefined();
+  });
 });

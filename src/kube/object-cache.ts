@@ -1,3 +1,4 @@
+import { DISRUPTION_TARGET, disruptionEntries } from '../api/disruption-target.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { keyOf } from './resource.ts';
 
@@ -150,9 +151,15 @@ class Index<T extends KubeObject> {
   }
 }
 
-/** A transform that drops who wrote which field: often half of an object, and of use to its writers alone. */
+/**
+ * A transform that drops who wrote which field: often half of an object, and of use to its writers alone. What is kept is who
+ * told a pod that it is about to be disrupted: nothing else says when.
+ */
 export function withoutManagedFields<T extends KubeObject>(object: T): T {
   if (object.metadata.managedFields === undefined) return object;
   const { managedFields: _dropped, ...metadata } = object.metadata;
-  return { ...object, metadata };
+  const { conditions } = (object['status'] ?? {}) as { conditions?: readonly { readonly type?: string }[] };
+  const isDisrupted = Array.isArray(conditions) && conditions.some(({ type }) => type === DISRUPTION_TARGET);
+  const kept = isDisrupted ? disruptionEntries(object.metadata) : [];
+  return { ...object, metadata: kept.length > 0 ? { ...metadata, managedFields: kept } : metadata };
 }

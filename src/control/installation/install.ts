@@ -38,6 +38,10 @@ const CONFIGURATION: KubeObject = {
     configuration: {
       // A guest that is bridged to its pod's network cannot move.
       network: { defaultNetworkInterface: 'masquerade' },
+      // Guests that ask to be moved are moved whatever drives them off their node.
+      developerConfiguration: {
+        featureGates: ['PreemptionEvictionLiveMigration', 'NoExecuteTaintEvictionLiveMigration'],
+      },
     },
   },
 };

@@ -324,6 +324,17 @@ describe('the launcher pod', () => {
       }
     `);
   });
+  it('has time to hold a guest that is to be saved when it is preempted', () => {
+    const featureGates = ['PreemptionEvictionLiveMigration'];
+    const configuration = { developerConfiguration: { featureGates } };
+    const guest = guestOf({ evictionStrategy: 'LiveMigrate', terminationGracePeriodSeconds: 60 });
+    const env = [{ name: 'GRACE_PERIOD_SECONDS', value: '375' }];
+    expect(launcherPod(guest, { ...options, configuration }).spec).toMatchObject({
+      terminationGracePeriodSeconds: 375,
+      containers: [{ env: expect.arrayContaining(env) as unknown }],
+    });
+    expect(launcherPod(guest, options).spec).toMatchObject({ terminationGracePeriodSeconds: 75 });
+  });
   it('has what only pods may read', () => {
     const guest = guestOf({
       volumes: [

@@ -10,6 +10,7 @@ import {
   TEMPLATE_HASH_ANNOTATION,
   UNPAUSED_CONDITION,
 } from '../../api/kubevirt/well-known.ts';
+import { CLEANUP_SECONDS, guestGraceMs, holdReserveSeconds } from '../../migration/disruption/disposition.ts';
 import { launcherResources } from './launcher-resources.ts';
 import { podVolumes } from './launcher-volumes.ts';
 
@@ -29,9 +30,6 @@ export const COMPUTE = 'compute';
 const PREFIX = 'virt-launcher-';
 const NAME_LENGTH_MAX = 253;
 const LABEL_LENGTH_MAX = 63;
-const GRACE_PERIOD_SECONDS = 30;
-/** What the launcher has left to clean up once the guest's own time is over. */
-const CLEANUP_SECONDS = 15;
 /** The user that QEMU runs as, which is the same in KubeVirt's images. */
 const USER = 107;
 
@@ -49,7 +47,8 @@ export function launcherName({ metadata }: VirtualMachineInstance): string {
 export function launcherPod(guest: VirtualMachineInstance, options: LauncherOptions): KubeObject {
   const { spec } = guest;
   const { image, configuration, isBlock } = options;
-  const graceSeconds = (spec.terminationGracePeriodSeconds ?? GRACE_PERIOD_SECONDS) + CLEANUP_SECONDS;
+  // Guests that are simply stopped are stopped in their own time. This is the longest that a pod can ever take.
+  const graceSeconds = guestGraceMs(guest) / 1000 + CLEANUP_SECONDS + holdReserveSeconds(guest, configuration);
   const { volumes, volumeMounts, volumeDevices } = podVolumes(spec.volumes ?? [], isBlock);
   const account = spec.volumes?.find(({ serviceAccount }) => serviceAccount)?.serviceAccount?.serviceAccountName;
   return {

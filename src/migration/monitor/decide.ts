@@ -14,6 +14,8 @@ type Seen = Monitor & { readonly sample: Sample };
 const RECOVERY_RETRY_MS = 10_000;
 /** Room for the work around a way out, when there is a deadline from outside. */
 const DEADLINE_MARGIN_MS = 5000;
+/** For so long nobody knows how fast a copy is that has just begun: a guest must not be stopped for what it seems then. */
+const FIRST_RATES_MS = 2000;
 /** How many times the stall detector's own time a copy may make no progress while that looks for a good moment. */
 const STALL_SEARCH_FACTOR = 4;
 
@@ -44,6 +46,8 @@ function watchPostCopy(monitor: Seen, options: MonitorOptions): Decision {
 
 function watchSwitchover(monitor: Seen, options: MonitorOptions): Decision {
   const takenMs = monitor.elapsedMs - monitor.stateSinceMs;
+  if (monitor.elapsedMs >= options.outerDeadlineMs + DEADLINE_MARGIN_MS)
+    return giveUp('DeadlinePassed', `the guest had to be gone by now, and stands still for ${inSeconds(takenMs)}`);
   if (takenMs < options.switchoverTimeoutMs) return keepCopying('SwitchingOver', 'the guest stands still for the end');
   return giveUp('SwitchoverTimeout', `the guest stands still for ${inSeconds(takenMs)} and the end does not come`);
 }
@@ -116,6 +120,7 @@ function isDeadlineNear(
 ): boolean {
   const { memory } = sample;
   const speed = rates?.sentBytesPerSecond ?? 0;
+  if (passes.pass <= 1 && elapsedMs - passes.startedAtMs < FIRST_RATES_MS) return false;
   if (!memory || speed <= 0 || !Number.isFinite(options.outerDeadlineMs)) return false;
   const nextPassBytes = Math.min(memory.totalBytes, (memory.dirtyBytesPerSecond / speed) * passes.startBytes);
   const leftBytes = bytesIfStopped(passes, elapsedMs, memory);

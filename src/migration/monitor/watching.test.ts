@@ -40,6 +40,18 @@ const look = (second: number, state: CopyState, sentMib = 0, remainingMib = 1024
   { state, memory: memory(sentMib, remainingMib, passes) },
 ];
 
+it('of a copy that is all but over is waited for a moment longer than there is time', () => {
+  const end = (second: number): Look => look(second, 'pre-switchover', 1024, 0);
+  const looks = [look(0, 'active'), end(9), end(11), end(14), end(15)];
+  expect(words(watch(looks, { ...OPTIONS, outerDeadlineMs: 10_000 }))).toEqual([
+    'set-downtime FirstDowntime',
+    'keep-copying SwitchingOver',
+    'keep-copying SwitchingOver',
+    'keep-copying SwitchingOver',
+    'give-up DeadlinePassed',
+  ]);
+});
+
 describe('each state', () => {
   it.each<[string, Look[], string[]]>([
     [

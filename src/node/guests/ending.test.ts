@@ -24,8 +24,9 @@ function goingGuest(seconds: number): VirtualMachineInstance {
 
 const STANDING: Standing = { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false };
 
-/** An agent that finds the machine of pod `a` on the host. */
-function agentOn(host: FakeHost): { readonly machines: Machines; readonly ending: Ending } {
+/** An agent that finds the machine of pod `a` on the host, and what it tells people. */
+function agentOn(host: FakeHost): { readonly machines: Machines; readonly ending: Ending; readonly told: string[] } {
+  const told: string[] = [];
   const machines = new Machines({
     hypervisor: host.hypervisor(),
     runOf: (podUID) => ({ directory: `/runs/${podUID}`, instance: podUID }),
@@ -33,7 +34,8 @@ function agentOn(host: FakeHost): { readonly machines: Machines; readonly ending
     onEnd: async () => undefined,
     log,
   });
-  return { machines, ending: new Ending({ clock, log, recorder: { event: () => undefined }, machines }) };
+  const recorder = { event: (_: unknown, __: unknown, reason: string) => void told.push(reason) };
+  return { machines, ending: new Ending({ clock, log, recorder, machines }), told };
 }
 
 describe('a machine whose guest is to end, and that does not answer', () => {
@@ -63,5 +65,91 @@ describe('a machine whose guest is to end, and that does not answer', () => {
   it('is left alone where there is none', async () => {
     const { ending } = agentOn(new FakeHost());
     expect(await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) }, STANDING)).toEqual({});
+  });
+});
+
+describe('a guest whose pod is held', () => {
+  const hold = { cause: 'Preemption', untilMs: 0, deadlineMs: 0, mover: 'Us' } as const;
+  const { metadata: _, ...guest } = goingGuest(0);
+  const attempt = {
+    epoch: 1,
+    source: { node: 'node-a', nodeUID: 'node-1', podUID: 'a' },
+    target: { node: 'node-b', nodeUID: 'node-2', podUID: 'b' },
+    sourceMigrationUID: 'm',
+    targetMigrationUID: 'm',
+  };
+
+  /** A pod that was deleted just now with 345 s, and holds its guest for so many seconds from now on. */
+  function heldScene(seconds: number) {
+    const nowMs = clock.now();
+    const metadata = {
+      name: 'launcher',
+      deletionTimestamp: formatTime(nowMs + 345_000),
+      deletionGracePeriodSeconds: 345,
+    };
+    return {
+      podUID: 'a',
+      vm: 'vm',
+      pod: { ...POD, metadata },
+      guest: { ...guest, metadata: {} },
+      hold: { ...hold, untilMs: nowMs + seconds * 1000, deadlineMs: nowMs + 345_000 },
+    };
+  }
+
+  async function running() {
+    const host = new FakeHost();
+    host.obeysPowerButton = false;
+    const agent = agentOn(host);
+    await agent.machines.start('a', SMALL_MACHINE);
+    await agent.machines.get('a')?.continue();
+    const [machine] = host.machines;
+    if (!machine) throw new Error('there is no machine');
+    return { ...agent, host, machine };
+  }
+
+  it('is left alone until then, and asked to shut down afterwards', async () => {
+    const { ending, machine, told } = await running();
+    expect(await ending.bring(heldScene(100), STANDING)).toEqual({ requeueAfterMs: 100_000 });
+    await ending.bring(heldScene(50), STANDING);
+    expect(machine.commands).not.toContain('powerDown');
+    expect(told).toEqual(['ShutdownHeld']);
+    await ending.bring(heldScene(-1), STANDING);
+    expect(machine.commands.at(-1)).toBe('powerDown');
+    expect(told).toEqual(['ShutdownHeld', 'MoveTooLate', 'ShuttingDown']);
+  });
+
+  it('is asked by another agent just so', async () => {
+    const { host, machine } = await running();
+    const { ending } = agentOn(host);
+    await ending.bring(heldScene(50), STANDING);
+    expect(machine.commands).not.toContain('powerDown');
+    await ending.bring(heldScene(-1), STANDING);
+    expect(machine.commands.at(-1)).toBe('powerDown');
+  });
+
+  it('is asked only once its move is over, however that ends, and not ended meanwhile', async () => {
+    const { ending, machine } = await running();
+    const moving: Standing = { ...STANDING, reserved: attempt };
+    expect(await ending.bring(heldScene(-1), moving)).toEqual({ requeueAfterMs: 250 });
+    machine.status = 'paused';
+    expect(await ending.bring(heldScene(-20), moving)).toEqual({ requeueAfterMs: 250 });
+    expect(machine.end).toBeUndefined();
+    machine.status = 'finished-migrate';
+    expect(await ending.bring(heldScene(-200), moving)).toEqual({});
+    expect(await ending.bring(heldScene(-200), { kind: 'granted', attempt, isPostCopy: true })).toEqual({});
+    expect(machine.end).toBeUndefined();
+  });
+
+  it('is not held where it has yet to arrive', async () => {
+    const { ending, machine } = await running();
+    machine.status = 'incoming';
+    await ending.bring(heldScene(100), { kind: 'receiving', attempt });
+    expect(machine.end).toBeDefined();
+  });
+
+  it('is ended when all of its time is over', async () => {
+    const { ending, machine } = await running();
+    await ending.bring(heldScene(-300), STANDING);
+    expect(machine.end).toBeDefined();
   });
 });

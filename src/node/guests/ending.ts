@@ -1,12 +1,14 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { formatTime } from '../../api/meta.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
 import type { Machine, MachineStatus } from '../../hypervisor/hypervisor.ts';
 import type { Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
+import { LAST_MOMENT_MS } from '../../migration/disruption/disposition.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { LauncherPod } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
-import { deadlineMs, powerOff } from './power-off.ts';
+import { powerOff, shutdownTimes } from './power-off.ts';
 import type { Scene } from './scene.ts';
 
 export interface EndingOptions {
@@ -19,14 +21,19 @@ export interface EndingOptions {
 /** A machine that does not answer may answer whoever asks next, and has nothing to end: so it is looked at again. */
 const AGAIN: Result = { requeueAfterMs: 2000 };
 
+/** How soon it is looked again whether a move that is not to go on has ended. */
+const SOON: Result = { requeueAfterMs: 250 };
+
 /** For so long a guest waits for memory whose source has ended. */
 const STARVED_MS = 15_000;
 
 /** Ends the machines of guests whose owners want them gone, and of those that can go on no more. */
 export class Ending {
   readonly #options: EndingOptions;
-  /** When power buttons were last pressed. */
-  readonly #pressedMs = new Map<string, number>();
+  /** When guests were first asked to shut down, and when their power buttons were last pressed. */
+  readonly #asked = new Map<string, { readonly firstMs: number; readonly lastMs: number }>();
+  /** Pods of whose guests it was said that they are held. */
+  readonly #held = new Set<string>();
   /** Since when guests wait for memory that nobody has any more. */
   readonly #starvedMs = new Map<string, number>();
   #leavingMs: number | undefined;
@@ -41,7 +48,10 @@ export class Ending {
   }
 
   /** Does what is due, and answers when to come again. */
-  async bring({ podUID, pod, guest }: Scene, standing: Standing): Promise<Result> {
+  async bring(scene: Scene, standing: Standing): Promise<Result> {
+    const { podUID, pod, guest } = scene;
+    // What has not arrived yet is not lost: it stays where it came from.
+    const hold = standing.kind === 'holding' ? scene.hold : undefined;
     const { clock, log, machines } = this.#options;
     const isMoving = standing.kind === 'receiving' || (standing.kind === 'holding' && standing.reserved !== undefined);
     const source = standing.kind === 'holding' && pod && guest ? sourceOf(pod, guest) : undefined;
@@ -65,15 +75,39 @@ export class Ending {
     const nowMs = clock.now();
     // A pod that is gone says something only where the guest's record names it: else the API's data may be of another time.
     const isMissing = !pod && guest.status?.rightToRun?.holder?.podUID !== podUID;
-    const byMs = isMissing ? undefined : deadlineMs(guest, pod, nowMs, this.#leavingMs);
-    if (byMs === undefined) {
+    const askedMs = this.#asked.get(podUID)?.firstMs;
+    const times = isMissing
+      ? undefined
+      : shutdownTimes({ guest, pod, hold, leavingMs: this.#leavingMs, askedMs }, nowMs);
+    if (times === undefined) {
       if (status === 'failed') await machine.quit();
       return {};
     }
+    const { fromMs, byMs } = times;
+    if (nowMs < fromMs) return this.#hold(podUID, guest, fromMs);
+    // A move that is under way is ended first: its guest may stand still, and hears nothing then.
+    const isOnItsWay = standing.kind === 'holding' && standing.reserved !== undefined && nowMs < byMs;
+    const isLastMoment = hold !== undefined && nowMs < hold.untilMs + LAST_MOMENT_MS;
+    if (isOnItsWay && (isLastMoment || (status !== undefined && status !== 'running'))) return SOON;
+    if (hold && nowMs >= hold.untilMs) this.#tellLate(podUID, guest);
     if (status !== undefined) return this.#powerOff(podUID, guest, machine, byMs, status);
     // A machine that answers no more cannot be asked to end.
     if (byMs <= nowMs) await machine.kill();
     return AGAIN;
+  }
+
+  /** Leaves a guest alone that may yet be saved. */
+  #hold(podUID: string, guest: VirtualMachineInstance, untilMs: number): Result {
+    const { clock, recorder } = this.#options;
+    const message = `The launcher pod is being deleted, and holds its guest until ${formatTime(untilMs)} so that it can move`;
+    if (!this.#held.has(podUID)) recorder.event(guest, 'Normal', 'ShutdownHeld', message);
+    this.#held.add(podUID);
+    return { requeueAfterMs: Math.max(1, untilMs - clock.now()) };
+  }
+
+  #tellLate(podUID: string, guest: VirtualMachineInstance): void {
+    const message = 'The guest has not moved by the time it had for it, and is shut down';
+    if (!this.#asked.has(podUID)) this.#options.recorder.event(guest, 'Warning', 'MoveTooLate', message);
   }
 
   /**
@@ -102,7 +136,8 @@ export class Ending {
   ): Promise<Result> {
     const { clock, recorder } = this.#options;
     const nowMs = clock.now();
-    const what = powerOff({ deadlineMs: byMs, nowMs, status, pressedMs: this.#pressedMs.get(podUID) });
+    const asked = this.#asked.get(podUID);
+    const what = powerOff({ deadlineMs: byMs, nowMs, status, pressedMs: asked?.lastMs });
     if (what.kind === 'quit') {
       recorder.event(guest, 'Normal', 'Deleted', 'Signaled Deletion');
       await machine.quit();
@@ -110,15 +145,16 @@ export class Ending {
     }
     if (what.kind === 'press') {
       await machine.powerDown();
-      if (!this.#pressedMs.has(podUID)) recorder.event(guest, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
-      this.#pressedMs.set(podUID, nowMs);
+      if (!asked) recorder.event(guest, 'Normal', 'ShuttingDown', 'Signaled Graceful Shutdown');
+      this.#asked.set(podUID, { firstMs: asked?.firstMs ?? nowMs, lastMs: nowMs });
     }
     return { requeueAfterMs: what.lookAgainAfterMs };
   }
 
   /** Forgets a pod that is gone. */
   forget(podUID: string): void {
-    this.#pressedMs.delete(podUID);
+    this.#asked.delete(podUID);
+    this.#held.delete(podUID);
     this.#starvedMs.delete(podUID);
   }
 }

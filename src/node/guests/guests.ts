@@ -20,7 +20,7 @@ import type { GuestNotes } from './guest-notes.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
-import { deadlineMs } from './power-off.ts';
+import { shutdownTimes } from './power-off.ts';
 import type { Preparation, Prepared } from './preparation.ts';
 import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
 import { Reports } from './reports.ts';
@@ -216,7 +216,7 @@ export class Guests {
       const guest = await this.#surroundings.guest(podUID, pod, note, signal);
       if (!pod && !guest && !this.#surroundings.canName(podUID, note)) return this.#nameless(podUID);
       const vm = this.#journal.vmOf(podUID) ?? (guest && machineUidOf(guest));
-      if (vm !== undefined) return await this.#bring({ podUID, vm, pod, guest }, signal);
+      if (vm !== undefined) return await this.#bring({ podUID, vm, ...this.#held(pod, guest) }, signal);
       // The journal does not know it and its guest is gone: it never had a machine that was ours to start.
       if (pod) await this.#reports.tellOrphan(pod, signal);
       else await this.#forget(podUID);
@@ -296,10 +296,14 @@ export class Guests {
   }
 
   /** What is known of a pod without asking anybody. */
-  #recall(podUID: string): Pick<Scene, 'guest' | 'pod'> {
+  #recall(podUID: string): Pick<Scene, 'guest' | 'pod' | 'hold'> {
     const last = this.#scenes.get(podUID);
     const pod = this.#surroundings.recalledPod(podUID) ?? last?.pod;
-    return { pod, guest: this.#surroundings.recalledGuest(podUID, pod, this.#notes.get(podUID), last?.guest) };
+    return this.#held(pod, this.#surroundings.recalledGuest(podUID, pod, this.#notes.get(podUID), last?.guest));
+  }
+
+  #held(pod: Scene['pod'], guest: Scene['guest']): Pick<Scene, 'pod' | 'guest' | 'hold'> {
+    return { pod, guest, hold: this.#surroundings.holdOf(pod, guest) };
   }
 
   #sayAgain(podUID: string): void {
@@ -329,7 +333,7 @@ export class Guests {
     if (!pod || !guest || isPodOver(pod) || this.#departure) return undefined;
     const { phase } = guest.status ?? {};
     const isWanted = phase !== 'Succeeded' && phase !== 'Failed';
-    if (!isWanted || deadlineMs(guest, pod, this.#env.clock.now()) !== undefined) return undefined;
+    if (!isWanted || shutdownTimes({ guest, pod }, this.#env.clock.now()) !== undefined) return undefined;
     return this.#preparation.prepare(podUID, guest, signal);
   }
 

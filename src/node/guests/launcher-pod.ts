@@ -1,12 +1,14 @@
 import type { KubeObject, OwnerReference } from '../../api/meta.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import type { Resource } from '../../kube/resource.ts';
-import type { PodCondition } from '../../migration/fit/objects.ts';
+import type { PodCondition, Toleration } from '../../migration/fit/objects.ts';
 
 /** A pod, with what an agent reads and writes of it. */
 export interface LauncherPod extends KubeObject {
   spec?: {
     readonly nodeName?: string;
+    readonly terminationGracePeriodSeconds?: number;
+    readonly tolerations?: readonly Toleration[];
     readonly readinessGates?: readonly { readonly conditionType: string }[];
     readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
   };

@@ -3,7 +3,8 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import type { ObjectMeta } from '../../api/meta.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { LauncherPod } from './launcher-pod.ts';
-import { deadlineMs, powerOff } from './power-off.ts';
+import { disruptedPod, DELETED_MS } from '../../migration/disruption/disruption.fixture.ts';
+import { powerOff, shutdownTimes } from './power-off.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 const at = (seconds: number): string => formatTime(NOW + seconds * 1000);
@@ -32,7 +33,47 @@ describe('the time that a guest has to end', () => {
     ],
     ['the guest is gone', undefined, pod({ deletionTimestamp: at(45), deletionGracePeriodSeconds: 45 }), 30],
   ] as const)('%s', (_, guest, pod, seconds) => {
-    expect(deadlineMs(guest, pod, NOW)).toBe(seconds === undefined ? undefined : NOW + seconds * 1000);
+    const times = shutdownTimes({ guest, pod }, NOW);
+    expect(times?.byMs).toBe(seconds === undefined ? undefined : NOW + seconds * 1000);
+    expect(times === undefined || times.fromMs <= NOW).toBe(true);
+  });
+
+  describe('whose pod was preempted', () => {
+    const preempted = (deletedWithSeconds = 345): LauncherPod => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      ...disruptedPod({ deletedWithSeconds }),
+    });
+    const hold = {
+      cause: 'Preemption',
+      untilMs: DELETED_MS + 300_000,
+      deadlineMs: DELETED_MS + 345_000,
+      mover: 'Us',
+    } as const;
+    const seconds = (times: ReturnType<typeof shutdownTimes>) =>
+      times && [(times.fromMs - DELETED_MS) / 1000, (times.byMs - DELETED_MS) / 1000];
+    const after = (secondsAfter: number): number => DELETED_MS + secondsAfter * 1000;
+
+    it('begins when the hold ends', () => {
+      expect(seconds(shutdownTimes({ guest: guest(), pod: preempted(), hold }, after(1)))).toEqual([300, 335]);
+      expect(seconds(shutdownTimes({ guest: guest(100), pod: preempted(), hold }, after(1)))).toEqual([300, 345]);
+    });
+    it('begins at once where its owner wants that, or the node is left', () => {
+      const deleted = guest(undefined, { deletionTimestamp: formatTime(after(50)) });
+      expect(seconds(shutdownTimes({ guest: deleted, pod: preempted(), hold }, after(60)))).toEqual([50, 80]);
+      const leavingMs = after(20);
+      expect(seconds(shutdownTimes({ guest: guest(), pod: preempted(), hold, leavingMs }, after(60)))).toEqual([
+        20, 50,
+      ]);
+    });
+    it('is the whole of its grace when it is held no longer', () => {
+      expect(seconds(shutdownTimes({ guest: guest(), pod: preempted() }, after(100)))).toEqual([0, 130]);
+      const asked = { guest: guest(), pod: preempted(), askedMs: after(100) };
+      expect(seconds(shutdownTimes(asked, after(120)))).toEqual([0, 130]);
+    });
+    it('is never longer than that of its pod', () => {
+      expect(seconds(shutdownTimes({ guest: guest(), pod: preempted(110) }, after(100)))).toEqual([0, 110]);
+    });
   });
 });
 

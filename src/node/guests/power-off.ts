@@ -1,15 +1,16 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { MachineStatus } from '../../hypervisor/hypervisor.ts';
+import { guestGraceMs, type Hold, LAST_MOMENT_MS } from '../../migration/disruption/disposition.ts';
+import { deletionOf, disruptionOf } from '../../migration/disruption/disruption.ts';
 import type { LauncherPod } from './launcher-pod.ts';
 
 /**
  * How a guest is ended whose owner wants it gone: its power button is pressed, and pressed again, since a guest that is
  * still booting hears nothing; when its time is over, the machine is ended whatever the guest does. All times are those
- * that the API tells, so that an agent which is started anew gives nobody more time.
+ * that the API tells, so that an agent which is started anew gives nobody more time: neither to guests that are to end, nor
+ * to those that are held because they may be saved.
  */
 
-/** KubeVirt's default. */
-const GRACE_PERIOD_SECONDS = 30;
 const PRESS_EVERY_MS = 5000;
 
 /** - `press`: press the button, and look again after a while; `wait`: just look again; `quit`: end the machine now. */
@@ -17,27 +18,60 @@ export type PowerOff =
   | { readonly kind: 'press' | 'wait'; readonly lookAgainAfterMs: number }
   | { readonly kind: 'quit' };
 
-/** When the guest's time is over; undefined while nobody wants it gone. A pod that is gone leaves no time. */
-export function deadlineMs(
-  guest: VirtualMachineInstance | undefined,
-  pod: LauncherPod | undefined,
-  nowMs: number,
+/** From when on a guest is shut down, and by when it must be. */
+export interface ShutdownTimes {
+  readonly fromMs: number;
+  readonly byMs: number;
+}
+
+export interface ShutdownGround {
+  /** Undefined where it is gone. */
+  readonly guest: VirtualMachineInstance | undefined;
+  /** Undefined where it is gone. */
+  readonly pod: LauncherPod | undefined;
+  /** For how long the pod holds its guest, where it does. */
+  readonly hold?: Hold | undefined;
   /** Since when the node is being left by all its guests. */
-  leavingMs?: number,
-): number | undefined {
-  const graceMs = (guest?.spec.terminationGracePeriodSeconds ?? GRACE_PERIOD_SECONDS) * 1000;
-  const deadlines: number[] = [];
-  if (!pod) deadlines.push(nowMs);
-  if (leavingMs !== undefined) deadlines.push(leavingMs + graceMs);
-  const { deletionTimestamp: ofPod, deletionGracePeriodSeconds: podSeconds = 0 } = pod?.metadata ?? {};
-  if (ofPod !== undefined) {
-    // A pod says when its time is over, not when it was deleted. Part of that time is for cleaning up.
-    const podGraceMs = podSeconds * 1000;
-    deadlines.push(Date.parse(ofPod) - podGraceMs + Math.min(podGraceMs, graceMs));
-  }
+  readonly leavingMs?: number | undefined;
+  /** When the guest was first asked to shut down, by this agent. */
+  readonly askedMs?: number | undefined;
+}
+
+/** When a guest is to be shut down; undefined while nobody wants it gone. A pod that is gone leaves no time. */
+export function shutdownTimes(ground: ShutdownGround, nowMs: number): ShutdownTimes | undefined {
+  const { guest, pod, leavingMs } = ground;
+  const graceMs = guestGraceMs(guest);
+  const times: ShutdownTimes[] = [];
+  if (!pod) times.push({ fromMs: nowMs, byMs: nowMs });
+  if (leavingMs !== undefined) times.push({ fromMs: leavingMs, byMs: leavingMs + graceMs });
+  const ofPod = pod && podTimes(pod, graceMs, ground, nowMs);
+  if (ofPod) times.push(ofPod);
   const ofGuest = guest?.metadata.deletionTimestamp;
-  if (ofGuest !== undefined) deadlines.push(Date.parse(ofGuest) + graceMs);
-  return deadlines.length === 0 ? undefined : Math.min(...deadlines);
+  if (ofGuest !== undefined) {
+    const fromMs = Date.parse(ofGuest);
+    times.push({ fromMs, byMs: fromMs + graceMs });
+  }
+  if (times.length === 0) return undefined;
+  return {
+    fromMs: Math.min(...times.map(({ fromMs }) => fromMs)),
+    byMs: Math.min(...times.map(({ byMs }) => byMs)),
+  };
+}
+
+function podTimes(
+  pod: LauncherPod,
+  graceMs: number,
+  { hold, askedMs }: ShutdownGround,
+  nowMs: number,
+): ShutdownTimes | undefined {
+  const deletion = deletionOf(pod);
+  if (!deletion) return undefined;
+  const { askedMs: deletedMs, endMs } = deletion;
+  if (hold) return { fromMs: hold.untilMs, byMs: Math.min(endMs, hold.untilMs + LAST_MOMENT_MS + graceMs) };
+  // A guest that was held until something changed hears only now that it is to go, and nothing says when that was.
+  if (disruptionOf(pod, undefined)) return { fromMs: deletedMs, byMs: Math.min(endMs, (askedMs ?? nowMs) + graceMs) };
+  // Part of the pod's time is for cleaning up.
+  return { fromMs: deletedMs, byMs: deletedMs + Math.min(endMs - deletedMs, graceMs) };
 }
 
 /** What to do about a machine that is to end. */

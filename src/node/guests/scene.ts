@@ -1,4 +1,5 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { Hold } from '../../migration/disruption/disposition.ts';
 import type { View } from '../../migration/right-to-run/view.ts';
 import type { LauncherPod } from './launcher-pod.ts';
 import type { SeenMachine } from './machines.ts';
@@ -12,6 +13,8 @@ export interface Scene {
   readonly pod: LauncherPod | undefined;
   /** Undefined where it is gone. */
   readonly guest: VirtualMachineInstance | undefined;
+  /** For how long the pod, which is being deleted, holds its guest; undefined where it does not. */
+  readonly hold?: Hold | undefined;
 }
 
 /** Where the protocol has led to: nothing more is to be done, for now. */

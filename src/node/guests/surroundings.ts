@@ -1,13 +1,16 @@
+import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { kubeVirts, virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { compareVersions } from '../../kube/resource-version.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import { dispositionOf, type Hold } from '../../migration/disruption/disposition.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { StartWish } from '../../migration/right-to-run/view.ts';
@@ -36,6 +39,7 @@ export class Surroundings {
   /** Those that are about to come. */
   readonly #coming: Informer<VirtualMachineInstance>;
   readonly #nodes: Informer<Node>;
+  readonly #kubeVirts: Informer<KubeVirt>;
   /** Guests as this agent's own writes left them, until they are heard of. */
   readonly #written = new Map<string, VirtualMachineInstance>();
 
@@ -60,6 +64,7 @@ export class Surroundings {
     const coming = { labelSelector: `${TARGET_NODE_LABEL}=${node}` };
     this.#coming = informers.of(virtualMachineInstances, { uid: uidOf }, coming);
     this.#nodes = informers.of(nodes, {}, { fieldSelector: `metadata.name=${node}` });
+    this.#kubeVirts = informers.of(kubeVirts);
   }
 
   /** Calls back with the UID of every pod that a change may matter to. */
@@ -77,9 +82,21 @@ export class Surroundings {
       const isSame =
         object.metadata.uid === old?.metadata.uid &&
         agentIdOf(object) === agentIdOf(old) &&
-        isOutOfService(object) === isOutOfService(old);
+        deepEqual(object.spec?.taints, old?.spec?.taints);
       if (!isSame) for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
     });
+    this.#kubeVirts.onChange(() => {
+      for (const { metadata } of this.#pods.list()) if (metadata.deletionTimestamp) callback(metadata.uid ?? '');
+    });
+  }
+
+  /** For how long a pod that is being deleted holds its guest; undefined where it does not. */
+  holdOf(pod: LauncherPod | undefined, guest: VirtualMachineInstance | undefined): Hold | undefined {
+    if (!guest || pod?.metadata.deletionTimestamp === undefined) return undefined;
+    const [kubeVirt] = this.#kubeVirts.list();
+    const configuration = kubeVirt?.spec.configuration ?? {};
+    const disposition = dispositionOf({ pod, guest, configuration, node: this.#nodes.get(this.node) });
+    return disposition === 'stop' ? undefined : disposition;
   }
 
   /** The pod of this UID. That one is gone is believed only of the server. */

@@ -11,11 +11,20 @@ const FIRST_KEPT = DECISIONS_MAX / 2;
  * What is decided before anything is copied. A stream that is not encrypted cannot carry the proof of who sends it: QEMU
  * would take it from whoever comes first, and send it to whoever listens. Authentication goes before speed.
  */
-export function firstDecisions({ disableTLS }: MigrationOptions, atMs: number): readonly MigrationDecision[] {
-  if (!disableTLS) return [];
-  const message = 'disableTLS is not obeyed: without TLS the two machines could not prove to each other who they are';
+export function firstDecisions(
+  { disableTLS, allowAutoConverge }: MigrationOptions,
+  atMs: number,
+  /** By when the guest must have gone over; undefined while there is no such time. */
+  deadlineMs?: number,
+): readonly MigrationDecision[] {
+  const first = (decision: string, reason: string, message: string): MigrationDecision => {
+    return { time: formatTime(atMs), decision, reason, message, iteration: 0 };
+  };
+  const untrusted = 'disableTLS is not obeyed: without TLS the two machines could not prove to each other who they are';
+  const hurried = `the guest has to be gone by ${formatTime(deadlineMs ?? atMs)}, and is slowed down if it writes too fast`;
   return [
-    { time: formatTime(atMs), decision: 'keep-encryption', reason: 'AuthenticationNeeded', message, iteration: 0 },
+    ...(disableTLS ? [first('keep-encryption', 'AuthenticationNeeded', untrusted)] : []),
+    ...(deadlineMs !== undefined && !allowAutoConverge ? [first('allow-throttling', 'DeadlineGiven', hurried)] : []),
   ];
 }
 

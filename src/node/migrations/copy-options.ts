@@ -55,6 +55,8 @@ export interface CopyContext {
   /** The disks that are copied. */
   readonly disks: readonly DevicePlace[];
   readonly hooks: CopyHooks;
+  /** By when the guest must have gone over, since it will not be here any longer; may appear, change and go. Never where absent. */
+  readonly deadlineMs?: (() => number | undefined) | undefined;
 }
 
 export interface CopyOptions extends CopyContext {

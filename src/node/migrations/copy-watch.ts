@@ -18,6 +18,8 @@ export interface CopyWatchOptions {
   readonly isPostCopyPossible: boolean;
   /** When the copy began. */
   readonly startedAtMs: number;
+  /** By when the guest must have gone over, as it is now; undefined while there is no such time. */
+  readonly deadlineMs?: (() => number | undefined) | undefined;
   /** What was known of it before this watch. */
   readonly resumed?: Omit<Resumed, 'elapsedMs'>;
   readonly decisions?: readonly MigrationDecision[];
@@ -29,6 +31,7 @@ export class CopyWatch {
   readonly #options: MigrationOptions;
   readonly #ramBytes: number;
   readonly #startedAtMs: number;
+  readonly #deadlineMs: CopyWatchOptions['deadlineMs'];
   #diskBytes = 0;
   #isPostCopyPossible: boolean;
   #monitor: Monitor;
@@ -42,6 +45,7 @@ export class CopyWatch {
     this.#ramBytes = options.ramBytes;
     this.#isPostCopyPossible = options.isPostCopyPossible;
     this.#startedAtMs = options.startedAtMs;
+    this.#deadlineMs = options.deadlineMs;
     this.#monitor = newMonitor({ ...options.resumed, elapsedMs: this.#elapsedMs() });
     this.#decisions = options.decisions ?? [];
   }
@@ -93,6 +97,11 @@ export class CopyWatch {
 
   #monitorOptions(): MonitorOptions {
     const sizeBytes = this.#ramBytes + this.#diskBytes;
-    return monitorOptions(this.#options, { sizeBytes, isPostCopyPossible: this.#isPostCopyPossible });
+    const deadlineMs = this.#deadlineMs?.();
+    return monitorOptions(this.#options, {
+      sizeBytes,
+      isPostCopyPossible: this.#isPostCopyPossible,
+      ...(deadlineMs === undefined ? {} : { outerDeadlineMs: deadlineMs - this.#startedAtMs }),
+    });
   }
 }

@@ -33,6 +33,8 @@ export class CopyScene {
   readonly hosts: readonly [ModelHost, ModelHost];
   /** What the copy told, in order: its states as they change, and `still`. */
   readonly told: string[] = [];
+  /** By when the guest must have gone over. */
+  deadlineMs: number | undefined;
   /** How many credentials are there to be read. */
   credentialsCount = 0;
   readonly #options: CopySceneOptions;
@@ -153,6 +155,7 @@ export class CopyScene {
       options: frozenOptions(this.#options.configuration ?? {}),
       disks: this.#options.disks ?? [],
       hooks: this.#hooks,
+      deadlineMs: () => this.deadlineMs,
     };
   }
 

@@ -86,6 +86,38 @@ describe('the copy of a guest', () => {
     expect(decisionsOf(copy).filter((each) => each.startsWith('throttle'))).toEqual(['throttle GuestThrottled']);
   });
 
+  it('slows a busy guest down that has to be gone soon, and says why', async () => {
+    const scene = await CopyScene.open({ traits: BUSY, configuration: { completionTimeoutPerGiB: 0 } });
+    scene.deadlineMs = scene.clock.now() + 280_000;
+    const copy = await scene.start();
+    await scene.until(IS_OVER);
+    expect(copy.state).toBe('completed');
+    expect(decisionsOf(copy)).toContain('allow-throttling DeadlineGiven');
+    expect(decisionsOf(copy)).toContain('throttle GuestThrottled');
+  });
+
+  it('is given up in time when the guest has to be gone, though nobody knew that when it began', async () => {
+    const scene = await CopyScene.open({ traits: BUSY, configuration: { completionTimeoutPerGiB: 0 } });
+    const copy = await scene.start();
+    await scene.pass(20_000);
+    expect(copy.state).toBe('copying');
+    const deadlineMs = scene.clock.now() + 30_000;
+    scene.deadlineMs = deadlineMs;
+    await scene.until(IS_OVER);
+    expect(copy.failure?.reason).toBe('DeadlinePassed');
+    expect(scene.clock.now() - deadlineMs).toBeLessThan(1000);
+    expect(scene.executing).toEqual([1, 0]);
+  });
+
+  it('lets a busy guest go first when it has to be gone soon, where that is allowed', async () => {
+    const configuration = { allowPostCopy: true, completionTimeoutPerGiB: 0 };
+    const scene = await CopyScene.open({ traits: BUSY, configuration });
+    const copy = await scene.start();
+    scene.deadlineMs = scene.clock.now() + 60_000;
+    await scene.until(({ state }) => state === 'post-copy');
+    expect(decisionsOf(copy)).toContain('post-copy DeadlineNear');
+  });
+
   it('lets a busy guest go first where that is allowed', async () => {
     const scene = await CopyScene.open({ traits: BUSY, configuration: { allowPostCopy: true, progressTimeout: 30 } });
     const copy = await scene.start();

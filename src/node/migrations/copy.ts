@@ -320,7 +320,8 @@ export class Copy {
     await this.#migration.finishMirrors();
   }
 
-  async #begin(options: CopyOptions): Promise<void> {
+  async #begin(asked: CopyOptions): Promise<void> {
+    const options = inHurry(asked);
     const { env, opened, method } = options;
     this.#credentials = options.credentials;
     const startedAtMs = env.clock.now();
@@ -330,7 +331,8 @@ export class Copy {
       ramBytes: await this.#migration.ramBytes(),
       isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
       startedAtMs,
-      decisions: firstDecisions(options.options, startedAtMs),
+      deadlineMs: options.deadlineMs,
+      decisions: firstDecisions(asked.options, startedAtMs, asked.deadlineMs?.()),
     });
     this.#watch = watch;
     this.#startMemory = async () => {
@@ -348,7 +350,7 @@ export class Copy {
     }
   }
 
-  async #adopt({ known, startedAtMs, env, options, machine, hooks }: AdoptOptions): Promise<void> {
+  async #adopt({ known, startedAtMs, env, options, machine, hooks, deadlineMs }: AdoptOptions): Promise<void> {
     this.#isAdopted = true;
     this.#mode = known.mode || 'PreCopy';
     const [{ state }, status] = [await this.#migration.progress(), await machine.status()];
@@ -369,6 +371,7 @@ export class Copy {
       ramBytes: await this.#migration.ramBytes(),
       isPostCopyPossible: true,
       startedAtMs: startedAtMs ?? nowMs,
+      deadlineMs,
       resumed: {
         percent: known.progress?.percent ?? 0,
         ...(isPaused ? { pausedAtMs: elapsedMs } : {}),
@@ -468,6 +471,12 @@ function onEnded({ ended }: Machine, listener: (message: string) => void): () =>
   let hear: typeof listener | undefined = listener;
   void ended.then(({ message }) => hear?.(message));
   return () => (hear = undefined);
+}
+
+/** A guest that has to be gone soon is rather slowed down than shut down, whatever its options say. */
+function inHurry(options: CopyOptions): CopyOptions {
+  if (options.deadlineMs?.() === undefined) return options;
+  return { ...options, options: { ...options.options, allowAutoConverge: true } };
 }
 
 function failureOf(error: unknown): CopyFailure {

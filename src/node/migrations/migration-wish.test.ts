@@ -5,7 +5,15 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { LauncherPod } from '../guests/launcher-pod.ts';
-import { type AskedPod, askedAttempt, isReplaced, migrationWish, partIn } from './migration-wish.ts';
+import {
+  type AskedPod,
+  askedAttempt,
+  isReplaced,
+  migrationWish,
+  partIn,
+  type Patience,
+  patienceOf,
+} from './migration-wish.ts';
 
 const runner = (name: string): Runner => ({ node: `node-${name}`, nodeUID: `uid-${name}`, podUID: `pod-${name}` });
 const [A, B] = [runner('a'), runner('b')];
@@ -96,6 +104,46 @@ describe('what is asked of a launcher pod', () => {
     ['a target gives up with its pod', asked('b', BEGUN, { pod: GOING }), RECEIVING, 'isCancelled'],
     ['a target waits while nothing is known', { self: B, guest: undefined, pod: undefined }, RECEIVING, ''],
   ])('%s', (_, pod, standing, expected) => expect(wish(pod, standing)).toBe(expected));
+
+  it.each<[string, AskedPod, Standing, string]>([
+    ['a source that is held sends', { ...asked('a', READY, { pod: GOING }), patience: 'begin' }, HOLDING, 'migrate'],
+    ['a source that is held no longer sends not', asked('a', READY, { pod: GOING }), HOLDING, ''],
+    [
+      'a source sends not at the last moment',
+      { ...asked('a', READY, { pod: GOING }), patience: 'finish' },
+      HOLDING,
+      '',
+    ],
+    ['a source that is held goes on', { ...asked('a', BEGUN, { pod: GOING }), patience: 'begin' }, RESERVED, ''],
+    ['a source goes on at the last moment', { ...asked('a', BEGUN, { pod: GOING }), patience: 'finish' }, RESERVED, ''],
+    ['a source gives up after it', asked('a', BEGUN, { pod: GOING }), RESERVED, 'isCancelled'],
+    [
+      'a source that is held gives up a guest that is to go',
+      { ...asked('a', BEGUN, { pod: GOING, guest: GOING }), patience: 'begin' },
+      RESERVED,
+      'isCancelled',
+    ],
+    [
+      'a source asks nothing back that went over',
+      { ...asked('a', BEGUN, { pod: GOING }), patience: 'finish' },
+      GRANTED,
+      '',
+    ],
+  ])('%s', (_, pod, standing, expected) => expect(wish(pod, standing)).toBe(expected));
+
+  it.each<[string, Standing, seconds: number, Patience | undefined]>([
+    ['may begin', HOLDING, -1, 'begin'],
+    ['may finish when its time is over', RESERVED, 0, 'finish'],
+    ['may finish within a moment', RESERVED, 4.9, 'finish'],
+    ['may do nothing after that', RESERVED, 5, undefined],
+    ['finishes what is all but done', GRANTED, 1000, 'finish'],
+    ['receives nothing', RECEIVING, -1, undefined],
+    ['receives nothing, though it has not begun', NONE, -1, undefined],
+  ])('a pod that is held %s', (_, standing, seconds, patience) => {
+    const hold = { cause: 'Preemption', untilMs: 9_000_000, deadlineMs: 9_999_000, mover: 'Us' } as const;
+    expect(patienceOf(hold, standing, hold.untilMs + seconds * 1000)).toBe(patience);
+    expect(patienceOf(undefined, standing, 0)).toBeUndefined();
+  });
 
   it('a source sends not before its target was opened', () => expect(wish(asked('a', READY), HOLDING, false)).toBe(''));
 });

@@ -2,6 +2,7 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
+import { type Hold, LAST_MOMENT_MS } from '../../migration/disruption/disposition.ts';
 import { type Attempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Wish } from '../../migration/right-to-run/view.ts';
@@ -15,6 +16,18 @@ export interface AskedPod {
   readonly guest: VirtualMachineInstance | undefined;
   /** Undefined where it is gone. */
   readonly pod: LauncherPod | undefined;
+  /** What the guest may yet do though its pod is being deleted, since that holds it: nothing where absent. */
+  readonly patience?: Patience | undefined;
+}
+
+/** Whether a guest may still `begin` to move, or only `finish` what has begun. */
+export type Patience = 'begin' | 'finish';
+
+/** What a guest may yet do that its pod holds. What has gone over all but for the last word is never called back. */
+export function patienceOf(hold: Hold | undefined, standing: Standing, nowMs: number): Patience | undefined {
+  if (!hold || (standing.kind !== 'holding' && standing.kind !== 'granted')) return undefined;
+  if (nowMs < hold.untilMs) return 'begin';
+  return standing.kind === 'granted' || nowMs < hold.untilMs + LAST_MOMENT_MS ? 'finish' : undefined;
 }
 
 /** The migration that this pod is a side of, and which. */
@@ -89,7 +102,11 @@ export function isReplaced(guest: VirtualMachineInstance | undefined, attempt: A
 }
 
 /** Whether a try may begin: somebody asks for it, and nobody wants the guest or the pod gone. */
-export function isWelcome({ guest, pod }: AskedPod): boolean {
+export function isWelcome(asked: AskedPod): boolean {
+  return isWanted(asked, asked.patience === 'begin');
+}
+
+function isWanted({ guest, pod }: AskedPod, isHeld: boolean): boolean {
   const { phase, migrationState } = guest?.status ?? {};
   return (
     guest?.metadata.deletionTimestamp === undefined &&
@@ -98,7 +115,7 @@ export function isWelcome({ guest, pod }: AskedPod): boolean {
     migrationState !== undefined &&
     isAsked(migrationState) &&
     pod !== undefined &&
-    pod.metadata.deletionTimestamp === undefined &&
+    (pod.metadata.deletionTimestamp === undefined || isHeld) &&
     !isPodOver(pod)
   );
 }
@@ -118,5 +135,5 @@ function begunElsewhere(asked: AskedPod): AskedPod {
 function isWithdrawn(asked: AskedPod, attempt: Attempt): boolean {
   if (!asked.guest) return false;
   const isOfAttempt = asked.guest.status?.migrationState?.migrationUid === attempt.sourceMigrationUID;
-  return !isOfAttempt || !isWelcome(asked);
+  return !isOfAttempt || !isWanted(asked, asked.patience !== undefined);
 }

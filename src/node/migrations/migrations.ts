@@ -11,7 +11,7 @@ import type { Outcome, Scene } from '../guests/scene.ts';
 import type { Incoming } from './incoming.ts';
 import { isSameLetter, letterOf } from './letters.ts';
 import { sourceReport, targetReport } from './migration-report.ts';
-import { isReplaced, migrationWish, partIn } from './migration-wish.ts';
+import { isReplaced, migrationWish, partIn, patienceOf } from './migration-wish.ts';
 import { leavingAttempt, type Outgoing } from './outgoing.ts';
 
 /** Where other agents reach this one. */
@@ -47,10 +47,11 @@ export class Migrations {
   }
 
   /** What is known of a pod's migration, and what is wanted. */
-  view({ podUID, guest, pod }: Scene, standing: Standing, self: Runner): MigrationView {
-    const { outgoing, incoming } = this.#options;
+  view({ podUID, guest, pod, hold }: Scene, standing: Standing, self: Runner): MigrationView {
+    const { clock, outgoing, incoming } = this.#options;
     const state = guest?.status?.migrationState;
-    const wish = migrationWish({ self, guest, pod }, standing, (attempt) => outgoing.canSend(podUID, attempt));
+    const asked = { self, guest, pod, patience: patienceOf(hold, standing, clock.now()) };
+    const wish = migrationWish(asked, standing, (attempt) => outgoing.canSend(podUID, attempt));
     if (standing.kind === 'receiving' || standing.kind === 'refused') {
       const { attempt } = standing;
       const heard = incoming.inbox(podUID, attempt, state);
@@ -61,8 +62,8 @@ export class Migrations {
     }
     const attempt = leavingAttempt(standing) ?? wish.migrate;
     if (!attempt) {
-      const asked = questionOf(state, self);
-      return { wish, inbox: asked ? [asked] : [], peerMachine: 'unknown', hasMigrationFailed: false };
+      const question = questionOf(state, self);
+      return { wish, inbox: question ? [question] : [], peerMachine: 'unknown', hasMigrationFailed: false };
     }
     return {
       wish,

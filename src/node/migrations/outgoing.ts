@@ -19,7 +19,7 @@ import type { CopyContext, CopyFailure, CopyHooks } from './copy-options.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import { type DescribeMachine, fileDifferences } from './described-machines.ts';
 import { messageOf } from './letters.ts';
-import { askedAttempt, isWelcome, partIn } from './migration-wish.ts';
+import { askedAttempt, isWelcome, partIn, patienceOf } from './migration-wish.ts';
 import type { SourceFacts } from './migration-report.ts';
 import {
   comparedMachine,
@@ -64,6 +64,8 @@ interface Leaving {
   /** What is told of the copy. */
   told: SourceFacts['copy'];
   failure: string | undefined;
+  /** When the guest will be gone from here for another reason; undefined for never, and may change. */
+  deadlineMs: number | undefined;
   /** Whether it was known to be cancelled. */
   isCancelled: boolean;
   /** Why the copy came to nothing, as it was when it did. */
@@ -190,7 +192,7 @@ export class Outgoing {
 
   /** Opens the target, starts the copy or takes over one that a former agent began, as the journal demands. */
   tend(outcome: Outcome): void {
-    const { podUID, guest, pod, view } = outcome;
+    const { podUID, guest, pod, view, hold } = outcome;
     const { standing, self, record } = view;
     this.#noteCancelled(podUID, guest);
     if (standing.kind === 'granted') {
@@ -202,12 +204,13 @@ export class Outgoing {
     if (standing.kind !== 'holding') return;
     if (standing.reserved) {
       const leaving = this.#begin(podUID, standing.reserved, guest);
+      leaving.deadlineMs = hold?.untilMs;
       const isRecorded = isSameRunner(record?.successor, standing.reserved.target);
       if (leaving.copy || leaving.isStarting || leaving.failure !== undefined || !isRecorded) return;
       void (leaving.opened ? this.#start(outcome, leaving) : this.#adopt(outcome, leaving));
       return;
     }
-    const asked = { self, guest, pod };
+    const asked = { self, guest, pod, patience: patienceOf(hold, standing, this.#options.env.clock.now()) };
     const isNew = guest?.status?.migrationState?.startTimestamp === undefined;
     const attempt = isNew && isWelcome(asked) && partIn(asked)?.side === 'source' ? askedAttempt(asked) : undefined;
     if (!attempt || standing.mustContinue) return;
@@ -263,6 +266,7 @@ export class Outgoing {
       copy: undefined,
       told: undefined,
       failure: undefined,
+      deadlineMs: undefined,
       isCancelled: false,
       cause: undefined,
       peerMachine: 'unknown',
@@ -394,7 +398,8 @@ export class Outgoing {
     leaving: Leaving,
   ): CopyContext {
     const { env } = this.#options;
-    return { env, machine, disks, options: frozenOptions(configurationOf(guest)), hooks: this.#hooks(podUID, leaving) };
+    const options = frozenOptions(configurationOf(guest));
+    return { env, machine, disks, options, hooks: this.#hooks(podUID, leaving), deadlineMs: () => leaving.deadlineMs };
   }
 
   #hooks(podUID: string, leaving: Leaving): CopyHooks {
