@@ -87,6 +87,18 @@ describe('a machine that always runs', () => {
       'web Normal SuccessfulCreate: Started the virtual machine by creating the new virtual machine instance web',
     );
   });
+  it('passes on to its guest what its owner tells the descheduler, also while it runs', async () => {
+    await make({ runStrategy: 'Always' });
+    await scene.until(guest);
+    await play('Running');
+    const key = 'descheduler.alpha.kubernetes.io/prefer-no-eviction';
+    for (const value of ['true', null]) {
+      const template = { metadata: { annotations: { [key]: value } } };
+      await scene.patch(virtualMachines, 'web', { spec: { template } });
+      await scene.until(async () => expect((await guest()).metadata.annotations?.[key]).toBe(value ?? undefined));
+    }
+    expect((await guest()).metadata.annotations?.['kubevirt.io/vm-generation']).toBe('1');
+  });
   it('gets another one when it ends, with the same identity and a later epoch to begin in', async () => {
     await make({ runStrategy: 'Always' });
     const first = await scene.until(guest);

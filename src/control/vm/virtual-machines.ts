@@ -12,6 +12,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
+import { followedAnnotations } from '../descheduler.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { persistentVolumeClaims } from '../resources.ts';
@@ -110,6 +111,7 @@ export class VirtualMachines implements Service {
     if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
     // Only now: what the guest tells must be in the machine's status before the guest may be forgotten.
     if (guest) await this.#release(guest, signal);
+    if (guest && guest.metadata.deletionTimestamp === undefined) await this.#annotate(machine, guest, signal);
     if (decision.action === 'wait') return { requeueAfterMs: decision.untilMs - this.#env.clock.now() };
     if (failure) return { requeueAfterMs: RETRY_FAILURE_MS };
   }
@@ -223,6 +225,14 @@ export class VirtualMachines implements Service {
     });
   }
 
+  /** What owners tell the descheduler holds for the guest that there is, not only for the next one. */
+  async #annotate(machine: VirtualMachine, guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const { annotations: wanted } = machine.spec.template.metadata ?? {};
+    const annotations = followedAnnotations(wanted, guest.metadata.annotations);
+    if (Object.keys(annotations).length > 0)
+      await this.#patchMetadata(virtualMachineInstances, guest, { annotations }, signal);
+  }
+
   /** Lets go of a guest that has ended and is to be deleted. */
   async #release(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
     const { finalizers = [], deletionTimestamp } = guest.metadata;
@@ -248,7 +258,7 @@ export class VirtualMachines implements Service {
   async #patchMetadata(
     resource: typeof virtualMachines | typeof virtualMachineInstances,
     { metadata }: VirtualMachine | VirtualMachineInstance,
-    change: { readonly finalizers: string[] },
+    change: JsonObject,
     signal: AbortSignal,
   ): Promise<void> {
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata;

@@ -129,6 +129,29 @@ describe('a guest', () => {
     await isIn('Scheduled');
     expect((await guest()).status?.conditions?.map(({ type }) => type)).not.toContain('PodScheduled');
   });
+  it('tells the descheduler by its pod what its owner says, and that it is on its way out', async () => {
+    await make();
+    const launcher = await runPod();
+    await isIn('Scheduled');
+    await runGuest(launcher);
+    const prefix = 'descheduler.alpha.kubernetes.io/';
+    const isTold = (annotations: object): Promise<void> =>
+      scene.until(async () => {
+        const told = Object.entries((await pod()).metadata.annotations ?? {});
+        expect(Object.fromEntries(told.filter(([key]) => key.startsWith(prefix)))).toEqual({
+          [`${prefix}request-evict-only`]: '',
+          ...annotations,
+        });
+      });
+    await isTold({});
+    await scene.patch(virtualMachineInstances, 'web', { metadata: { annotations: { [`${prefix}evict`]: 'true' } } });
+    await isTold({ [`${prefix}evict`]: 'true' });
+    await scene.patch(virtualMachineInstances, 'web', { status: { evacuationNodeName: 'node-a' } }, 'status');
+    await isTold({ [`${prefix}evict`]: 'true', [`${prefix}eviction-in-progress`]: 'true' });
+    await scene.patch(virtualMachineInstances, 'web', { status: { evacuationNodeName: null } }, 'status');
+    await scene.patch(virtualMachineInstances, 'web', { metadata: { annotations: { [`${prefix}evict`]: null } } });
+    await isTold({});
+  });
   it('says which claim it waits for', async () => {
     await make({ volumes: [{ name: 'root', persistentVolumeClaim: { claimName: 'disk' } }] });
     const message = 'PVC shop/disk does not exist, waiting for it to appear';
