@@ -14,6 +14,7 @@ import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
 import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
+import { WorkloadUpdates } from './workload-update/workload-updates.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
 
@@ -47,6 +48,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new Evacuations(context),
     new DrainReports(context),
     new DisruptionBudgets(context),
+    new WorkloadUpdates({ ...context, launcherImage }),
     new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),
   ];

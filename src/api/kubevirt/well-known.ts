@@ -49,3 +49,5 @@ export const EVACUATION_ANNOTATION = 'kubevirt.io/evacuationMigration';
 export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 /** On a guest: its launcher is not the one that it would be started in now. */
 export const OUTDATED_LAUNCHER_LABEL = 'kubevirt.io/outdatedLauncherImage';
+/** On a migration: it carries a guest over to other volumes; the guest's name, or its UID where that is too long. */
+export const VOLUME_UPDATE_LABEL = 'kubevirt.io/volume-update-migration';

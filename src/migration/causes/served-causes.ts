@@ -1,3 +1,4 @@
+import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
 import { causesOf, isMarked } from '../../api/kubevirt/evacuation.ts';
 import type { EvacuationCause } from '../../api/kubevirt/evacuation-cause.ts';
 import type { MigrationCause, ServedCause } from '../../api/kubevirt/migration-cause.ts';
@@ -24,6 +25,11 @@ export function priorityOfCause(cause: MigrationCause): MigrationPriority {
 
 /** Conditions of a guest that come true with its next move, as KubeVirt has them. */
 const CHANGES: readonly string[] = ['HotVCPUChange', 'HotMemoryChange', 'VolumesChange', 'MigrationRequired'];
+
+/** The changes of a guest that take effect when it moves. */
+export function changesOf({ status }: Pick<VirtualMachineInstance, 'status'>): readonly KubeVirtCondition[] {
+  return (status?.conditions ?? []).filter((each) => CHANGES.includes(each.type) && each.status === 'True');
+}
 
 /**
  * The causes that a migration serves: its own, those for which its guest has to leave its node, and updates of the guest
@@ -66,12 +72,12 @@ function evacuations(guest: VirtualMachineInstance): ServedCause[] {
   }));
 }
 
-function updates({ metadata, status }: VirtualMachineInstance, { isUpdatedByMoving }: CauseGround): ServedCause[] {
+function updates(guest: VirtualMachineInstance, { isUpdatedByMoving }: CauseGround): ServedCause[] {
   const cause = 'WorkloadUpdate';
-  const changes = (status?.conditions ?? []).filter((each) => CHANGES.includes(each.type) && each.status === 'True');
+  const changes = changesOf(guest);
   const since = changes.flatMap(({ lastTransitionTime }) => lastTransitionTime ?? []).toSorted()[0];
   const message = changes.map(({ type }) => type).join(', ');
-  const isOutdated = isUpdatedByMoving && Object.hasOwn(metadata.labels ?? {}, OUTDATED_LAUNCHER_LABEL);
+  const isOutdated = isUpdatedByMoving && Object.hasOwn(guest.metadata.labels ?? {}, OUTDATED_LAUNCHER_LABEL);
   return [
     ...(changes.length > 0
       ? [{ cause, priority: priorityNumber('user-triggered'), ...(since ? { since } : {}), message } as const]
