@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
+import type { EvacuateCancelOptions } from './evacuate-cancel.ts';
 import type { LogsOptions } from './machine-logs.ts';
 import type { MigrateOptions } from './machine-migration.ts';
 import type { PowerCommandOptions } from './machine-power.ts';
@@ -19,6 +20,7 @@ export function machineCommands(print: Print): Command[] {
     pauseCommand('unpause', 'Let a paused virtual machine go on.', print),
     migrateCommand(print),
     migrateCancelCommand(print),
+    evacuateCancelCommand(print),
     consoleCommand(),
     logsCommand(),
   ];
@@ -108,6 +110,20 @@ function migrateCancelCommand(print: Print): Command {
     .action(async (name: string, options: MigrateOptions) => {
       const { cancelMigration } = await import('./machine-migration.ts');
       await cancelMigration(name, options, realEnv('warn'), print);
+    });
+}
+
+function evacuateCancelCommand(print: Print): Command {
+  return clusterCommand('evacuate-cancel', 'Let virtual machines stay that have to leave their node.')
+    .argument('<vm>', 'its name, or its kind')
+    .argument('[name]', 'its name, after its kind')
+    .usage('[options] [vm|vmi|node] <name>')
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', '\nExample:\n  godwit evacuate-cancel myvm\n  godwit evacuate-cancel node mynode')
+    .action(async (first: string, second: string | undefined, options: EvacuateCancelOptions) => {
+      const { cancelEvacuation } = await import('./evacuate-cancel.ts');
+      const words = second === undefined ? [first] : [first, second];
+      await cancelEvacuation(words, options, realEnv('warn'), print);
     });
 }
 

@@ -56,7 +56,7 @@ export function userRights(): KubeObject[] {
     ]),
     // Part of no other role: migrations take from what all have in common, so an admin says who may ask for them.
     clusterRole('kubevirt.io:migrate', [
-      ...subresourceRules(({ subresource }) => subresource === 'migrate'),
+      ...subresourceRules((each) => !isForEditors(each)),
       rule([...EDIT, 'deletecollection'], 'kubevirt.io', MIGRATIONS),
     ]),
     clusterRole('kubevirt.io:default', [
@@ -75,7 +75,7 @@ export function userRights(): KubeObject[] {
 }
 
 function isForEditors({ subresource }: Subresource): boolean {
-  return subresource !== 'migrate';
+  return subresource !== 'migrate' && subresource !== 'evacuate/cancel';
 }
 
 function readMigrations(): Rule[] {
@@ -85,9 +85,11 @@ function readMigrations(): Rule[] {
 /** The rights to all subresources that are wanted, one rule for each verb. */
 function subresourceRules(isWanted: (each: Subresource) => boolean): Rule[] {
   const named = (method: Subresource['method']): string[] =>
-    SUBRESOURCES.filter((each) => each.method === method && isWanted(each)).map(
-      ({ resource, subresource }) => `${resource}/${subresource}`,
-    );
+    SUBRESOURCES.filter((each) => each.method === method && isWanted(each)).flatMap(({ resource, subresource }) => {
+      // API servers know subresources by their first word, we by all of them.
+      const [first = ''] = subresource.split('/');
+      return [...new Set([first, subresource])].map((each) => `${resource}/${each}`);
+    });
   return [rule(['get'], SUBRESOURCE_GROUP, named('GET')), rule(['update'], SUBRESOURCE_GROUP, named('PUT'))].filter(
     ({ resources }) => resources.length > 0,
   );

@@ -11,10 +11,10 @@ import {
 import { EVACUATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Node } from '../../migration/fit/objects.ts';
+import { hasDrainTaint } from '../../migration/eviction/drain-taint.ts';
 import { isHandedOff, sourceNodeOf } from '../../migration/phase/facts.ts';
 import type { LauncherPod } from '../resources.ts';
 import { isFinal } from '../vmi/phase.ts';
-import { hasDrainTaint } from './draining.ts';
 
 /**
  * What becomes of a guest that has to leave its node: the mark that says so for as long as its causes last, and the

@@ -1,17 +1,10 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { hasDrainTaint } from '../../migration/eviction/drain-taint.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import { sourceNodeOf } from '../../migration/phase/facts.ts';
 
 /** Which nodes are being emptied, and who is on them. */
-
-const DRAIN_TAINT_KEY = 'kubevirt.io/drain';
-
-/** Whether the node has the taint that empties it of guests. */
-export function hasDrainTaint({ spec }: Node, { migrations }: KubeVirtConfiguration): boolean {
-  const wanted = migrations?.nodeDrainTaintKey || DRAIN_TAINT_KEY;
-  return spec?.taints?.some(({ key, effect }) => key === wanted && effect === 'NoSchedule') === true;
-}
 
 /** Whether somebody empties the node, or is about to: it takes no more pods, or has the taint. */
 export function isDraining(node: Node, configuration: KubeVirtConfiguration): boolean {

@@ -12,13 +12,14 @@ import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import { hasDrainTaint } from '../../migration/eviction/drain-taint.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { isDuplicate } from '../migration/duplicate.ts';
 import { guestKeyOf, guestKeysOf, launchedGuestsOf } from '../migration/keys.ts';
 import { type LauncherPod, nodes, pods } from '../resources.ts';
 import { decideMove, type EvacuationFacts, isEvacuation, isLeavable, markAfter } from './decide.ts';
-import { hasDrainTaint, nodesOfGuest } from './draining.ts';
+import { nodesOfGuest } from './draining.ts';
 import { evacuationMigration } from './evacuation-migration.ts';
 
 const WORKERS = 8;

@@ -85,7 +85,7 @@ function paths(root: string): object {
       `${root}/namespaces/{namespace}/${resource}/{name}/${subresource}`,
       {
         [method.toLowerCase()]: {
-          operationId: `${subresource}${KINDS[resource]}`,
+          operationId: `${subresource.replace('/', '')}${KINDS[resource]}`,
           parameters: ['namespace', 'name'].map((name) => ({
             name,
             in: 'path',

@@ -25,6 +25,7 @@ import {
 import { type Agents, guestPath, textOf } from './agents.ts';
 import { type Attempt, authorize } from './authorize.ts';
 import { documents } from './documents.ts';
+import { cancelEvacuation } from './evacuate-cancel.ts';
 import { explainPolicy } from './explain-policy.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES } from './group.ts';
 import { GUEST_ACTIONS, type GuestAction, guestRefusal } from './guest-checks.ts';
@@ -49,6 +50,8 @@ export interface SubresourceServerOptions {
 
 /** Accepted, with nothing to say: what the controllers make of it is seen in the objects. */
 const ACCEPTED: ExtensionResponse = { status: 202, headers: {}, body: '' };
+/** The same of what is done when it is answered, as KubeVirt answers it. */
+const DONE: ExtensionResponse = { ...ACCEPTED, status: 200 };
 const POWER_ACTIONS: readonly string[] = ['start', 'stop', 'restart'] satisfies PowerAction[];
 
 /** Serves `subresources.kubevirt.io` behind an API server, which has authenticated whoever asks. */
@@ -79,6 +82,7 @@ export class SubresourceServer {
     const { attempt, user } = await this.#admit(request);
     const { subresource } = attempt.subresource;
     if (subresource === 'migrate') return this.#migrate(attempt, user, request);
+    if (subresource === 'evacuate/cancel') return this.#stay(attempt, request);
     if (subresource === 'migrationpolicy') return this.#explainPolicy(attempt, request);
     if (POWER_ACTIONS.includes(subresource)) return this.#power(subresource as PowerAction, attempt, request);
     if (subresource === 'log') return this.#log(attempt, request);
@@ -122,6 +126,21 @@ export class SubresourceServer {
     const wish = { namespace, name, user, addedNodeSelector, dryRun: isDryRun(body, request) };
     await migrate(client, configuration(), wish, request.signal);
     return ACCEPTED;
+  }
+
+  async #stay({ subresource, namespace, name }: Attempt, request: ExtensionRequest): Promise<ExtensionResponse> {
+    const body = await bodyOf(request);
+    const { client, configuration } = this.#options;
+    const { evacuationNodeName } = body;
+    const wish = {
+      resource: subresource.resource,
+      namespace,
+      name,
+      evacuationNodeName,
+      dryRun: isDryRun(body, request),
+    };
+    await cancelEvacuation(client, configuration(), wish, request.signal);
+    return DONE;
   }
 
   async #explainPolicy(attempt: Attempt, { signal }: ExtensionRequest): Promise<ExtensionResponse> {
