@@ -14,6 +14,7 @@ import { configurationOf, type ControlContext } from '../context.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { deschedulerChanges } from '../descheduler.ts';
 import { type LauncherPod, nodes, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
@@ -22,7 +23,7 @@ import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts
 import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { outdatedLabelChange } from './outdated-launcher.ts';
-import { isForgettable, isHandedOver, needsPod } from './phase.ts';
+import { isForgettable, isGoingDown, isHandedOver, needsPod } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
 
 export interface VirtualMachineInstancesOptions extends ControlContext {
@@ -115,6 +116,7 @@ export class VirtualMachineInstances implements Service {
     const observed = { guest, pod, pods: all, claimOf: this.#claimOf(guest), nodeLabels, failure };
     const told = await this.#tell(guest, statusPatch(guest, statusAfter(observed, this.#env.clock.now())), signal);
     await this.#label(told, signal);
+    if (pod && !isGoingDown(pod)) await this.#annotate(told, pod, signal);
     if (guest.metadata.deletionTimestamp !== undefined) await this.#end(told, all, signal);
     if (failure && failure.reason !== CLAIM_NOT_FOUND) return { requeueAfterMs: RETRY_CREATE_MS };
   }
@@ -201,6 +203,15 @@ export class VirtualMachineInstances implements Service {
   async #label(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
     const labels = { ...labelChanges(guest), ...outdatedLabelChange(guest, this.#launcherImage) };
     if (Object.keys(labels).length > 0) await this.#patchMetadata(guest, { labels }, signal);
+  }
+
+  /** Its pod says what the descheduler has to know of the guest. */
+  async #annotate(guest: VirtualMachineInstance, { metadata }: LauncherPod, signal: AbortSignal): Promise<void> {
+    const annotations = deschedulerChanges(guest, { metadata });
+    if (Object.keys(annotations).length === 0) return;
+    const { namespace = '', name = '', uid = '' } = metadata;
+    const patch = { type: 'merge', body: { metadata: { uid, annotations } } } as const;
+    await this.#client.patch(pods, namespace, name, patch, signal);
   }
 
   /** Ends the pods of a guest that is to be deleted, and lets it go once nobody executes it. */
