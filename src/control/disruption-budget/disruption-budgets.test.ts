@@ -334,6 +334,20 @@ describe('while a guest moves', () => {
     await keeps(2, move());
   });
 
+  it('people are told where nobody counts it', async () => {
+    await running('LiveMigrate');
+    await kept();
+    await expanded();
+    await scene.pass(29_000);
+    const warnings = async (): Promise<readonly string[]> =>
+      (await scene.events()).filter((event) => event.includes('DisruptionBudgetPending'));
+    expect(await warnings()).toEqual([]);
+    await scene.pass(2000);
+    await scene.until(async () => expect(await warnings()).toHaveLength(1));
+    await counted();
+    await agents.targetPod(move());
+  });
+
   it('nobody who needs no budget waits for one', async () => {
     await running('None');
     await agents.move(move(), name);

@@ -162,7 +162,7 @@ export class Migrations implements Service {
         'MigrationBackoff',
         `backoff migrating vmi ${guestKeyOf(migration)}`,
       );
-    const wakes = [untilMs, decision.wakeAtMs].map((atMs) => (atMs === undefined ? {} : this.#at(atMs)));
+    const wakes = [untilMs, decision.wakeAtMs, done.wakeAtMs].map((atMs) => (atMs === undefined ? {} : this.#at(atMs)));
     return soonest(wakes);
   }
 

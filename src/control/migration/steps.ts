@@ -44,7 +44,12 @@ export interface MigrationPods {
 export interface StepOutcome {
   readonly facts: MigrationFacts;
   readonly input: StatusInput;
+  /** When it has to be looked at again although nothing happens. */
+  readonly wakeAtMs?: number;
 }
+
+/** How long it may take until a budget was counted before people are told that a migration waits for that. */
+const BUDGET_PATIENCE_MS = 30_000;
 
 /** Stands for: what was decided is not true any more. It has to be looked at again. */
 export const STALE = 'stale';
@@ -60,6 +65,8 @@ export class MigrationSteps {
   readonly #fitness: TargetFitness;
   readonly #quotas: QuotaWaiters;
   readonly #budgets: Budgets;
+  /** Since when migrations, by their keys, wait for their budgets to be counted. */
+  readonly #uncounted = new Map<string, number>();
 
   constructor(options: MigrationStepsOptions) {
     const { informers, client, wake } = options;
@@ -90,6 +97,7 @@ export class MigrationSteps {
   /** Forgets a migration that waits for nothing any more. */
   forget(key: string): void {
     this.#quotas.delete(key);
+    this.#uncounted.delete(key);
   }
 
   async make(
@@ -135,7 +143,8 @@ export class MigrationSteps {
     const { migration } = facts;
     const { namespace = '', name = '', uid, resourceVersion } = migration.metadata;
     // No moment without: a pod that no budget keeps could be evicted, or the guest's first one in its place.
-    if (!(await this.#budgets.expand(guest, migration, signal))) return { facts, input: { phase: 'Pending' } };
+    if (!(await this.#budgets.expand(guest, migration, signal))) return this.#waitForBudget(facts);
+    this.#uncounted.delete(keyOf(migration));
     // One whose pod came and went must not get another one on the word of a late cache.
     const current = await this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal);
     if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
@@ -151,6 +160,19 @@ export class MigrationSteps {
       const outcome = await this.#refusedTarget(facts, guest, error, signal);
       return this.#quotas.changeCount === quotaChanges ? outcome : STALE;
     }
+  }
+
+  /** It is woken when the budget changes. That nobody counts it is nothing that we could change, but people should know. */
+  #waitForBudget(facts: MigrationFacts): StepOutcome {
+    const { migration, nowMs } = facts;
+    const sinceMs = this.#uncounted.get(keyOf(migration)) ?? nowMs;
+    this.#uncounted.set(keyOf(migration), sinceMs);
+    const waiting: StepOutcome = { facts, input: { phase: 'Pending' } };
+    const wakeAtMs = sinceMs + BUDGET_PATIENCE_MS;
+    if (nowMs < wakeAtMs) return { ...waiting, wakeAtMs };
+    const message = "the guest's PodDisruptionBudget has not been counted yet: see that the disruption controller runs";
+    this.#options.recorder.event(migration, 'Warning', 'DisruptionBudgetPending', message);
+    return waiting;
   }
 
   #podOf(guest: VirtualMachineInstance, migration: VirtualMachineInstanceMigration) {
