@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { EvacuationCause } from '../../api/kubevirt/evacuation-cause.ts';
 import { EVICTION_STRATEGIES, evictionOutcomeOf } from '../../api/kubevirt/eviction-strategy.ts';
