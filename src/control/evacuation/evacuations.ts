@@ -58,6 +58,7 @@ export class Evacuations implements Service {
       env,
       workers: WORKERS,
       reconcile: (key, signal) => this.#reconcile(key, signal),
+      priorityOf: (key) => (isPressed(this.#guests.get(key)) ? 1 : 0),
       ...(metrics ? { metrics } : {}),
     });
     this.#listen();
@@ -224,4 +225,9 @@ function isNoted({ metadata, status }: VirtualMachineInstance): boolean {
   const { evacuationNodeName, evacuationCauses = [] } = status ?? {};
   const isAnnotated = metadata.annotations?.[EVICTION_SOURCE_ANNOTATION] !== undefined;
   return Boolean(evacuationNodeName) || evacuationCauses.length > 0 || isAnnotated;
+}
+
+/** Whether the guest's time runs out: it goes before all that are only to leave some time. */
+function isPressed(guest: VirtualMachineInstance | undefined): boolean {
+  return guest?.status?.evacuationCauses?.some(({ deadline }) => deadline !== undefined) === true;
 }
