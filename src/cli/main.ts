@@ -10,6 +10,7 @@ import { down, type DownOptions } from './down.ts';
 import { UserError } from './failure.ts';
 import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
+import { nodeCommands } from './node-commands.ts';
 import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
@@ -153,7 +154,13 @@ program
     });
   });
 
-for (const command of [...machineCommands(print), policyCommand(print), imageCommand(print), tokenCommand(print)])
+for (const command of [
+  ...machineCommands(print),
+  ...nodeCommands(print),
+  policyCommand(print),
+  imageCommand(print),
+  tokenCommand(print),
+])
   program.addCommand(command.copyInheritedSettings(program));
 
 try {
