@@ -35,6 +35,8 @@ export interface TwoNodesOptions {
   readonly traits?: Partial<ModelTraits>;
   readonly bytesPerSecond?: number;
   readonly onLine?: (line: string) => void;
+  /** How long pods may take to end. */
+  readonly podGraceSeconds?: number;
 }
 
 /**
@@ -53,8 +55,10 @@ export class TwoNodes {
   readonly #models = new Map<string, HostedModel>();
   readonly #agents = new Map<string, Component>();
   readonly #client: Client;
+  readonly #podGraceSeconds: number;
 
-  constructor({ traits = {}, bytesPerSecond = 100_000_000, onLine }: TwoNodesOptions = {}) {
+  constructor({ traits = {}, bytesPerSecond = 100_000_000, onLine, podGraceSeconds = 30 }: TwoNodesOptions = {}) {
+    this.#podGraceSeconds = podGraceSeconds;
     const streams = new Streams(1);
     const mix = calmed(mixOf([], streams));
     this.trace = new Trace({ elapsedMs: () => this.clock.elapsedMs, onLine });
@@ -185,10 +189,39 @@ export class TwoNodes {
     const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web', uid, controller: true };
     const pod = await this.create(pods, {
       metadata: { name, ownerReferences: [owner] },
-      spec: { nodeName: node, containers: [{ name: 'compute', image: 'launcher:1' }] },
+      spec: {
+        nodeName: node,
+        containers: [{ name: 'compute', image: 'launcher:1' }],
+        terminationGracePeriodSeconds: this.#podGraceSeconds,
+      },
     });
     this.#podUIDs.set(name, pod.metadata.uid ?? '');
     return pod.metadata.uid ?? '';
+  }
+
+  /** Deletes a pod, as anybody does. */
+  async deletePod(name: string, gracePeriodSeconds?: number): Promise<void> {
+    const options = gracePeriodSeconds === undefined ? {} : { gracePeriodSeconds };
+    await this.during(this.#client.delete(pods, NAMESPACE, name, unending(), options));
+  }
+
+  /** Deletes a pod as schedulers do that need its room. */
+  async preempt(name: string): Promise<void> {
+    const condition = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
+    const body: JsonObject = { status: { conditions: [condition] } };
+    const patch = { type: 'strategic', body } as const;
+    await this.during(this.#client.patch(pods, NAMESPACE, name, patch, unending(), { subresource: 'status' }));
+    await this.deletePod(name);
+  }
+
+  /** Deletes the guest, as its owner does. */
+  async deleteGuest(): Promise<void> {
+    await this.during(this.#client.delete(guests, NAMESPACE, 'web', unending()));
+  }
+
+  /** Whether the pod is gone. */
+  async isPodGone(name: string): Promise<boolean> {
+    return (await this.during(this.#client.find(pods, NAMESPACE, name, unending()))) === undefined;
   }
 
   /** Says that a pod has ended, as controllers do. */

@@ -259,7 +259,8 @@ export class Migrations implements Service {
     const request = requestOf(migration, guest, pod);
     if (!request) return undefined;
     const isWaiting = pod === undefined;
-    const backoffMs = isWaiting ? backoffUntilMs(migration, this.#migrations.byIndex('guest', key)) : undefined;
+    const others = this.#migrations.byIndex('guest', key);
+    const backoffMs = isWaiting ? backoffUntilMs(migration, others, request.deadlineMs) : undefined;
     const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
     const isBlocked = !guest || !isMovable(guest) || this.#steps.isWaitingForQuota(keyOf(migration));
     // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.

@@ -30,6 +30,19 @@ describe('the cluster itself waits after its migrations failed', () => {
     expect(backoffUntilMs(migration, [migration, ...others])).toBe(expected);
   });
 
+  it.each([
+    ['is far', 10_000, 320],
+    ['is near', 400, 50],
+    ['is nearer', 80, 10],
+    ['is very near', 8, 5],
+    ['has passed', -100, 5],
+  ])('for no longer than a deadline allows that %s', (_what, deadlineSeconds, seconds) => {
+    const others = history('Failed', 'Failed', 'Failed', 'Failed', 'Failed');
+    const failedMs = NOW_MS - 1000;
+    const untilMs = backoffUntilMs(mine(EVACUATION), others, failedMs + deadlineSeconds * 1000);
+    expect(untilMs).toBe(failedMs + seconds * 1000);
+  });
+
   it('counts from the last failure, also of those that were made in the same second', () => {
     const failedAt = (uid: string, beforeMs: number) =>
       migrationIn('Failed', { uid, creationTimestamp: at(60_000), annotations: EVACUATION }, beforeMs);
