@@ -7,12 +7,11 @@ import {
   virtualMachineInstanceMigrations as migrations,
   virtualMachineInstances as guests,
 } from '../../kube/kubevirt-resources.ts';
-import type { Service } from '../../kube/service.ts';
 import type { Node } from '../../migration/fit/objects.ts';
-import type { ControlContext } from '../context.ts';
 import { ControlScene, NAMESPACE } from '../control.fixture.ts';
+import { countBudgets } from '../disruption-budget/played-counts.fixture.ts';
 import { makeMigrations, PlayedAgents } from '../migration/played-agents.fixture.ts';
-import { disruptionBudgets, nodes, pods } from '../resources.ts';
+import { nodes, pods } from '../resources.ts';
 import { DrainReports } from './drain-reports.ts';
 import { DRAIN_TAINT } from './evacuation.fixture.ts';
 import { Evacuations } from './evacuations.ts';
@@ -28,7 +27,7 @@ let agents: PlayedAgents;
 beforeEach(async () => {
   scene = new ControlScene(
     makeMigrations,
-    countBudgets,
+    countBudgets(() => scene),
     (context) => new Evacuations(context),
     (context) => new DrainReports(context),
   );
@@ -37,20 +36,6 @@ beforeEach(async () => {
   await agents.addNodes('node-a', 'node-b', 'node-c');
 });
 afterEach(() => scene.stop());
-
-/** Plays the cluster's disruption controller, for which migrations wait. */
-function countBudgets({ informers }: ControlContext): Service {
-  informers.of(disruptionBudgets).onChange(({ type, object: { metadata, status } }) => {
-    if (type === 'deleted' || status?.observedGeneration === metadata.generation) return;
-    const counts = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
-    const counted: JsonObject = { status: { observedGeneration: metadata.generation ?? 0, ...counts } };
-    // One that is gone by now needs no count.
-    scene.patch(disruptionBudgets, metadata.name ?? '', counted, 'status').catch(() => undefined);
-  });
-  const run = (signal: AbortSignal): Promise<void> =>
-    new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-  return { name: 'played counts', run };
-}
 
 const MIGRATABLE = { type: 'LiveMigratable', status: 'True' };
 const STUCK = { type: 'LiveMigratable', status: 'False', reason: 'DisksNotLiveMigratable', message: 'disk-a is local' };
