@@ -74,7 +74,9 @@ export class Reports {
     // Whoever takes the node for lost says that its pods are not ready; nobody but the node says that they are again.
     const isDoubted =
       !isPending && pod.metadata.deletionTimestamp === undefined && isReady(pod.status) !== isReady(running);
-    if (view.standing.kind === 'holding' && isDoubted) return this.#tell(pod, running, signal);
+    // Whoever started its machine may not have come to say so.
+    const hasMachine = view.standing.kind === 'holding' || view.standing.kind === 'receiving';
+    if (hasMachine && (isPending || isDoubted)) return this.#tell(pod, running, signal);
     if (!prepared) return;
     if (prepared.kind === 'ready') {
       if (isPending || isDoubted) await this.#tell(pod, running, signal);
