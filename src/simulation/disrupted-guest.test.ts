@@ -210,6 +210,45 @@ describe('a guest whose pod is preempted', () => {
   });
 });
 
+describe('a guest whose pod is driven away by a taint', () => {
+  const TAINTED = 'DeletionByTaintManager';
+  const taint = (key: string): Promise<void> =>
+    nodes.patchNode(SOURCE, { spec: { taints: [{ key, effect: 'NoExecute' }] } });
+  const untaint = (): Promise<void> => nodes.patchNode(SOURCE, { spec: { taints: null } });
+
+  it('is held, also when the taint is gone', async () => {
+    await scene();
+    const bootId = boot();
+    await taint('maintenance');
+    await nodes.preempt('web-1', TAINTED);
+    await nodes.pass(20_000);
+    await untaint();
+    await nodes.pass(20_000);
+    await nodes.handOff();
+    await hasMoved(bootId);
+  });
+
+  it('is shut down where the node was not heard of', async () => {
+    await scene();
+    await taint('node.kubernetes.io/unreachable');
+    const sinceMs = nodes.clock.elapsedMs;
+    await nodes.preempt('web-1', TAINTED);
+    expect(await hasShutDown(sinceMs)).toBeLessThan(30_000);
+  });
+
+  it('is shut down once it turns out that its node was not heard of', async () => {
+    await scene();
+    await nodes.preempt('web-1', TAINTED);
+    await nodes.pass(20_000);
+    expect(nodes.model('web-1')?.isExecuting).toBe(true);
+    const sinceMs = nodes.clock.elapsedMs;
+    const lastTransitionTime = new Date(nodes.clock.now()).toISOString();
+    const ready = { type: 'Ready', status: 'True', lastTransitionTime };
+    await nodes.patchNode(SOURCE, { status: { conditions: [ready] } }, 'status');
+    expect(await hasShutDown(sinceMs)).toBeLessThan(30_000);
+  });
+});
+
 describe('a guest whose pod is deleted', () => {
   it('is shut down in its own time, however long its pod may take', async () => {
     await scene();

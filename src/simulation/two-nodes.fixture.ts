@@ -12,6 +12,7 @@ import type { Client } from '../kube/client.ts';
 import { virtualMachineInstances as guests } from '../kube/kubevirt-resources.ts';
 import type { Resource } from '../kube/resource.ts';
 import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
+import { nodes as nodeResource } from '../node/guests/out-of-service.ts';
 import { NearPeers } from '../node/migrations/near-peers.fixture.ts';
 import { Component } from './component.ts';
 import { calmed, mixOf } from './fault-mix.ts';
@@ -205,13 +206,19 @@ export class TwoNodes {
     await this.during(this.#client.delete(pods, NAMESPACE, name, unending(), options));
   }
 
-  /** Deletes a pod as schedulers do that need its room. */
-  async preempt(name: string): Promise<void> {
-    const condition = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
+  /** Deletes a pod as schedulers do that need its room, or for another reason. */
+  async preempt(name: string, reason = 'PreemptionByScheduler'): Promise<void> {
+    const condition = { type: 'DisruptionTarget', status: 'True', reason };
     const body: JsonObject = { status: { conditions: [condition] } };
     const patch = { type: 'strategic', body } as const;
     await this.during(this.#client.patch(pods, NAMESPACE, name, patch, unending(), { subresource: 'status' }));
     await this.deletePod(name);
+  }
+
+  async patchNode(name: string, body: JsonObject, subresource?: string): Promise<void> {
+    const options = subresource === undefined ? {} : { subresource };
+    const patch = { type: 'strategic', body } as const;
+    await this.during(this.#client.patch(nodeResource, '', name, patch, unending(), options));
   }
 
   /** Deletes the guest, as its owner does. */

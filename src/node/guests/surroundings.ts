@@ -82,7 +82,8 @@ export class Surroundings {
       const isSame =
         object.metadata.uid === old?.metadata.uid &&
         agentIdOf(object) === agentIdOf(old) &&
-        deepEqual(object.spec?.taints, old?.spec?.taints);
+        deepEqual(object.spec?.taints, old?.spec?.taints) &&
+        readyTransition(object) === readyTransition(old);
       if (!isSame) for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
     });
     this.#kubeVirts.onChange(() => {
@@ -213,6 +214,11 @@ export class Surroundings {
     const machine = await this.#client.find(virtualMachines, guest.metadata.namespace ?? '', owner.name, signal);
     return machine?.metadata.uid === owner.uid ? machine.status?.rightToRun : undefined;
   }
+}
+
+/** Since when the node is, or is not, ready: by that pods know why they were driven away. */
+function readyTransition(node: Node | undefined): string | undefined {
+  return node?.status?.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime;
 }
 
 /** UID of the virtual machine that a guest is of: itself where it is of none. */
