@@ -121,6 +121,13 @@ describe('a source', () => {
     expect(told(MOVED, { ...OVER, failed: true }, { copy: { ...copy, decisions } })).toEqual({});
   });
 
+  it('says that a copy was post-copy also when it is over, and never that it was not', () => {
+    const ahead = { ...copy, mode: 'PostCopy' as const, progress: undefined };
+    for (const standing of [GRANTED, MOVED])
+      expect(told(standing, { ...OVER, mode: 'PreCopy' }, { copy: ahead, hasGone: true }).mode).toBe('PostCopy');
+    expect(told(MOVED, { ...OVER, mode: 'PostCopy' }, { copy, hasGone: true })).not.toHaveProperty('mode');
+  });
+
   it('writes down what its target could not hear, once', () => {
     const undelivered = { kind: 'grant', attempt: ATTEMPT, isPostCopy: false } as const;
     const { sourceLetter } = told(GRANTED, BEGUN, { undelivered });

@@ -61,7 +61,7 @@ export function sourceReport(
     return {
       ...letters,
       ...(hasGone
-        ? {}
+        ? lateMode(state, copy)
         : {
             startTimestamp: state.startTimestamp ?? formatTime(nowMs),
             mode: copy?.mode ?? state.mode ?? 'PreCopy',
@@ -127,10 +127,16 @@ function lastWord(state: MigrationState, copy: SourceFacts['copy'], nowMs: numbe
   const { channel, decisions, progress } = copy;
   const isNews = (progress?.transferredBytes ?? 0) > (state.progress?.transferredBytes ?? 0);
   return {
+    ...lateMode(state, copy),
     ...(channel && state.channel === undefined ? { channel } : {}),
     ...(decisions.length > (state.decisions?.length ?? 0) ? { decisions: [...decisions] } : {}),
     ...(progress && isNews ? whole({ progress }, nowMs) : {}),
   };
+}
+
+/** A post-copy may be over before anybody has told that it was one. */
+function lateMode({ mode }: MigrationState, copy: SourceFacts['copy']): Pick<MigrationState, 'mode'> {
+  return copy?.mode === 'PostCopy' && mode !== 'PostCopy' ? { mode: 'PostCopy' } : {};
 }
 
 /** The last word about the copy, of which its source had other things to do than to tell. */
