@@ -10,7 +10,10 @@ import { unreachable } from '../../api/unreachable.ts';
 /** What is looked at in a pod. */
 export interface EvictedPod extends KubeObject {
   spec?: { readonly nodeName?: string };
-  status?: { readonly phase?: string };
+  status?: {
+    readonly phase?: string;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
 }
 
 export type EvictionAnswer =

@@ -80,7 +80,7 @@ function put(plural: string, object: Partial<KubeObject> & Pick<KubeObject, 'met
   objects.set(`${plural}/${object.metadata.name}`, { apiVersion: 'v1', kind: 'x', ...object });
 }
 
-function putPod(metadata: KubeObject['metadata'] = {}): void {
+function putPod(metadata: KubeObject['metadata'] = {}, ready = 'True'): void {
   const owner = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstance',
@@ -98,7 +98,7 @@ function putPod(metadata: KubeObject['metadata'] = {}): void {
       ...metadata,
     },
     spec: { nodeName: 'node01' },
-    status: { phase: 'Running' },
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: ready }] },
   });
 }
 
@@ -204,6 +204,13 @@ describe('the interceptor of evictions', () => {
     expect(writes).toEqual([]);
   });
 
+  it('lets them pass for a pod that is not ready, too, where it keeps that', async () => {
+    await evicted();
+    putPod({}, 'False');
+    putBudget({ observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 1 });
+    expect(await evicted()).toBe('200');
+  });
+
   it.each<[string, () => void]>([
     ['none is there', () => undefined],
     ['it allows one', () => putBudget({ observedGeneration: 1, disruptionsAllowed: 1 })],
@@ -218,6 +225,13 @@ describe('the interceptor of evictions', () => {
       () => {
         putBudget({ observedGeneration: 1, disruptionsAllowed: 0 });
         putPod({ labels: {} });
+      },
+    ],
+    [
+      'it lets pods go that are not ready',
+      () => {
+        putBudget({ observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 });
+        putPod({}, 'False');
       },
     ],
     ['it cannot be asked', () => failures.set('poddisruptionbudgets', new Error('gone'))],

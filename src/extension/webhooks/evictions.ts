@@ -168,7 +168,8 @@ async function isKeptByBudget({ context, pod, signal }: Question, guest: Virtual
   if (pod.metadata.labels?.[CREATED_BY_LABEL] !== uid) return false;
   try {
     const budget = await context.client.find(budgets, namespace, budgetName(guest), signal);
-    return budget !== undefined && controllerOf(budget)?.uid === uid && isRefusing(budget);
+    const isReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+    return budget !== undefined && controllerOf(budget)?.uid === uid && isRefusing(budget, isReady);
   } catch {
     // Who cannot be asked keeps nobody: the answer is given here.
     return false;

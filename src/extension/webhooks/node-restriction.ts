@@ -35,6 +35,7 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
   'selinuxContext',
   'VSOCKCID',
   'migrationState',
+  'currentCPUTopology',
 ]);
 
 /** Conditions that an agent writes. By the others, which are the controllers', it is decided what happens to a guest. */

@@ -19,6 +19,8 @@ export interface DisruptionBudget extends KubeObject {
   status?: {
     readonly observedGeneration?: number;
     readonly disruptionsAllowed?: number;
+    readonly currentHealthy?: number;
+    readonly desiredHealthy?: number;
   };
 }
 
@@ -77,7 +79,12 @@ export function isCounted({ metadata, status }: DisruptionBudget): boolean {
   return (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0);
 }
 
-/** Whether no pod that a budget covers can be evicted. What was not counted yet lets nobody go either, but may soon. */
-export function isRefusing(budget: DisruptionBudget): boolean {
-  return isCounted(budget) && budget.status?.disruptionsAllowed === 0;
+/**
+ * Whether a pod that a budget covers cannot be evicted. What was not counted yet lets nobody go either, but may soon. Pods
+ * that are not ready are let go where enough others are, whatever is allowed.
+ */
+export function isRefusing(budget: DisruptionBudget, isPodReady: boolean): boolean {
+  const { disruptionsAllowed, currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {};
+  const isEnough = isPodReady || currentHealthy < desiredHealthy;
+  return isCounted(budget) && disruptionsAllowed === 0 && isEnough;
 }
