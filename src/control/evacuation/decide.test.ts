@@ -3,6 +3,8 @@ import type { Mark } from '../../api/kubevirt/evacuation.ts';
 import type { EvacuationCause } from '../../api/kubevirt/evacuation-cause.ts';
 import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
 import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { formatTime } from '../../api/meta.ts';
+import type { LauncherPod } from '../resources.ts';
 import { decideMove, type EvacuationFacts, isLeavable, markAfter } from './decide.ts';
 import {
   DRAIN_TAINT,
@@ -139,6 +141,14 @@ describe('a migration', () => {
   const isNeeded = (more: Partial<EvacuationFacts>): boolean =>
     decideMove(factsOf({ guest: guestWith('LiveMigrate', marked(PLAIN)), ...more })).isNeeded;
 
+  const PREEMPTED = guestWith('LiveMigrate', marked({ cause: 'Preemption', podUID: 'pod-a' }));
+  /** The guest's pod, which was deleted and has so many seconds left of its 345. */
+  const going = (seconds: number): LauncherPod =>
+    podWith('pod-a', {
+      deletionTimestamp: formatTime(Date.parse(NOW) + seconds * 1000),
+      deletionGracePeriodSeconds: 345,
+    });
+
   it.each<[string, Partial<EvacuationFacts>, boolean]>([
     ['is made for a guest that is marked', {}, true],
     ['is not made for one that is not', { guest: guestWith() }, false],
@@ -158,7 +168,9 @@ describe('a migration', () => {
       { pods: [podWith('pod-a'), podWith('pod-b', { deletionTimestamp: NOW }), podWith('pod-c', {}, 'Failed')] },
       true,
     ],
-    ['is made for a pod that is being deleted', { pods: [podWith('pod-a', { deletionTimestamp: NOW })] }, true],
+    ['is made for a pod that is held', { guest: PREEMPTED, pods: [going(345)] }, true],
+    ['is not made for a pod that is held no longer', { guest: PREEMPTED, pods: [going(40)] }, false],
+    ['is not made for a pod that was simply deleted', { pods: [going(345)] }, false],
   ])('%s', (_, more, expected) => {
     expect(isNeeded(more)).toBe(expected);
   });

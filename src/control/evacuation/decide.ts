@@ -10,6 +10,7 @@ import {
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { EVACUATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
+import { dispositionOf } from '../../migration/disruption/disposition.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import { hasDrainTaint } from '../../migration/eviction/drain-taint.ts';
 import { isHandedOff, sourceNodeOf } from '../../migration/phase/facts.ts';
@@ -97,10 +98,19 @@ export function decideMove(facts: EvacuationFacts): MoveDecision {
   const unfinished = migrations.filter((each) => !isFinalMigration(each));
   const isTainted = node !== undefined && isOnItsNode(guest) && hasDrainTaint(node, configuration);
   return {
-    isNeeded: isDue && outcome === 'Migrate' && unfinished.length === 0 && !hasOtherPods(guest, pods),
+    isNeeded:
+      isDue && outcome === 'Migrate' && unfinished.length === 0 && !hasOtherPods(guest, pods) && !isShutDown(facts),
     canceled: isDue && outcome !== 'External' ? [] : unfinished.filter((each) => isIdle(each, guest)),
     ...((isDue || isTainted) && outcome === 'Refuse' ? { obstacle: notMigratable(guest) } : {}),
   };
+}
+
+/** Whether the guest's pod is being deleted, and nobody waits for the guest to move: then it is shut down. */
+function isShutDown({ guest, pods, node, configuration, nowMs }: EvacuationFacts): boolean {
+  const holder = guest.status?.rightToRun?.holder?.podUID;
+  const pod = pods.find(({ metadata }) => metadata.uid === holder && metadata.deletionTimestamp !== undefined);
+  const disposition = pod && dispositionOf({ pod, guest, configuration, node });
+  return disposition !== undefined && (disposition === 'stop' || disposition.untilMs <= nowMs);
 }
 
 /** Pods that are not about to end, besides the one that the guest is in: of a move that nobody has tidied up after yet. */
