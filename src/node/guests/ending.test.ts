@@ -147,6 +147,13 @@ describe('a guest whose pod is held', () => {
     expect(machine.end).toBeDefined();
   });
 
+  it('is ended where it cannot go on anywhere', async () => {
+    const { ending, machine } = await running();
+    machine.status = 'failed';
+    await ending.bring(heldScene(100), STANDING);
+    expect(machine.end).toBeDefined();
+  });
+
   it('is ended when all of its time is over', async () => {
     const { ending, machine } = await running();
     await ending.bring(heldScene(-300), STANDING);

@@ -79,12 +79,12 @@ export class Ending {
     const times = isMissing
       ? undefined
       : shutdownTimes({ guest, pod, hold, leavingMs: this.#leavingMs, askedMs }, nowMs);
-    if (times === undefined) {
-      if (status === 'failed') await machine.quit();
+    if (times === undefined || nowMs < times.fromMs) {
+      if (status !== 'failed') return times ? this.#hold(podUID, guest, times.fromMs) : {};
+      await machine.quit();
       return {};
     }
-    const { fromMs, byMs } = times;
-    if (nowMs < fromMs) return this.#hold(podUID, guest, fromMs);
+    const { byMs } = times;
     // A move that is under way is ended first: its guest may stand still, and hears nothing then.
     const isOnItsWay = standing.kind === 'holding' && standing.reserved !== undefined && nowMs < byMs;
     const isLastMoment = hold !== undefined && nowMs < hold.untilMs + LAST_MOMENT_MS;
