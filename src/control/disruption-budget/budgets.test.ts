@@ -2,12 +2,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
 import { virtualMachineInstances as guests } from '../../kube/kubevirt-resources.ts';
 import { ControlScene, NAMESPACE } from '../control.fixture.ts';
+import { PlayedAgents } from '../migration/played-agents.fixture.ts';
 import { disruptionBudgets, pods, resourceQuotas } from '../resources.ts';
 import { VirtualMachineInstances } from '../vmi/virtual-machine-instances.ts';
 
 /** The first pod of a guest, where nobody but its own controller looks after it. */
 
 const scene = new ControlScene((context) => new VirtualMachineInstances({ ...context, launcherImage: 'launcher:1' }));
+
+const agents = new PlayedAgents(scene);
 
 beforeAll(() => scene.start());
 afterAll(() => scene.stop());
@@ -34,6 +37,21 @@ describe('the first pod of a guest', () => {
   it('has none where the guest may be evicted', async () => {
     await started('none', 'None');
     expect(made()).toEqual(['pods']);
+  });
+
+  it('has one before its guest is given to an agent, where only then is known that it can move', async () => {
+    const name = 'if-possible';
+    await started(name, 'LiveMigrateIfPossible');
+    expect(made()).toEqual(['pods']);
+    const pod = (await scene.list(pods)).find(({ metadata }) => metadata.ownerReferences?.[0]?.name === name);
+    await agents.addNodes('node-a');
+    await agents.bind(pod?.metadata.name ?? '', 'node-a');
+    await agents.start(pod?.metadata.name ?? '');
+    await scene.until(async () => expect((await scene.get(guests, name)).status?.phase).toBe('Scheduled'));
+    const writes = scene.writes.map((write) => write.split('/').slice(-2).join('/'));
+    const budget = writes.indexOf(`${NAMESPACE}/poddisruptionbudgets`);
+    expect(budget).toBeGreaterThan(0);
+    expect(writes[budget + 1]).toBe(`${name}/status`);
   });
 
   it('is there also where the namespace may have no more budgets', async () => {

@@ -23,7 +23,7 @@ import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts
 import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { outdatedLabelChange } from './outdated-launcher.ts';
-import { isForgettable, isGoingDown, isHandedOver, needsPod } from './phase.ts';
+import { isForgettable, isGoingDown, isHandedOver, needsPod, nextPhase } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
 
 export interface VirtualMachineInstancesOptions extends ControlContext {
@@ -112,6 +112,8 @@ export class VirtualMachineInstances implements Service {
       failure = this.#missingClaim(guest) ?? (await this.#create(guest, signal));
       if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
     }
+    // What it needs may be known only now; as soon as it is given to an agent it may run.
+    if (nextPhase(guest, pod) === 'Scheduled') await this.#budgets.ensure(guest, signal);
     const nodeLabels = this.#nodes.get(guest.status?.nodeName ?? '')?.metadata.labels ?? {};
     const observed = { guest, pod, pods: all, claimOf: this.#claimOf(guest), nodeLabels, failure };
     const told = await this.#tell(guest, statusPatch(guest, statusAfter(observed, this.#env.clock.now())), signal);
