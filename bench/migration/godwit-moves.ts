@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { SerialTimes } from '../../test/support/serial-times.ts';
 import type { LoadConnection } from '../load-connection.ts';
 import type { LocalCluster } from '../vm/local-cluster.ts';
@@ -8,14 +9,25 @@ import { until } from './until.ts';
 const API = '/apis/kubevirt.io/v1/namespaces/default';
 const GUESTS = `${API}/virtualmachineinstances`;
 const MIGRATIONS = `${API}/virtualmachineinstancemigrations`;
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+/** By then whoever carries migrations out has heard how. */
+const HEARD_MS = 300;
 
 interface Migration {
   readonly metadata: { readonly name: string };
   readonly status?: {
     readonly phase?: string;
     readonly phaseTransitionTimestamps?: readonly { readonly phase: string }[];
-    readonly migrationState?: { readonly failureReason?: string; readonly downtimeMs?: number };
+    readonly migrationState?: {
+      readonly failureReason?: string;
+      readonly downtimeMs?: number;
+      readonly channel?: { readonly encrypted?: boolean };
+    };
   };
+}
+
+interface KubeVirt {
+  readonly spec: { readonly configuration?: { readonly migrations?: object } };
 }
 
 interface Guest {
@@ -31,6 +43,7 @@ export class GodwitMoves {
   readonly #phases = new Map<string, Map<string, number>>();
   readonly #migrations = new Map<string, Migration>();
   #made = 0;
+  #isEncrypted = true;
 
   private constructor(connection: LoadConnection, nodes: string) {
     this.#connection = connection;
@@ -53,6 +66,16 @@ export class GodwitMoves {
   async processOf(name: string): Promise<string> {
     const { node, podUID } = await this.#holder(name);
     return join(this.#nodes, node, 'runs', podUID, 'qemu.pid');
+  }
+
+  /** Whether what moves from now on is encrypted. */
+  async encrypt(isEncrypted: boolean): Promise<void> {
+    const found = JSON.parse(await this.#connection.text('GET', KUBEVIRT)) as KubeVirt;
+    const migrations = { ...found.spec.configuration?.migrations, disableTLS: !isEncrypted };
+    const spec = { ...found.spec, configuration: { ...found.spec.configuration, migrations } };
+    await this.#connection.request('PUT', KUBEVIRT, JSON.stringify({ ...found, spec }));
+    await sleep(HEARD_MS);
+    this.#isEncrypted = isEncrypted;
   }
 
   /** Moves a guest once. */
@@ -91,6 +114,8 @@ export class GodwitMoves {
 
   #verdict(name: string): true | undefined {
     const { status } = this.#migrations.get(name) ?? {};
+    const isEncrypted = status?.migrationState?.channel?.encrypted ?? this.#isEncrypted;
+    if (isEncrypted !== this.#isEncrypted) throw new Error(`${name} is encrypted: ${isEncrypted}`);
     if (status?.phase === 'Failed') throw new Error(`${name} has failed: ${status.migrationState?.failureReason}`);
     return status?.phase === 'Succeeded' ? true : undefined;
   }

@@ -25,6 +25,7 @@ import { Taps } from '../node/machine/taps.ts';
 import { MigrationCertificates } from '../node/migrations/certificates.ts';
 import { HttpsPeers } from '../node/migrations/https-peers.ts';
 import type { NodeMigration } from '../node/migrations/node-migration.ts';
+import { SocketRelays } from '../node/migrations/socket-relays.ts';
 import type { NodeAddress, NodeProfile } from '../node/registration/node-object.ts';
 import { registrationServices } from '../node/registration/node-registration.ts';
 import { AgentServer } from '../node/server/agent-server.ts';
@@ -183,6 +184,7 @@ async function migrationOf(
       directory: join(directory, 'migrations'),
       user,
     }),
+    relays: new SocketRelays({ ...env, user }),
     cpus,
     ramBytesOf: ({ memoryBytes }) => ramBytesFor(memoryBytes, version, accelerator),
     diskBytesOf: (disk) => diskBytesOf(realDiskFiles, disk),

@@ -7,6 +7,7 @@ const refuse = (): Promise<never> => Promise.reject(new HypervisorError('Refused
 export const NO_MIGRATION: MachineMigration = {
   ramBytes: refuse,
   listen: refuse,
+  listenLocally: refuse,
   listenAgain: refuse,
   closeDisks: refuse,
   announce: refuse,

@@ -20,6 +20,11 @@ export interface MachineMigration {
    * post-copy on a host that does not let it), and may then be asked again, for less.
    */
   listen(options: ListenOptions): Promise<ListeningPorts>;
+  /**
+   * Likewise, without encryption, and only for whoever can reach sockets of this host: who comes there has been asked who it
+   * is. Never with post-copy.
+   */
+  listenLocally(options: LocalListenOptions): Promise<ListeningSockets>;
   /** A target whose post-copy is paused waits for its source again, on a port of the same range. */
   listenAgain(range: PortRange): Promise<number>;
   /** Ends the access to a target's disks from outside, before its guest runs. Does nothing where there is none. */
@@ -65,6 +70,14 @@ export interface MigrationAddress {
   readonly port: number;
 }
 
+/** A socket of this host, which only those reach who reach its directory. */
+export interface LocalSocket {
+  readonly path: string;
+}
+
+/** Where a source sends to. */
+export type CopyTarget = MigrationAddress | LocalSocket;
+
 /** Where a target may listen. */
 export interface PortRange {
   readonly host: string;
@@ -76,6 +89,12 @@ export interface ListeningPorts {
   readonly memoryPort: number;
   /** Present where disks were to be copied. */
   readonly disksPort: number | undefined;
+}
+
+export interface ListeningSockets {
+  readonly memory: LocalSocket;
+  /** Present where disks were to be copied. */
+  readonly disks: LocalSocket | undefined;
 }
 
 /** How the two sides know each other; undefined in options where nothing is encrypted, and nobody is known. */
@@ -108,8 +127,10 @@ export interface ListenOptions extends CopyMethod, PortRange {
   readonly disks: readonly DevicePlace[];
 }
 
+export type LocalListenOptions = Pick<ListenOptions, 'channels' | 'disks'>;
+
 export interface MirrorOptions {
-  readonly target: MigrationAddress;
+  readonly target: CopyTarget;
   readonly tls: MigrationTls | undefined;
   readonly disks: readonly DevicePlace[];
 }
@@ -136,7 +157,7 @@ export interface MigrationLimits {
 }
 
 export interface SendOptions extends CopyMethod {
-  readonly target: MigrationAddress;
+  readonly target: CopyTarget;
   readonly limits: MigrationLimits;
   /** Slows down the guest as long as it writes faster than can be copied. */
   readonly allowsAutoConverge: boolean;

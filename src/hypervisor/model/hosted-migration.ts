@@ -16,7 +16,7 @@ import type {
 import type { HostedModel } from './hosted-model.ts';
 import { ModelCopy } from './model-copy.ts';
 import { HostedMirrors } from './hosted-mirrors.ts';
-import type { ModelLink, ModelNetwork } from './model-network.ts';
+import { type ModelLink, type ModelNetwork, onNetwork } from './model-network.ts';
 
 /** How long it takes to connect, and how long the last word of a target is on its way. */
 const CONNECT_MS = 5;
@@ -214,7 +214,8 @@ export class HostedMigration {
   }
 
   #connect(options: SendOptions): void {
-    const { target, limits, allowsAutoConverge } = options;
+    const { limits, allowsAutoConverge } = options;
+    const target = onNetwork(options.target);
     const link = this.#network.link(target.host);
     this.#link = link;
     if (link.state === 'silent') return;

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
 import type { Mirror, MirrorOptions } from '../migration.ts';
-import type { LinkUser, ModelLink, ModelNetwork } from './model-network.ts';
+import { type LinkUser, type ModelLink, type ModelNetwork, onNetwork } from './model-network.ts';
 
 /** Copies of disks that are nothing but the time since they began. */
 export class HostedMirrors implements LinkUser {
@@ -25,7 +25,8 @@ export class HostedMirrors implements LinkUser {
 
   /** Begins to copy disks, each of so many bytes, one beside the other. */
   start(options: MirrorOptions, diskBytes: number): void {
-    const { target, disks } = options;
+    const { disks } = options;
+    const target = onNetwork(options.target);
     if (this.#options) throw new HypervisorError('Refused', 'the model of a machine copies its disks already');
     const link = this.#network.link(target.host);
     if (link.state !== 'up' || !this.#network.listener(target))
@@ -38,7 +39,7 @@ export class HostedMirrors implements LinkUser {
   list(): readonly Mirror[] {
     this.#account();
     const { disks = [], target } = this.#options ?? {};
-    if (target && !this.#failure && !this.#network.listener(target)) this.#fail('the target is gone');
+    if (target && !this.#failure && !this.#network.listener(onNetwork(target))) this.#fail('the target is gone');
     const state = this.#failure ? 'failed' : this.#copiedBytes >= this.#totalBytes ? 'whole' : 'copying';
     return disks.map((place) => {
       return {

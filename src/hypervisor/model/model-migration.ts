@@ -1,5 +1,7 @@
+import { HypervisorError } from '../hypervisor.ts';
 import type {
   ListeningPorts,
+  ListeningSockets,
   ListenOptions,
   MachineMigration,
   MigrationAddress,
@@ -27,6 +29,12 @@ export class ModelMigration implements MachineMigration {
 
   listen(options: ListenOptions): Promise<ListeningPorts> {
     return this.#tell((migration) => migration.listen(options));
+  }
+
+  listenLocally(): Promise<ListeningSockets> {
+    return this.#tell(() => {
+      throw new HypervisorError('Refused', 'the model of a machine has no sockets');
+    });
   }
 
   listenAgain(range: PortRange): Promise<number> {

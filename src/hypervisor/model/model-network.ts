@@ -1,4 +1,5 @@
-import type { MigrationAddress } from '../migration.ts';
+import { HypervisorError } from '../hypervisor.ts';
+import type { CopyTarget, MigrationAddress } from '../migration.ts';
 import type { HostedMigration } from './hosted-migration.ts';
 
 /** How a link is: `cut` tells both of its sides, `silent` tells nobody. */
@@ -45,6 +46,12 @@ export class ModelLink {
   changed(): void {
     for (const user of this.users) user.linkChanged();
   }
+}
+
+/** The address that is meant; models have no sockets of their own. */
+export function onNetwork(target: CopyTarget): MigrationAddress {
+  if ('path' in target) throw new HypervisorError('Refused', 'the model of a machine has no sockets');
+  return target;
 }
 
 /** Ten gigabits per second. */

@@ -1,5 +1,5 @@
 import { HypervisorError } from '../hypervisor.ts';
-import type { CopyMethod, ListenOptions, MigrationAddress, MigrationLimits, SendOptions } from '../migration.ts';
+import type { CopyMethod, CopyTarget, MigrationLimits, SendOptions } from '../migration.ts';
 
 /** What QEMU is told about a migration before it begins: functions of our options alone. */
 
@@ -15,7 +15,7 @@ const CHANNELS_MAX = 64;
 const UNLIMITED_BYTES_PER_SECOND = Number.MAX_SAFE_INTEGER;
 
 /** The arguments of `migrate-set-capabilities` for a target. */
-export function targetCapabilities(options: ListenOptions): Arguments {
+export function targetCapabilities(options: CopyMethod): Arguments {
   // Its disks may still be the source's until its guest is continued.
   return capabilities({ ...common(options), 'late-block-activate': true });
 }
@@ -47,7 +47,7 @@ function capabilities(states: Readonly<Record<string, boolean>>): Arguments {
 }
 
 /** The arguments of `migrate-set-parameters` for a target. */
-export function targetParameters({ tls, channels }: ListenOptions): Arguments {
+export function targetParameters({ tls, channels }: CopyMethod): Arguments {
   return {
     ...channelParameters(channels),
     'tls-creds': tls ? TLS_OBJECT : '',
@@ -94,8 +94,10 @@ export function peerName(name: string): string {
   throw new HypervisorError('Refused', `${JSON.stringify(name)} cannot be the name of the other side`);
 }
 
-/** An address as QEMU's URIs have it. */
-export function migrationUri({ host, port }: MigrationAddress): string {
+/** An address as QEMU's URIs have it; paths are seen from the directory that QEMU was started in. */
+export function migrationUri(target: CopyTarget): string {
+  if ('path' in target) return `unix:${target.path}`;
+  const { host, port } = target;
   if (!/^[A-Za-z0-9.:_%-]+$/.test(host)) throw new HypervisorError('Refused', `${JSON.stringify(host)} is no address`);
   return `tcp:${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -58,6 +58,17 @@ describe('a target', () => {
     expect(told(qemu, 'migrate-set-parameters')).toEqual([{ 'tls-creds': '' }]);
   });
 
+  it('listens on sockets of its own, for its agent alone', async () => {
+    const qemu = agreeing('nbd-server-start', 'block-export-add', 'migrate-incoming');
+    const { migration } = await qemu.connect();
+    const { memory, disks } = await migration.listenLocally({ disks: [DISK], channels: undefined });
+    expect(memory.path).toMatch(/^\/.*\/incoming-memory\.sock$/);
+    expect(disks?.path).toMatch(/^\/.*\/incoming-disks\.sock$/);
+    expect(told(qemu, 'nbd-server-start')).toEqual([{ addr: { type: 'unix', data: { path: 'incoming-disks.sock' } } }]);
+    expect(told(qemu, 'migrate-incoming')).toEqual([{ uri: 'unix:incoming-memory.sock' }]);
+    expect(on(qemu)).toEqual(['events', 'return-path', 'late-block-activate']);
+  });
+
   it('stops serving disks where it cannot listen', async () => {
     const qemu = agreeing('nbd-server-start', 'nbd-server-stop', 'block-export-add');
     qemu.answers.set('query-block-exports', () => [{ id: 'export-disk-virtio-4' }]);

@@ -2,9 +2,15 @@ import { type CopyState, isPostCopy } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import { sleep } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
+import type { DevicePlace } from '../machine.ts';
 import type {
+  CopyMethod,
+  CopyTarget,
   ListeningPorts,
+  ListeningSockets,
   ListenOptions,
+  LocalListenOptions,
+  LocalSocket,
   MachineMigration,
   MigrationAddress,
   MigrationLimits,
@@ -43,6 +49,10 @@ const MEET_POLL_MS = 10;
 /** How often a connection is ended that hangs, before the machine is given up. */
 const CUTS_MAX = 5;
 
+/** What a target calls its sockets, in its own directory. */
+const MEMORY_SOCKET = 'incoming-memory.sock';
+const DISKS_SOCKET = 'incoming-disks.sock';
+
 /** Live migration as QEMU does it. It keeps nothing: whatever is under way is asked of QEMU. */
 export class QemuMigration implements MachineMigration {
   readonly #qemu: QemuControl;
@@ -61,20 +71,30 @@ export class QemuMigration implements MachineMigration {
   }
 
   async listen(options: ListenOptions): Promise<ListeningPorts> {
-    const [capabilities, parameters] = [targetCapabilities(options), targetParameters(options)];
-    await this.#setCredentials('server', options.tls);
-    await this.#qemu.execute('migrate-set-capabilities', capabilities);
-    await this.#qemu.execute('migrate-set-parameters', parameters);
-    const disksPort = options.disks.length === 0 ? undefined : await this.#serveDisks(options);
-    try {
-      const memoryPort = await onFreePort(options, disksPort, (address) =>
-        this.#qemu.execute('migrate-incoming', { uri: migrationUri(address) }),
+    const { disks, tls } = options;
+    await this.#setUpTarget(options);
+    const serve = (): Promise<number> =>
+      onFreePort(options, undefined, ({ host, port }) =>
+        this.#qemu.execute('nbd-server-start', {
+          addr: { type: 'inet', data: { host, port: String(port) } },
+          ...(tls && { 'tls-creds': TLS_OBJECT, 'tls-authz': PEER_OBJECT }),
+        }),
       );
-      return { memoryPort, disksPort };
-    } catch (error) {
-      await this.closeDisks();
-      throw error;
-    }
+    const disksPort = disks.length === 0 ? undefined : await this.#serveDisks(disks, serve);
+    const memoryPort = await this.#orCloseDisks(() =>
+      onFreePort(options, disksPort, (address) => this.#await(address)),
+    );
+    return { memoryPort, disksPort };
+  }
+
+  async listenLocally({ disks, channels }: LocalListenOptions): Promise<ListeningSockets> {
+    await this.#setUpTarget({ tls: undefined, allowsPostCopy: false, channels });
+    const data = { path: DISKS_SOCKET };
+    const serve = (): Promise<unknown> => this.#qemu.execute('nbd-server-start', { addr: { type: 'unix', data } });
+    if (disks.length > 0) await this.#serveDisks(disks, serve);
+    await this.#orCloseDisks(() => this.#await({ path: MEMORY_SOCKET }));
+    const at = (name: string): LocalSocket => ({ path: `${this.#qemu.directory}/${name}` });
+    return { memory: at(MEMORY_SOCKET), disks: disks.length > 0 ? at(DISKS_SOCKET) : undefined };
   }
 
   listenAgain(range: PortRange): Promise<number> {
@@ -115,14 +135,15 @@ export class QemuMigration implements MachineMigration {
 
   async start(options: SendOptions): Promise<void> {
     const [capabilities, parameters] = [sourceCapabilities(options), sourceParameters(options)];
-    const uri = migrationUri(options.target);
-    await this.#setCredentials('client', options.tls);
+    const { target, tls } = options;
+    const uri = migrationUri('path' in target ? { path: nearbyPath(target.path, this.#qemu.directory) } : target);
+    await this.#setCredentials('client', tls);
     await this.#qemu.execute('migrate-set-capabilities', capabilities);
     await this.#qemu.execute('migrate-set-parameters', parameters);
     const patienceMs = HANDSHAKE_WAIT_MS + Math.ceil((await this.ramBytes()) * SETUP_MS_PER_BYTE);
     await this.#qemu.execute('migrate', { uri });
     // It may not answer from here on.
-    if (options.tls) await this.#meet(options.target, patienceMs);
+    if (tls && !('path' in target)) await this.#meet(target, patienceMs);
   }
 
   async setLimits(limits: Partial<MigrationLimits>): Promise<void> {
@@ -226,15 +247,30 @@ export class QemuMigration implements MachineMigration {
     }
   }
 
-  async #serveDisks(options: ListenOptions): Promise<number> {
-    const port = await onFreePort(options, undefined, (address) =>
-      this.#qemu.execute('nbd-server-start', {
-        addr: { type: 'inet', data: { host: address.host, port: String(address.port) } },
-        ...(options.tls && { 'tls-creds': TLS_OBJECT, 'tls-authz': PEER_OBJECT }),
-      }),
-    );
+  async #setUpTarget(method: CopyMethod): Promise<void> {
+    const [capabilities, parameters] = [targetCapabilities(method), targetParameters(method)];
+    await this.#setCredentials('server', method.tls);
+    await this.#qemu.execute('migrate-set-capabilities', capabilities);
+    await this.#qemu.execute('migrate-set-parameters', parameters);
+  }
+
+  #await(target: CopyTarget): Promise<unknown> {
+    return this.#qemu.execute('migrate-incoming', { uri: migrationUri(target) });
+  }
+
+  async #orCloseDisks<T>(listen: () => Promise<T>): Promise<T> {
     try {
-      for (const name of options.disks.map(diskName))
+      return await listen();
+    } catch (error) {
+      await this.closeDisks();
+      throw error;
+    }
+  }
+
+  async #serveDisks<T>(disks: readonly DevicePlace[], serve: () => Promise<T>): Promise<T> {
+    const served = await serve();
+    try {
+      for (const name of disks.map(diskName))
         await this.#qemu.execute('block-export-add', {
           type: 'nbd',
           id: `export-${name}`,
@@ -246,7 +282,7 @@ export class QemuMigration implements MachineMigration {
       await this.#qemu.execute('nbd-server-stop');
       throw error;
     }
-    return port;
+    return served;
   }
 }
 

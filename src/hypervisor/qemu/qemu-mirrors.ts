@@ -5,6 +5,7 @@ import type { MigrationAddress, Mirror, MirrorOptions } from '../migration.ts';
 import { diskName } from './devices.ts';
 import { MIRROR_PREFIX } from './migration-progress.ts';
 import { peerName, TLS_OBJECT } from './migration-settings.ts';
+import { nearbyPath } from './nearby-paths.ts';
 import type { ExecuteOptions } from './qmp.ts';
 import { isRecord, type QmpEvent } from './qmp-message.ts';
 
@@ -103,10 +104,14 @@ export class QemuMirrors {
 
   #connect(place: DevicePlace, { target, tls }: MirrorOptions): Promise<unknown> {
     const name = diskName(place);
+    const server =
+      'path' in target
+        ? { type: 'unix', path: nearbyPath(target.path, this.#qemu.directory) }
+        : { type: 'inet', host: target.host, port: String(target.port) };
     return this.#qemu.execute('blockdev-add', {
       driver: 'nbd',
       'node-name': `${TARGET_PREFIX}${name}`,
-      server: { type: 'inet', host: target.host, port: String(target.port) },
+      server,
       export: name,
       'open-timeout': CONNECT_SECONDS_MAX,
       ...(tls && { 'tls-creds': TLS_OBJECT, 'tls-hostname': peerName(tls.peer) }),

@@ -188,7 +188,7 @@ export class Guests {
     readonly incoming: Incoming;
     readonly migrations: Migrations;
   } {
-    const { peers, credentials, cpus, host, diskBytesOf, diskFileOf } = migration;
+    const { peers, credentials, relays, cpus, host, diskBytesOf, diskFileOf } = migration;
     const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
     const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf, diskFileOf });
     const advance = (podUID: string): Promise<void> => this.advance(podUID);
@@ -196,6 +196,7 @@ export class Guests {
       env,
       peers,
       credentials,
+      relays,
       cpus,
       machines,
       describe,
@@ -203,7 +204,7 @@ export class Guests {
       enqueue: (podUID) => this.enqueue(podUID),
       tell: (podUID) => this.#controller.enqueue(podUID, { afterMs: NEWS_MS }),
     });
-    const incoming = new Incoming({ env, journal, machines, describe, credentials, host, advance });
+    const incoming = new Incoming({ env, journal, machines, describe, credentials, relays, host, advance });
     const { address } = migration;
     return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
   }

@@ -13,22 +13,22 @@ const END_WAIT_MS = 10_000;
 
 /** Begins with the disks, on a machine that may have copies of them left from before. */
 export async function startMirrors(migration: MachineMigration, options: CopyOptions): Promise<void> {
-  const { disks, credentials, opened } = options;
+  const { disks, credentials, opened, road } = options;
   const { host, disksPort } = opened;
   if (disksPort === undefined) throw new HypervisorError('Refused', 'the target does not wait for disks');
   await migration.dropMirrors();
-  await migration.startMirrors({ target: { host, port: disksPort }, tls: credentials?.tls, disks });
+  await migration.startMirrors({ target: road?.disks ?? { host, port: disksPort }, tls: credentials?.tls, disks });
 }
 
 /** Begins with memory. The machine has read its credentials then, and needs them no more. */
 export async function sendMemory(
   migration: MachineMigration,
-  { opened, method, options, credentials }: CopyOptions,
+  { opened, method, options, credentials, road }: CopyOptions,
   downtimeMs: number,
 ): Promise<void> {
   const { host, memoryPort, isPostCopyPossible } = opened;
   await migration.start({
-    target: { host, port: memoryPort },
+    target: road?.memory ?? { host, port: memoryPort },
     tls: credentials?.tls,
     allowsPostCopy: method.allowsPostCopy && isPostCopyPossible,
     channels: method.channels,

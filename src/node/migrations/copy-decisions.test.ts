@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { MigrationDecision } from '../../api/kubevirt/migration-state.ts';
-import { withDecision } from './copy-decisions.ts';
+import { frozenOptions } from '../../migration/policies/options.ts';
+import { firstDecisions, withDecision } from './copy-decisions.ts';
 
 it('keeps what was decided, the first and the last where there is no room for all', () => {
   let decisions: readonly MigrationDecision[] = [];
@@ -20,4 +21,15 @@ it('keeps what was decided, the first and the last where there is no room for al
     message: '0',
     iteration: 7,
   });
+});
+
+it.each([
+  ['', {}, true],
+  ['', { disableTLS: true }, false],
+  ['keep-encryption', { disableTLS: true }, true],
+  ['forgo-post-copy', { disableTLS: true, allowPostCopy: true }, false],
+  ['', { disableTLS: true, allowPostCopy: true, allowWorkloadDisruption: false }, false],
+])('says "%s" first of %j', (expected, configuration, isEncrypted) => {
+  const decisions = firstDecisions(frozenOptions(configuration), { isEncrypted }, 0);
+  expect(decisions.map(({ decision }) => decision).join()).toBe(expected);
 });

@@ -2,17 +2,17 @@ import type { MigrationDecision } from '../../api/kubevirt/migration-state.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
 import type { MigrationOptions } from '../../migration/policies/options.ts';
+import { wantsPostCopy } from './copy-method.ts';
+import type { WantedMethod } from './peer.ts';
 
 /** A status has room for so many: the first and the last ones tell the story. */
 const DECISIONS_MAX = 64;
 const FIRST_KEPT = DECISIONS_MAX / 2;
 
-/**
- * What is decided before anything is copied. A stream that is not encrypted cannot carry the proof of who sends it: QEMU
- * would take it from whoever comes first, and send it to whoever listens. Authentication goes before speed.
- */
+/** What is decided before anything is copied: where options are not obeyed. */
 export function firstDecisions(
-  { disableTLS, allowAutoConverge }: MigrationOptions,
+  options: MigrationOptions,
+  { isEncrypted }: Pick<WantedMethod, 'isEncrypted'>,
   atMs: number,
   /** By when the guest must have gone over; undefined while there is no such time. */
   deadlineMs?: number,
@@ -20,10 +20,14 @@ export function firstDecisions(
   const first = (decision: string, reason: string, message: string): MigrationDecision => {
     return { time: formatTime(atMs), decision, reason, message, iteration: 0 };
   };
+  const { disableTLS, allowAutoConverge } = options;
   const untrusted = 'disableTLS is not obeyed: without TLS the two machines could not prove to each other who they are';
+  const fragile =
+    'there is no post-copy without TLS: the copy goes through the agents, and a guest must not hang on them';
   const hurried = `the guest has to be gone by ${formatTime(deadlineMs ?? atMs)}, and is slowed down if it writes too fast`;
   return [
-    ...(disableTLS ? [first('keep-encryption', 'AuthenticationNeeded', untrusted)] : []),
+    ...(disableTLS && isEncrypted ? [first('keep-encryption', 'AuthenticationNeeded', untrusted)] : []),
+    ...(!isEncrypted && wantsPostCopy(options) ? [first('forgo-post-copy', 'NotEncrypted', fragile)] : []),
     ...(deadlineMs !== undefined && !allowAutoConverge ? [first('allow-throttling', 'DeadlineGiven', hurried)] : []),
   ];
 }

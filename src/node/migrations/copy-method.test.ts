@@ -52,4 +52,14 @@ describe('how a copy is sent', () => {
     expect(allows({ allowPostCopy: true, allowWorkloadDisruption: false })).toBe(false);
     expect(allows({})).toBe(false);
   });
+
+  it('is plain where that is asked for and both sides are known all the same, and then without post-copy', () => {
+    const wants = (configuration: MigrationConfiguration, canBePlain: boolean) =>
+      wantedMethod(frozenOptions(configuration), { memoryBytes: GIB / 2, cpus: 2, canBePlain });
+    const plain = { disableTLS: true, allowPostCopy: true };
+    expect(wants({}, true)).toEqual({ isEncrypted: true, allowsPostCopy: false });
+    expect(wants(plain, false)).toEqual({ isEncrypted: true, allowsPostCopy: true });
+    expect(wants(plain, true)).toEqual({ isEncrypted: false, allowsPostCopy: false });
+    expect(channelStatus(wants(plain, true))).toMatchObject({ encrypted: false });
+  });
 });

@@ -9,6 +9,8 @@ export interface MethodFacts {
   readonly memoryBytes: number;
   /** Of the source's host. */
   readonly cpus: number;
+  /** Whether both sides can prove who they are also where nothing is encrypted. */
+  readonly canBePlain?: boolean;
 }
 
 /** Smaller guests are over before a second stream has got going. */
@@ -19,11 +21,16 @@ const CHANNELS_MAX = 8;
 
 /** How a copy is best sent. */
 export function wantedMethod(options: MigrationOptions, facts: MethodFacts): WantedMethod {
-  // Post-copy disturbs the guest, so that nobody would start it where that is forbidden.
-  const allowsPostCopy = options.allowPostCopy && options.allowWorkloadDisruption;
+  const isEncrypted = !options.disableTLS || !facts.canBePlain;
+  // A plain copy goes through both agents, and would leave a guest without its memory that has gone ahead of it.
+  const allowsPostCopy = isEncrypted && wantsPostCopy(options);
   const channels = allowsPostCopy ? undefined : wantedChannels(options, facts);
-  // Whatever was asked for: see `firstDecisions`.
-  return { allowsPostCopy, ...(channels ? { channels } : {}), isEncrypted: true };
+  return { allowsPostCopy, ...(channels ? { channels } : {}), isEncrypted };
+}
+
+/** Whether it was asked for. It disturbs the guest, so that nobody would start it where that is forbidden. */
+export function wantsPostCopy({ allowPostCopy, allowWorkloadDisruption }: MigrationOptions): boolean {
+  return allowPostCopy && allowWorkloadDisruption;
 }
 
 function wantedChannels(options: MigrationOptions, { memoryBytes, cpus }: MethodFacts): MultipleChannels | undefined {

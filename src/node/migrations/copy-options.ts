@@ -5,6 +5,7 @@ import type { DevicePlace } from '../../hypervisor/machine.ts';
 import type { MigrationAddress, MigrationTls } from '../../hypervisor/migration.ts';
 import type { GiveUpReason } from '../../migration/monitor/decision.ts';
 import type { MigrationOptions } from '../../migration/policies/options.ts';
+import type { Road } from './copy-relays.ts';
 import type { Opened, WantedMethod } from './peer.ts';
 
 /**
@@ -64,6 +65,8 @@ export interface CopyOptions extends CopyContext {
   /** As it was asked for when it was opened. */
   readonly method: WantedMethod;
   readonly credentials: CredentialFiles | undefined;
+  /** The way there, where it leads through the agents. */
+  readonly road?: Road | undefined;
 }
 
 export interface AdoptOptions extends CopyContext {

@@ -11,6 +11,7 @@ import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-com
 import { firstDecisions } from './copy-decisions.ts';
 import { channelStatus } from './copy-method.ts';
 import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions, CredentialFiles } from './copy-options.ts';
+import type { Road } from './copy-relays.ts';
 import { sampleOf } from './copy-sample.ts';
 import { CopyWatch } from './copy-watch.ts';
 
@@ -57,6 +58,7 @@ export class Copy {
   /** Sends memory, once disks are whole; until then what the machine says of memory is of an earlier copy. */
   #startMemory: (() => Promise<void>) | undefined;
   #credentials: CredentialFiles | undefined;
+  #road: Road | undefined;
   #isAtSwitchover = false;
   #hasSwitchedOver = false;
   #isAdopted = false;
@@ -150,6 +152,7 @@ export class Copy {
     forget();
     forgetEnd();
     await this.#forgetCredentials();
+    this.#road?.close();
     await this.#dropMirrors();
   }
 
@@ -324,6 +327,7 @@ export class Copy {
     const options = inHurry(asked);
     const { env, opened, method } = options;
     this.#credentials = options.credentials;
+    this.#road = options.road;
     const startedAtMs = env.clock.now();
     const watch = new CopyWatch({
       clock: env.clock,
@@ -332,7 +336,7 @@ export class Copy {
       isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
       startedAtMs,
       deadlineMs: options.deadlineMs,
-      decisions: firstDecisions(asked.options, startedAtMs, asked.deadlineMs?.()),
+      decisions: firstDecisions(asked.options, method, startedAtMs, asked.deadlineMs?.()),
     });
     this.#watch = watch;
     this.#startMemory = async () => {

@@ -23,7 +23,7 @@ const LOOK: PeerRequest = { kind: 'look', attempt: ATTEMPT };
 const OPEN: PeerRequest = {
   kind: 'open',
   attempt: ATTEMPT,
-  method: { allowsPostCopy: false, isEncrypted: false },
+  method: { allowsPostCopy: false, isEncrypted: true },
   copiedDisks: [],
 };
 
@@ -113,6 +113,12 @@ describe('a target', () => {
 
   it('says why its machine cannot wait', async () => {
     const request: PeerRequest = { ...OPEN, copiedDisks: [{ bus: 'virtio', at: 4 }] };
-    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /never migrates/ });
+    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /nobody asked for any/ });
+  });
+
+  it('never waits without knowing for whom', async () => {
+    const method = { allowsPostCopy: false, isEncrypted: false };
+    const request: PeerRequest = { ...OPEN, method, copiedDisks: [{ bus: 'virtio', at: 4 }] };
+    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /is not encrypted/ });
   });
 });

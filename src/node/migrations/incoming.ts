@@ -14,6 +14,7 @@ import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
+import type { Admission, CopyRelays } from './copy-relays.ts';
 import { type DescribeMachine, sentFiles } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { listenAgain } from './listen-again.ts';
@@ -33,6 +34,7 @@ export interface IncomingOptions {
   readonly machines: Machines;
   readonly describe: DescribeMachine;
   readonly credentials: Pick<CopyCredentials, 'issue'>;
+  readonly relays?: Pick<CopyRelays, 'admit'> | undefined;
   /** The address at which machines of this node wait for copies. */
   readonly host: string;
   /** Takes the protocol of a pod as far as it goes now, without asking the API server. */
@@ -45,6 +47,8 @@ interface Coming {
   readonly inbox: Message[];
   opened: Promise<Opened> | undefined;
   ports: PortRange | undefined;
+  /** Who lets the source in, where its copy is not encrypted. */
+  admission: Admission | undefined;
   /** When the guest stopped, by this agent's clock, as its source said. */
   stoppedAtMs: number | undefined;
   continuedAtMs: number | undefined;
@@ -86,6 +90,7 @@ export class Incoming implements PeerService {
     const coming = this.#coming.get(podUID);
     if (!coming || coming.continuedAtMs !== undefined) return;
     coming.continuedAtMs = this.#options.env.clock.now();
+    coming.admission?.close();
     this.#options.machines.setGuestClock(podUID);
     void this.#announce(podUID);
   }
@@ -108,6 +113,7 @@ export class Incoming implements PeerService {
   }
 
   forget(podUID: string): void {
+    this.#coming.get(podUID)?.admission?.close();
     this.#coming.delete(podUID);
   }
 
@@ -190,7 +196,7 @@ export class Incoming implements PeerService {
     if (own !== named) throw refused(`the disks to copy are ${named || 'none'} at the source, ${own || 'none'} here`);
     const range = { host, firstPort: ports.first, lastPort: ports.last };
     coming.ports = range;
-    const listen = async (tls: MigrationTls | undefined, allowsPostCopy: boolean): Promise<Listening> => {
+    const listen = async (tls: MigrationTls, allowsPostCopy: boolean): Promise<Listening> => {
       const options = { ...range, tls, allowsPostCopy, channels: method.channels, disks: copiedDisks };
       try {
         return { ...(await machine.migration.listen(options)), isPostCopyPossible: allowsPostCopy };
@@ -200,19 +206,35 @@ export class Incoming implements PeerService {
         return listen(tls, false);
       }
     };
-    const issued = method.isEncrypted
-      ? await credentials.issue(podUID, (tls) => listen(tls, method.allowsPostCopy))
-      : { used: await listen(undefined, method.allowsPostCopy), source: undefined };
-    const { memoryPort, disksPort, isPostCopyPossible } = issued.used;
+    const description = { host, machine: describeMachine(here.machine), diskFiles: sentFiles(here.diskFiles) };
+    if (!method.isEncrypted) return { ...description, ...(await this.#admit(machine, coming, request, range)) };
+    const { used, source } = await credentials.issue(podUID, (tls) => listen(tls, method.allowsPostCopy));
+    const { memoryPort, disksPort, isPostCopyPossible } = used;
     return {
-      host,
+      ...description,
       memoryPort,
       ...(disksPort === undefined ? {} : { disksPort }),
-      ...(issued.source ? { credentials: issued.source } : {}),
+      credentials: source,
       isPostCopyPossible,
-      machine: describeMachine(here.machine),
-      diskFiles: sentFiles(here.diskFiles),
     };
+  }
+
+  /** Waits for a copy that is not encrypted, from whoever was told the secrets. */
+  async #admit(
+    { migration, ended }: Machine,
+    coming: Coming,
+    { method: { channels, allowsPostCopy }, copiedDisks: disks }: OpenRequest,
+    range: PortRange,
+  ): Promise<Pick<Opened, 'memoryPort' | 'disksPort' | 'secrets' | 'isPostCopyPossible'>> {
+    const { relays } = this.#options;
+    if (!relays || allowsPostCopy) throw refused('a copy that is not encrypted cannot be received like that');
+    const sockets = await migration.listenLocally({ channels, disks });
+    const counts = { memory: 1 + (channels?.count ?? 0), disks: disks.length };
+    const admission = await relays.admit(range, sockets, counts);
+    coming.admission = admission;
+    void ended.then(() => admission.close());
+    const { port, secrets } = admission;
+    return { memoryPort: port, ...(disks.length > 0 ? { disksPort: port } : {}), secrets, isPostCopyPossible: false };
   }
 
   async #listenAgain(podUID: string): Promise<{ host: string; port: number }> {
@@ -263,6 +285,7 @@ export class Incoming implements PeerService {
       inbox: [],
       opened: undefined,
       ports: undefined,
+      admission: undefined,
       stoppedAtMs: undefined,
       continuedAtMs: undefined,
       said: undefined,

@@ -1,5 +1,6 @@
 import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
+import type { CopyRelays } from './copy-relays.ts';
 import type { DiskFile } from './described-machines.ts';
 import type { AgentAddress } from './migrations.ts';
 import type { Peers } from './peer.ts';
@@ -13,6 +14,8 @@ export interface NodeMigration {
   /** The address at which machines wait for copies. */
   readonly host: string;
   readonly credentials: CopyCredentials;
+  /** For copies that are not encrypted; where there are none, all are. */
+  readonly relays?: CopyRelays;
   /** How many processors this host has. */
   readonly cpus: number;
   /** How much RAM, to the byte, a machine gets on this node. */

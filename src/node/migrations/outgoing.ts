@@ -17,6 +17,7 @@ import { Copy } from './copy.ts';
 import { channelStatus, wantedMethod } from './copy-method.ts';
 import type { CopyContext, CopyFailure, CopyHooks } from './copy-options.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
+import type { CopyRelays, Road } from './copy-relays.ts';
 import { type DescribeMachine, fileDifferences } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { askedAttempt, isWelcome, partIn, patienceOf } from './migration-wish.ts';
@@ -36,6 +37,7 @@ export interface OutgoingOptions {
   readonly env: Env;
   readonly peers: Peers;
   readonly credentials: Pick<CopyCredentials, 'write'>;
+  readonly relays?: Pick<CopyRelays, 'lead'> | undefined;
   /** How many processors this host has. */
   readonly cpus: number;
   readonly machines: Machines;
@@ -300,7 +302,7 @@ export class Outgoing {
 
   async #open(outcome: Outcome, leaving: Leaving): Promise<void> {
     const { podUID, guest } = outcome;
-    const { env, enqueue, describe, cpus } = this.#options;
+    const { env, enqueue, describe, cpus, relays } = this.#options;
     const { attempt, peer } = leaving;
     leaving.isOpening = true;
     try {
@@ -308,7 +310,11 @@ export class Outgoing {
       const here = await describe(podUID);
       const options = frozenOptions(configurationOf(guest));
       const { portRange } = options;
-      const method = wantedMethod(options, { memoryBytes: here.machine.ramBytes, cpus });
+      const method = wantedMethod(options, {
+        memoryBytes: here.machine.ramBytes,
+        cpus,
+        canBePlain: relays !== undefined,
+      });
       const answer = await this.#exchange(
         peer,
         {
@@ -321,6 +327,8 @@ export class Outgoing {
         OPEN_TIMEOUT_MS,
       );
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
+      const isProven = method.isEncrypted ? answer.opened.credentials : answer.opened.secrets;
+      if (!isProven) throw new PeerError('Refused', 'the target did not say how it knows who comes');
       if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
       const different = [
         ...differences(here.machine, comparedMachine(answer.opened.machine)),
@@ -349,11 +357,23 @@ export class Outgoing {
     const { opened, method, disks } = leaving.opened ?? {};
     if (!opened || !method || !disks) return;
     await this.#startWith(podUID, leaving, async (machine) => {
+      const road = method.isEncrypted ? undefined : await this.#road(machine, opened);
       const files = opened.credentials ? await credentials.write(podUID, opened.credentials) : undefined;
       const context = this.#context(podUID, machine, guest, disks, leaving);
-      const begin = (): Copy => Copy.start({ ...context, opened, method, credentials: files });
-      return { begin, undo: async () => files?.remove() };
+      const begin = (): Copy => Copy.start({ ...context, opened, method, credentials: files, road });
+      const undo = async (): Promise<void> => {
+        road?.close();
+        await files?.remove();
+      };
+      return { begin, undo };
     });
+  }
+
+  /** The way of a copy that is not encrypted. */
+  async #road({ run }: Machine, { host, memoryPort: port, secrets }: Opened): Promise<Road> {
+    const { relays } = this.#options;
+    if (!relays || !secrets) throw new Error('nobody could tell who sends it, nor who receives it');
+    return relays.lead({ host, port }, secrets, run.directory);
   }
 
   /** A copy that a former agent began goes on, if there is one. */

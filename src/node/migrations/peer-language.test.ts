@@ -53,6 +53,9 @@ describe('what agents say to each other', () => {
 
   it('is answered as it was meant', () => {
     expect(parseAnswer(wire(ANSWER))).toEqual(ANSWER);
+    const { credentials: _, ...opened } = ANSWER.opened ?? {};
+    const plain = { ...ANSWER, opened: { ...opened, secrets: { memory: ['m'], disks: ['d', 'e'] } } };
+    expect(parseAnswer(wire(plain))).toEqual(plain);
     const machine = parseAnswer(wire(ANSWER)).opened?.machine;
     expect(machine && comparedMachine(machine)).toEqual({
       spec: FULL_MACHINE,

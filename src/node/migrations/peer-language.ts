@@ -12,6 +12,7 @@ import type {
 import type { MigrationAddress, MultipleChannels } from '../../hypervisor/migration.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { CopySecrets } from './copy-relays.ts';
 import type {
   AllowedPorts,
   DescribedMachine,
@@ -36,6 +37,7 @@ const FEATURES_MAX = 1024;
 const PLACES_MAX = 4096;
 const LETTERS_MAX = 8;
 const CHANNELS_MAX = 64;
+const SECRET_LENGTH_MAX = 64;
 const DAY_MS = 86_400_000;
 
 const uid = text(UID_LENGTH_MAX);
@@ -164,11 +166,17 @@ const machine = shape<DescribedMachine>({
 const pem = text(PEM_LENGTH_MAX);
 const credentials = shape<SourceCredentials>({ authorityPem: pem, certificatePem: pem, keyPem: pem, peer: word });
 
+const secrets = shape<CopySecrets>({
+  memory: listOf(text(SECRET_LENGTH_MAX), CHANNELS_MAX + 1),
+  disks: listOf(text(SECRET_LENGTH_MAX), DEVICES_MAX),
+});
+
 const opened = shape<Opened>({
   host: word,
   memoryPort: port,
   disksPort: optional(port),
   credentials: optional(credentials),
+  secrets: optional(secrets),
   isPostCopyPossible: flag,
   machine,
   diskFiles: optional(mapOf(text(PATH_LENGTH_MAX), DEVICES_MAX, NAME_LENGTH_MAX)),

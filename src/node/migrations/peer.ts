@@ -4,6 +4,7 @@ import type { MigrationAddress, MultipleChannels } from '../../hypervisor/migrat
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { MachineFact } from '../../migration/right-to-run/view.ts';
+import type { CopySecrets } from './copy-relays.ts';
 
 /**
  * What the agents of a migration's two nodes say to each other, without the API server between them.
@@ -67,6 +68,8 @@ export interface Opened {
   readonly disksPort?: number;
   /** Present where the copy is encrypted. */
   readonly credentials?: SourceCredentials;
+  /** Present where it is not: both ports are then the agent's, and one. */
+  readonly secrets?: CopySecrets;
   /** False where it was asked for, and the target's host does not let it. */
   readonly isPostCopyPossible: boolean;
   readonly machine: DescribedMachine;
