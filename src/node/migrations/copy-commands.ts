@@ -1,9 +1,10 @@
 import { type CopyState, isOver, isPostCopy } from '../../api/copy-state.ts';
+import { errorMessage } from '../../api/error-message.ts';
 import { type Clock, sleep } from '../../env/ports.ts';
 import { HypervisorError } from '../../hypervisor/hypervisor.ts';
 import type { MachineMigration } from '../../hypervisor/migration.ts';
 import { bandwidthBytesPerSecond } from './copy-method.ts';
-import type { CopyHooks, CopyOptions } from './copy-options.ts';
+import type { CopyFailure, CopyHooks, CopyOptions } from './copy-options.ts';
 
 /** What a copy asks of its machine, in more than one word. */
 
@@ -63,4 +64,10 @@ export async function giveUp(migration: MachineMigration, clock: Clock): Promise
 /** Whether the machine said no, rather than nothing. */
 export function isRefused(error: unknown): boolean {
   return error instanceof HypervisorError && error.code === 'Refused';
+}
+
+/** What a command of the machine that failed makes of a copy. */
+export function failureOf(error: unknown): CopyFailure {
+  const isUnreachable = error instanceof HypervisorError && error.code === 'Unreachable';
+  return { reason: isUnreachable ? 'TargetUnreachable' : 'CopyFailed', message: errorMessage(error) };
 }

@@ -75,3 +75,9 @@ export interface AdoptOptions extends CopyContext {
   /** When the copy began; undefined where nobody knows. */
   readonly startedAtMs: number | undefined;
 }
+
+/** A guest that has to be gone soon is rather slowed down than shut down, whatever its options say. */
+export function inHurry(options: CopyOptions): CopyOptions {
+  if (options.deadlineMs?.() === undefined) return options;
+  return { ...options, options: { ...options.options, allowAutoConverge: true } };
+}

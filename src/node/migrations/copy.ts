@@ -7,12 +7,20 @@ import { sleep } from '../../env/ports.ts';
 import { HypervisorError, type Machine, type MachineEvent } from '../../hypervisor/hypervisor.ts';
 import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } from '../../hypervisor/migration.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
-import { giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
+import { failureOf, giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
 import { firstDecisions } from './copy-decisions.ts';
 import { channelStatus } from './copy-method.ts';
-import type { AdoptOptions, CopyContext, CopyFailure, CopyOptions, CredentialFiles } from './copy-options.ts';
+import {
+  type AdoptOptions,
+  type CopyContext,
+  type CopyFailure,
+  type CopyOptions,
+  type CredentialFiles,
+  inHurry,
+} from './copy-options.ts';
 import type { Road } from './copy-relays.ts';
 import { sampleOf } from './copy-sample.ts';
+import { lookAt, mirrorFailure } from './copy-sight.ts';
 import { CopyWatch } from './copy-watch.ts';
 
 /**
@@ -195,41 +203,15 @@ export class Copy {
   async #look(): Promise<void> {
     const { env } = this.#context;
     this.#lookedAtMs = env.clock.now();
-    let seen: MachineProgress | undefined;
-    let mirrors: readonly Mirror[] = [];
-    try {
-      seen = await this.#progress();
-      if (this.#copiesDisks(seen.state)) mirrors = await this.#migration.mirrors();
-    } catch (error) {
-      // The monitor knows for how long that may be so.
-      env.log.debug('a machine does not tell of its migration', { error: errorMessage(error) });
-      seen = undefined;
-    }
+    const { seen, mirrors } = await lookAt(this.#context, this.#startMemory !== undefined);
     if (this.#givingUp || !this.#isDriven) return;
     if (this.#isAtSwitchover) return this.#goOver();
     const decision = this.#watch?.consider(seen && sampleOf(seen, mirrors));
     if (seen && isOver(seen.state)) return this.#end(seen);
-    const failure = seen && this.#mirrorFailure(seen.state, mirrors);
+    const failure = seen && mirrorFailure(this.#context, seen.state, mirrors);
     if (failure) return this.#tryGiveUp(failure);
     if (decision) await this.#carryOut(decision);
     if (seen && this.#isDriven) await this.#proceed(seen.state, mirrors);
-  }
-
-  /** How far memory is; an earlier copy's does not count. */
-  async #progress(): Promise<MachineProgress> {
-    const progress = await this.#migration.progress();
-    return this.#startMemory ? { ...progress, state: 'none', memory: undefined, throttlePercent: 0 } : progress;
-  }
-
-  #copiesDisks(state: CopyState): boolean {
-    return this.#context.disks.length > 0 && (state === 'none' || state === 'setup' || state === 'active');
-  }
-
-  #mirrorFailure(state: CopyState, mirrors: readonly Mirror[]): CopyFailure | undefined {
-    const failed = mirrors.find((mirror) => mirror.state === 'failed');
-    const isGone = this.#copiesDisks(state) && mirrors.length < this.#context.disks.length;
-    if (!failed && !isGone) return undefined;
-    return { reason: 'MirrorFailed', message: `a disk cannot be copied: ${failed?.message ?? 'its copy is gone'}` };
   }
 
   #end({ state, message }: MachineProgress): void {
@@ -318,7 +300,9 @@ export class Copy {
 
   async #finishMirrors(): Promise<void> {
     // A former agent may have ended some; those that were begun here have to be there.
-    const failure = this.#isAdopted ? undefined : this.#mirrorFailure('active', await this.#migration.mirrors());
+    const failure = this.#isAdopted
+      ? undefined
+      : mirrorFailure(this.#context, 'active', await this.#migration.mirrors());
     if (failure) throw new HypervisorError('Refused', failure.message);
     await this.#migration.finishMirrors();
   }
@@ -475,15 +459,4 @@ function onEnded({ ended }: Machine, listener: (message: string) => void): () =>
   let hear: typeof listener | undefined = listener;
   void ended.then(({ message }) => hear?.(message));
   return () => (hear = undefined);
-}
-
-/** A guest that has to be gone soon is rather slowed down than shut down, whatever its options say. */
-function inHurry(options: CopyOptions): CopyOptions {
-  if (options.deadlineMs?.() === undefined) return options;
-  return { ...options, options: { ...options.options, allowAutoConverge: true } };
-}
-
-function failureOf(error: unknown): CopyFailure {
-  const isUnreachable = error instanceof HypervisorError && error.code === 'Unreachable';
-  return { reason: isUnreachable ? 'TargetUnreachable' : 'CopyFailed', message: errorMessage(error) };
 }

@@ -12,7 +12,8 @@ import type { Incoming } from './incoming.ts';
 import { isSameLetter, letterOf } from './letters.ts';
 import { sourceReport, targetReport } from './migration-report.ts';
 import { isReplaced, migrationWish, partIn, patienceOf } from './migration-wish.ts';
-import { leavingAttempt, type Outgoing } from './outgoing.ts';
+import { leavingAttempt } from './leaving.ts';
+import type { Outgoing } from './outgoing.ts';
 
 /** Where other agents reach this one. */
 export interface AgentAddress {

@@ -1,0 +1,79 @@
+import { expect, it } from 'vitest';
+import { testEnv } from '../../env/test.ts';
+import type { Machine } from '../../hypervisor/hypervisor.ts';
+import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
+import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
+import type { Machines } from '../guests/machines.ts';
+import type { Outcome } from '../guests/scene.ts';
+import type { CopyRelays } from './copy-relays.ts';
+import { newLeaving } from './leaving.ts';
+import { OutgoingCopies } from './outgoing-copies.ts';
+import type { Opened } from './peer.ts';
+
+const runner = (name: string) => ({ node: `node-${name}`, nodeUID: `uid-${name}`, podUID: `pod-${name}` });
+const UIDS = { sourceMigrationUID: 'move', targetMigrationUID: 'move' };
+const ATTEMPT = { epoch: 1, source: runner('a'), target: runner('b'), ...UIDS };
+const MACHINE = { spec: SMALL_MACHINE, ramBytes: 1024 };
+const OPENED: Opened = { host: 'node-b', memoryPort: 100, isPostCopyPossible: false, machine: MACHINE };
+const SECRETS = { memory: ['m'], disks: [] };
+
+/** Opens a target that answers like this, for a copy that is to be plain, and begins where that may be. */
+async function begun(opened: Opened, hasRelays = true) {
+  const asked: unknown[] = [];
+  const led: unknown[] = [];
+  const relays: Pick<CopyRelays, 'lead'> = {
+    lead: async (...way) => {
+      led.push(way);
+      throw new Error('this is as far as it goes');
+    },
+  };
+  const copies = new OutgoingCopies({
+    env: testEnv(),
+    peers: {
+      exchange: async (_, request) => {
+        asked.push(request);
+        return { machine: 'inmigrate', letters: [], opened };
+      },
+    },
+    credentials: { write: () => Promise.reject(new Error('nobody asked for any')) },
+    ...(hasRelays ? { relays } : {}),
+    cpus: 1,
+    machines: {
+      get: () => ({ run: { directory: '/runs/pod-a', instance: 'a' }, migration: NO_MIGRATION }) as unknown as Machine,
+    } as unknown as Machines,
+    describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+    advance: () => undefined,
+    enqueue: () => undefined,
+    tell: () => undefined,
+  });
+  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: '10.0.0.2', port: 7000 });
+  const migrationConfiguration = { disableTLS: true, allowPostCopy: true };
+  const outcome = {
+    podUID: 'pod-a',
+    guest: { status: { migrationState: { migrationConfiguration } } },
+  } as unknown as Outcome;
+  await copies.open(outcome, leaving);
+  if (leaving.opened) await copies.start(outcome, leaving);
+  return { asked, led, leaving };
+}
+
+it('leads a copy that is not encrypted to where it is awaited, with the secrets of its target', async () => {
+  const { asked, led, leaving } = await begun({ ...OPENED, secrets: SECRETS });
+  expect(asked).toMatchObject([{ kind: 'open', method: { isEncrypted: false, allowsPostCopy: false } }]);
+  expect(leaving.told?.channel).toMatchObject({ encrypted: false });
+  expect(led).toEqual([[{ host: 'node-b', port: 100 }, SECRETS, '/runs/pod-a']]);
+  expect(leaving.failure).toMatch(/this is as far as it goes/);
+});
+
+it('begins no copy with a target that lets in anybody', async () => {
+  const { led, leaving } = await begun(OPENED);
+  expect(leaving.failure).toMatch(/did not say how it knows who comes/);
+  expect(led).toEqual([]);
+});
+
+it('asks for encryption where it could not prove otherwise who it is', async () => {
+  const { asked, leaving } = await begun({ ...OPENED, secrets: SECRETS }, false);
+  expect(asked).toMatchObject([{ method: { isEncrypted: true } }]);
+  // What a target answers that does as it likes is no proof.
+  expect(leaving.failure).toMatch(/did not say how it knows who comes/);
+});
