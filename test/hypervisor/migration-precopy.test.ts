@@ -106,6 +106,31 @@ describe('a guest that dirties its memory', () => {
   });
 });
 
+describe('a guest that its owner holds', () => {
+  it('is had back when its copy was over, is held as it was, and goes again', async () => {
+    const spec = scene.bench.spec({ commandLine: BUSY });
+    const source = await scene.running(spec);
+    await source.machine.stop();
+    const [lost, target] = [await scene.target(source, spec), await scene.target(source, spec)];
+    const first = await lost.machine.migration.listen(scene.listenOptions());
+    await source.machine.migration.start(scene.sendOptions(first.memoryPort));
+    await state(source, 'pre-switchover');
+    await source.machine.migration.switchOver();
+    await state(source, 'completed');
+    await lost.machine.quit();
+    await eventually(async () => expect(await source.machine.status()).toBe('finished-migrate'));
+
+    await source.machine.hold();
+    expect(await source.machine.status()).toBe('paused');
+    source.events.length = 0;
+    const again = await target.machine.migration.listen(scene.listenOptions());
+    await source.machine.migration.start(scene.sendOptions(again.memoryPort));
+    await scene.finish(source, target);
+    await expectWhole(source, target);
+    await target.machine.quit();
+  });
+});
+
 describe('whoever adopts a machine', () => {
   it('goes on with its migration', async () => {
     const spec = scene.bench.spec({ commandLine: BUSY });

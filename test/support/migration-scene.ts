@@ -22,7 +22,7 @@ const PORTS = { host: '127.0.0.1', firstPort: 21_000, lastPort: 21_999 };
 export interface Actor {
   readonly machine: QemuMachine;
   readonly console: Console;
-  readonly events: readonly MachineEvent[];
+  readonly events: MachineEvent[];
 }
 
 /** How the copy is to be, where not plain, unlimited and over one channel. */

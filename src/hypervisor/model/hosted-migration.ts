@@ -115,6 +115,7 @@ export class HostedMigration {
 
   start(options: SendOptions): void {
     checkMethod(options);
+    onNetwork(options.target);
     if (!['none', 'failed', 'cancelled', 'completed'].includes(this.#state)) throw refused('it migrates already');
     this.#message = undefined;
     this.#downtimeMs = undefined;
