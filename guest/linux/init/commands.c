@@ -5,6 +5,7 @@
  *   rate N             MiB to dirty per second   disks, ls           what is attached; files on ISO volumes
  *   tick N, write N    ms between lines, writes  network, cloud-init what it knows of them
  *   button off|ignore  what the power button does
+ *   size               how many processors and how much memory there are
  *   poweroff, reboot, panic                      on the console only
  */
 #include "init.h"
@@ -79,6 +80,8 @@ static int answer_question(struct channel *to, const char *line) {
   } else if (!strcmp(line, "cloud-init")) {
     cloud_init_say(to);
     channel_say(to, "answer cloud-init\n");
+  } else if (!strcmp(line, "size")) {
+    size_say(to);
   } else if ((rest = after(line, "button "))) {
     set_button(!strcmp(rest, "ignore"));
     channel_say(to, "answer button=%s\n", strcmp(rest, "ignore") ? "off" : "ignore");

@@ -83,6 +83,12 @@ void power_handle(const struct pollfd *poll); /* shuts down when the button was 
 void set_button(int is_ignored);
 void shut_down(int is_reboot) __attribute__((noreturn));
 
+/* size.c: how many processors and how much memory there are; what is plugged in is switched on. */
+void size_open(void);
+void size_work(u64 now);
+void size_say(struct channel *to);
+#define PROCESSORS_MAX 64
+
 /* sha256.c */
 void sha256_text(const void *bytes, size_t length, char hex[65]);
 

@@ -154,6 +154,7 @@ static int work(u64 now) {
     disks_write_one();
   }
   network_work(now);
+  size_work(now);
   if (memory_work(now)) return 0;
   u64 due = earlier(now + (memory_is_dirtied() ? DIRTYING_MS_MAX : IDLE_MS_MAX) * 1000, next_line);
   if (write_ms) due = earlier(due, next_write);
@@ -196,6 +197,7 @@ int main(void) {
   write_ms = option_number(line, "write=", write_ms);
   if (!tick_ms) tick_ms = 1;
   open_memory(seed, option_number(line, "mib=", 8));
+  size_open();
   volumes_open();
   disks_open(seed, option_number(line, "blocks=", 1024));
   power_open();
