@@ -36,6 +36,19 @@ describe('what must be equal', () => {
     ['an agent', { agentPlace: { bus: 'virtio', at: 12 } }, /port of an agent at virtio 12 at the source|no port/],
   ])('%s', (_, others, expected) => expect(compare(others).join('; ')).toMatch(expected));
 
+  it('processors as they are now, whatever the machines were started with', () => {
+    const started = { ...FULL_MACHINE, cpu: { ...FULL_MACHINE.cpu, sockets: 1, socketsMax: 4 } };
+    const grown = { ...FULL_MACHINE, cpu: { ...FULL_MACHINE.cpu, sockets: 2, socketsMax: 4 } };
+    const source = { spec: started, ramBytes: RAM };
+    const target = { spec: grown, ramBytes: RAM, processorCount: 8 };
+    expect(differences({ ...source, processorCount: 8 }, target)).toEqual([]);
+    expect(differences(source, target)).toEqual(['the number of processors is 4 at the source and 8 at the target']);
+    const without = { ...target, spec: { ...grown, cpu: { ...FULL_MACHINE.cpu, sockets: 2 } } };
+    expect(differences({ ...source, processorCount: 8 }, without)).toEqual([
+      'the number of sockets is 4 at the source and 2 at the target',
+    ]);
+  });
+
   it('sizes of RAM and disks', () => {
     const diskBytes = (bytes: number) => new Map([[placeName(disk.place), bytes]]);
     expect(compare({}, { ramBytes: 2048 })).toEqual(['the size of RAM is 1024 at the source and 2048 at the target']);

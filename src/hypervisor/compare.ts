@@ -12,6 +12,8 @@ export interface ComparedMachine {
   readonly spec: MachineSpec;
   /** The exact size of its RAM. */
   readonly ramBytes: number;
+  /** How many processors it has now, where more may have been plugged in since it was started. */
+  readonly processorCount?: number;
   /** How large the guest sees each disk, by the name of its place; disks that both sides share may be left out. */
   readonly diskBytes?: ReadonlyMap<string, number>;
 }
@@ -28,6 +30,7 @@ export function differences(source: ComparedMachine, target: ComparedMachine): r
     ...differ('the machine type', here.machineType, there.machineType),
     ...differ('the accelerator', here.accelerator, there.accelerator),
     ...cpuDifferences(here.cpu, there.cpu),
+    ...differ('the number of processors', processorCount(source), processorCount(target)),
     ...differ('the size of RAM', source.ramBytes, target.ramBytes),
     ...deviceDifferences('disk', here.disks, there.disks, ({ place }) => placeName(place), diskShape),
     ...deviceDifferences('drive', here.cdroms, there.cdroms, ({ port }) => `sata ${port}`),
@@ -45,10 +48,14 @@ function cpuDifferences(here: CpuSpec, there: CpuSpec): string[] {
   return [
     ...differ('the CPU model', here.model, there.model),
     ...differ('the set of CPU features', features(here), features(there)),
-    ...differ('the number of sockets', here.sockets, there.sockets),
+    ...differ('the number of sockets', here.socketsMax ?? here.sockets, there.socketsMax ?? there.sockets),
     ...differ('the number of cores per socket', here.cores, there.cores),
     ...differ('the number of threads per core', here.threads, there.threads),
   ];
+}
+
+function processorCount({ spec: { cpu }, processorCount: known }: ComparedMachine): number {
+  return known ?? cpu.sockets * cpu.cores * cpu.threads;
 }
 
 /** Later ones win, as on a command line; their order means nothing else. */

@@ -67,6 +67,14 @@ export interface MachineEnd {
   readonly log: readonly string[];
 }
 
+/** The processors of a machine. */
+export interface MachineProcessors {
+  /** How many there are. */
+  count(): Promise<number>;
+  /** Plugs in as many as are missing to that number; nothing where there are as many already. Refused while it migrates. */
+  plug(count: number): Promise<void>;
+}
+
 /** A machine that runs, or did when it was last looked at. Commands reject with a HypervisorError. */
 export interface Machine {
   readonly run: MachineRun;
@@ -102,6 +110,8 @@ export interface Machine {
    * hundred bytes have not been taken. While nobody has it open, nothing waits.
    */
   openConsole(handlers: ConnectionHandlers): Promise<Connection>;
+  /** Its processors, where more can be plugged in. */
+  readonly processors?: MachineProcessors;
   /** The line to the agent inside the guest, where there can be one. */
   readonly guestAgent?: GuestAgentChannel;
   /** Lets go of the machine, which goes on; `ended` is heard no more. */

@@ -11,6 +11,8 @@ export interface CpuSpec {
   readonly model: string;
   readonly features?: readonly { readonly name: string; readonly isEnabled: boolean }[];
   readonly sockets: number;
+  /** How many sockets there may be once more are plugged in; no more than there are where it is left out. */
+  readonly socketsMax?: number;
   readonly cores: number;
   readonly threads: number;
 }

@@ -1,6 +1,7 @@
 import type { KubeObject } from '../meta.ts';
 import {
   choice,
+  count,
   type Infer,
   integer,
   kept,
@@ -41,6 +42,15 @@ const configuration = openObject('How guests are run.', {
   machineType: text('The machine of guests that name none.'),
   cpuModel: text('The processor of guests that name none.'),
   cpuRequest: quantity('What a launcher pod asks for, for each processor of a guest that says nothing.'),
+  vmRolloutStrategy: choice(
+    'When changes of a machine reach its guest: with its next start, or at once where they can.',
+    ['Stage', 'LiveUpdate'],
+  ),
+  liveUpdateConfiguration: openObject('How much guests may grow while they run.', {
+    maxHotplugRatio: count('How many times as many sockets as a guest starts with it may get; 4 by default.'),
+    maxCpuSockets: count('How many sockets a guest may get that says nothing, whatever it starts with.'),
+    maxGuest: quantity('How much memory a guest may get that says nothing, whatever it starts with.'),
+  }),
   vmStateStorageClass: text('The storage class for the state of firmware and TPM.'),
 });
 

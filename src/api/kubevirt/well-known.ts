@@ -51,3 +51,5 @@ export const WORKLOAD_UPDATE_ANNOTATION = 'kubevirt.io/workloadUpdateMigration';
 export const OUTDATED_LAUNCHER_LABEL = 'kubevirt.io/outdatedLauncherImage';
 /** On a migration: it carries a guest over to other volumes; the guest's name, or its UID where that is too long. */
 export const VOLUME_UPDATE_LABEL = 'kubevirt.io/volume-update-migration';
+/** On a launcher pod: for how many sockets of its guest it was made. */
+export const SOCKETS_ANNOTATION = 'godwit.dev/sockets';

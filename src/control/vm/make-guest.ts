@@ -17,6 +17,7 @@ import {
   RECEIVER_ANNOTATION,
   TEMPLATE_HASH_ANNOTATION,
 } from '../../api/kubevirt/well-known.ts';
+import { withRoomToGrow } from './room-to-grow.ts';
 import { templateHash } from './template-hash.ts';
 
 /** Makes the guest of a machine: what its template says, in the size of its instance type, with an identity that stays. */
@@ -75,7 +76,7 @@ export function makeGuest(machine: VirtualMachine, options: GuestOptions): MadeG
       finalizers: [MACHINE_FINALIZER, GUEST_FINALIZER],
     },
     spec: {
-      ...withAddresses(complete, uid),
+      ...withAddresses(withRoomToGrow(complete, configuration), uid),
       ...(isPausedStartAsked(machine) ? { startStrategy: 'Paused' as const } : {}),
     },
   };

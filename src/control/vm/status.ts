@@ -4,11 +4,11 @@ import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/vi
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
-import { GENERATION_ANNOTATION, TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
-import { type Decision, isFinal, openRequests } from './decide.ts';
+import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import { type Decision, openRequests } from './decide.ts';
+import type { LiveUpdate } from './live-update.ts';
 import { printableStatus } from './printable-status.ts';
 import { crashLoopFailure, startFailureAfter } from './start-failure.ts';
-import { templateHash } from './template-hash.ts';
 
 /** What a machine's status says, of all that its controller writes. */
 
@@ -18,6 +18,8 @@ export interface Outcome {
   readonly failure?: { readonly reason: string; readonly message: string } | undefined;
   readonly references: Pick<VirtualMachineStatus, 'instancetypeRef' | 'preferenceRef'>;
   readonly isUnbound: boolean;
+  /** What becomes of changes of the machine that its guest was not made with. */
+  readonly update: LiveUpdate;
 }
 
 /** The fields of the status as they should be; what should be absent is undefined. */
@@ -46,6 +48,7 @@ export function statusAfter(
       machine,
       guest,
       failure ?? crashLoopFailure(machine, guest, startFailure),
+      outcome.update,
       env.clock.now(),
     ),
     // A strategy that could not be acted on is still to be acted on.
@@ -81,6 +84,7 @@ function conditionsAfter(
   machine: VirtualMachine,
   guest: VirtualMachineInstance | undefined,
   failure: Pick<KubeVirtCondition, 'reason' | 'message'> | undefined,
+  update: LiveUpdate,
   nowMs: number,
 ): KubeVirtCondition[] {
   const own = (machine.status?.conditions ?? []).filter(({ type }) => OWN.has(type));
@@ -102,20 +106,9 @@ function conditionsAfter(
   const withFailure = failure
     ? setCondition(withReady, { type: 'Failure', status: 'True', ...failure }, nowMs)
     : removeCondition(withReady, 'Failure');
-  const all = needsRestart(machine, guest)
-    ? setCondition(withFailure, RESTART_REQUIRED, nowMs)
-    : removeCondition(withFailure, RESTART_REQUIRED.type);
+  const all =
+    update.action === 'restart'
+      ? setCondition(withFailure, { type: 'RestartRequired', status: 'True', message: update.message }, nowMs)
+      : removeCondition(withFailure, 'RestartRequired');
   return [...all, ...theirs].toSorted((a, b) => (a.type < b.type ? -1 : 1));
-}
-
-const RESTART_REQUIRED: KubeVirtCondition = {
-  type: 'RestartRequired',
-  status: 'True',
-  message: 'a non-live-updatable field was changed in the template spec',
-};
-
-/** Whether the guest was made from another template than it would be now. Nothing of it is changed while it runs. */
-function needsRestart(machine: VirtualMachine, guest: VirtualMachineInstance | undefined): boolean {
-  const made = guest?.metadata.annotations?.[TEMPLATE_HASH_ANNOTATION];
-  return guest !== undefined && !isFinal(guest) && made !== undefined && made !== templateHash(machine);
 }

@@ -4,12 +4,30 @@ import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 /** Enough that no two templates of one machine are taken for each other. */
 const HASH_LENGTH = 16;
 
-/** What a guest is made from, in short; the order of fields means nothing. */
+/** What a guest is made from, in short, but for what it can be given while it runs; the order of fields means nothing. */
 export function templateHash({ spec }: VirtualMachine): string {
-  const { template, instancetype, preference } = spec;
+  // Never the same as one with all fields, of whatever template.
+  return hashOf(spec, { live: withoutLiveFields(spec.template.spec) });
+}
+
+/** The same with all fields, as guests were marked by former versions. */
+export function fullTemplateHash({ spec }: VirtualMachine): string {
+  return hashOf(spec, spec.template.spec);
+}
+
+type Template = VirtualMachine['spec']['template']['spec'];
+
+function hashOf({ instancetype, preference }: VirtualMachine['spec'], template: object | undefined): string {
   const size = [instancetype?.kind, instancetype?.name, preference?.kind, preference?.name];
-  const text = JSON.stringify([template.spec, size], inOrder);
+  const text = JSON.stringify([template, size], inOrder);
   return createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH);
+}
+
+function withoutLiveFields(template: Template): Template {
+  if (!template?.domain.cpu) return template;
+  const { cpu, ...domain } = template.domain;
+  const { sockets: _, ...rest } = cpu;
+  return { ...template, domain: Object.keys(rest).length > 0 ? { ...domain, cpu: rest } : domain };
 }
 
 function inOrder(_key: string, value: unknown): unknown {

@@ -317,6 +317,27 @@ describe('a template that changes', () => {
     spec: { template: { spec: { domain: { memory: { guest: memory } } } } },
   });
 
+  it('is told to the guest where it can follow, and taken back where it has not', async () => {
+    const sized = (sockets: number): JsonObject => ({ spec: { template: { spec: { domain: { cpu: { sockets } } } } } });
+    const sockets = async () => (await guest()).spec.domain.cpu?.sockets;
+    await make({ runStrategy: 'Always' });
+    await scene.until(async () => expect((await guest()).spec.domain.cpu).toMatchObject({ sockets: 1, maxSockets: 4 }));
+    await play('Running', { currentCPUTopology: { sockets: 1, cores: 1, threads: 1 } });
+    await scene.patch(virtualMachines, 'web', sized(4));
+    await scene.until(async () => expect(await sockets()).toBe(4));
+    const { metadata } = await machine();
+    await scene.until(async () => expect((await machine()).status?.observedGeneration).toBe(metadata.generation));
+    await scene.patch(virtualMachines, 'web', sized(1));
+    await scene.until(async () => expect(await sockets()).toBe(1));
+    expect(await restart()).toBeUndefined();
+    await scene.patch(virtualMachines, 'web', sized(5));
+    await scene.until(async () => expect((await restart())?.message).toMatch(/higher than what's available/));
+    expect(await sockets()).toBe(1);
+    await scene.patch(virtualMachines, 'web', sized(2));
+    await scene.until(async () => expect(await sockets()).toBe(2));
+    await scene.until(async () => expect(await restart()).toBeUndefined());
+  });
+
   it('asks for a restart, until there is one or it changes back', async () => {
     await make({ runStrategy: 'Always' });
     await scene.until(async () => expect((await guest()).metadata.uid).toBeDefined());

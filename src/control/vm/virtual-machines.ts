@@ -18,9 +18,10 @@ import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-re
 import { persistentVolumeClaims } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import { GENERATION_ANNOTATION, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { type Decision, decide, isFinal } from './decide.ts';
+import { liveUpdate } from './live-update.ts';
 import { makeGuest } from './make-guest.ts';
 import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
 import { type Outcome, statusAfter } from './status.ts';
@@ -105,8 +106,11 @@ export class VirtualMachines implements Service {
     if (decision.action === 'start' && !failure) failure = await this.#start(machine, decision, kept, signal);
     // Not for this version of the machine: nothing was done, and nothing is said.
     if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
-    const outcome = { decision, failure, references: kept.references, isUnbound: this.#isUnbound(machine) };
+    const update = liveUpdate(machine, guest, this.#configuration());
+    const outcome = { decision, failure, references: kept.references, isUnbound: this.#isUnbound(machine), update };
     await this.#tell(machine, guest, outcome, signal);
+    if (guest && update.action === 'apply' && decision.action === 'none')
+      await this.#update(machine, guest, update.sockets, signal);
     if (decision.action === 'stop' && guest) await this.#stop(machine, guest, signal);
     if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
     // Only now: what the guest tells must be in the machine's status before the guest may be forgotten.
@@ -196,6 +200,18 @@ export class VirtualMachines implements Service {
     }
     const message = `Stopped the virtual machine by deleting the virtual machine instance ${uid}`;
     this.#recorder.event(machine, 'Normal', 'SuccessfulDelete', message);
+  }
+
+  /** Tells a guest that runs what it is to be from now on. */
+  async #update(machine: VirtualMachine, guest: VirtualMachineInstance, sockets: number, signal: AbortSignal) {
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = guest.metadata;
+    const annotations = { [GENERATION_ANNOTATION]: String(machine.metadata.generation ?? 0) };
+    const body: JsonObject = {
+      metadata: { uid, resourceVersion, annotations },
+      spec: { domain: { cpu: { sockets } } },
+    };
+    await this.#client.patch(virtualMachineInstances, namespace, name, { type: 'merge', body }, signal);
+    this.#recorder.event(machine, 'Normal', 'SuccessfulUpdate', `The guest is to have ${sockets} sockets`);
   }
 
   async #setStrategy(machine: VirtualMachine, strategy: string, signal: AbortSignal): Promise<void> {

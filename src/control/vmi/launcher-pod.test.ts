@@ -30,6 +30,7 @@ describe('the launcher pod', () => {
           "annotations": {
             "descheduler.alpha.kubernetes.io/request-evict-only": "",
             "example.com/owner": "shop",
+            "godwit.dev/sockets": "1",
             "kubectl.kubernetes.io/default-container": "compute",
             "kubevirt.io/domain": "web",
             "kubevirt.io/migrationTransportUnix": "true",
@@ -137,6 +138,7 @@ describe('the launcher pod', () => {
         "metadata": {
           "annotations": {
             "descheduler.alpha.kubernetes.io/request-evict-only": "",
+            "godwit.dev/sockets": "4",
             "kubectl.kubernetes.io/default-container": "compute",
             "kubevirt.io/domain": "database",
             "kubevirt.io/migrationTransportUnix": "true",

@@ -1,4 +1,5 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import { roomAnnotations } from '../../api/kubevirt/pod-room.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
 import { derivedSuffix } from '../../machinery/derived-identity.ts';
@@ -105,6 +106,7 @@ function podMetadata(guest: VirtualMachineInstance): ObjectMeta {
       'kubectl.kubernetes.io/default-container': COMPUTE,
       // The descheduler asks, and whoever answers moves the guest.
       'descheduler.alpha.kubernetes.io/request-evict-only': '',
+      ...roomAnnotations(guest),
     },
     ownerReferences: [
       {

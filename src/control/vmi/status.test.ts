@@ -116,3 +116,24 @@ describe('failures', () => {
     expect(ofType(after({ phase: 'Pending', conditions }, podOf()), 'Synchronized')).toBeUndefined();
   });
 });
+
+describe('processors that a guest is to get', () => {
+  const podFor = (sockets?: string): LauncherPod => {
+    const pod = podOf({ phase: 'Running' }, 'node-a');
+    return { ...pod, metadata: { ...pod.metadata, annotations: sockets ? { 'godwit.dev/sockets': sockets } : {} } };
+  };
+  const RUNNING: VirtualMachineInstanceStatus = { phase: 'Running', currentCPUTopology: { sockets: 2 }, memory: {} };
+
+  it.each<readonly [string, VirtualMachineInstanceStatus, string | undefined, string | undefined]>([
+    ['need a move where the pod was made for less', RUNNING, '2', 'True'],
+    ['need a move where the pod does not say what it was made for', RUNNING, undefined, 'True'],
+    ['need none where the pod was made for them', RUNNING, '4', 'False'],
+    ['are nobody’s concern once they are there', { ...RUNNING, currentCPUTopology: { sockets: 4 } }, '4', undefined],
+    ['are nobody’s concern before the guest runs', { ...RUNNING, phase: 'Scheduled' }, '2', undefined],
+  ])('%s', (_what, status, room, expected) => {
+    const guest = guestOf({ domain: { devices: {}, cpu: { sockets: 4 } } }, status);
+    const pod = podFor(room);
+    const observed = { guest, pod, pods: [pod], claimOf: () => undefined, nodeLabels: {}, failure: undefined };
+    expect(ofType(statusAfter(observed, NOW), 'HotVCPUChange')?.status).toBe(expected);
+  });
+});

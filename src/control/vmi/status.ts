@@ -3,6 +3,7 @@ import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { socketsOfPod, wantedSockets } from '../../api/kubevirt/pod-room.ts';
 import { formatTime } from '../../api/meta.ts';
 import { formatQuantity } from '../../api/quantity.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
@@ -103,6 +104,7 @@ function conditionsAfter(
     ['PodScheduled', scheduledCondition(pod, failure)],
     ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod) ?? endOf(guest, pod, phase))],
   ];
+  wanted.push(['HotVCPUChange', processorChange(guest, pod)]);
   for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
   for (const [type, condition] of wanted) {
@@ -132,6 +134,18 @@ function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefi
   if (!ready) return isNot('PodConditionMissing', 'virt-launcher pod is missing the Ready condition');
   if (ready.status === 'True') return { type: 'Ready', status: 'True' };
   return isNot(ready.reason ?? 'PodNotReady', ready.message ?? '');
+}
+
+/** Processors that the guest is to get: by its next move, unless the pod that it is in was made for them. */
+function processorChange(guest: VirtualMachineInstance, pod: LauncherPod | undefined): KubeVirtCondition | undefined {
+  const { phase, currentCPUTopology } = guest.status ?? {};
+  const [wanted, current = 0] = [wantedSockets(guest), currentCPUTopology?.sockets];
+  if (phase !== 'Running' || current === 0 || wanted <= current) return undefined;
+  const isHere = pod !== undefined && socketsOfPod(pod) >= wanted;
+  const message = `the guest has ${current} sockets, and is to have ${wanted}`;
+  return isHere
+    ? { type: 'HotVCPUChange', status: 'False', reason: 'Plugging', message }
+    : { type: 'HotVCPUChange', status: 'True', reason: 'MigrationNeeded', message };
 }
 
 /** Told only where no node was found. */

@@ -112,6 +112,8 @@ describe('the right to run', () => {
     ['raises none that is no business of it', 'c', RUNNING, { rightToRun: { epoch: 9, holder: A } }, NOTHING],
     ['does not lower an epoch', 'a', RUNNING, { rightToRun: { epoch: 3, holder: A } }, /steps of the protocol/],
     ['does not forget the record', 'a', RUNNING, { rightToRun: undefined }, /steps of the protocol/],
+    ['tells of processors that it plugged in', 'a', RUNNING, { currentCPUTopology: { sockets: 4 } }, /^ok$/],
+    ['tells nothing of those of others', 'c', RUNNING, { currentCPUTopology: { sockets: 4 } }, NOTHING],
     ['notes its volumes', 'a', RUNNING, { rightToRun: { ...RUNNING.rightToRun, volumes: [] } }, /^ok$/],
     [
       "does not note those of another's",

@@ -33,6 +33,7 @@ describe("QEMU's command line", () => {
     ['q35-with-everything', FULL_MACHINE],
     ['i440fx-with-everything', onPc],
     ['incoming', incoming],
+    ['room-for-processors', { ...onPc, cpu: { ...onPc.cpu, sockets: 2, socketsMax: 8 } }],
   ])('is as agreed: %s', async (name, spec) => {
     await expect(text(spec)).toMatchFileSnapshot(`golden/${name}.txt`);
   });
@@ -56,6 +57,11 @@ describe("QEMU's command line", () => {
 
   it.each<[string, Partial<MachineSpec>, string]>([
     ['an alias', { machineType: 'q35' }, 'no versioned machine type'],
+    [
+      'more sockets than there may be',
+      { cpu: { ...SMALL_MACHINE.cpu, sockets: 3, socketsMax: 2 } },
+      '3 sockets are more than 2',
+    ],
     ['another architecture', { machineType: 'virt-7.2' }, 'no versioned machine type'],
     ['PCI on microvm', { disks: [{ ...mmioDisk, place: { bus: 'virtio', at: 4 } }] }, 'has no virtio'],
     ['a drive on microvm', { cdroms: [{ port: 0, path: '/a.iso' }] }, 'has no sata'],

@@ -90,11 +90,14 @@ function cpuOption({ cpu, accelerator }: MachineSpec): string {
 }
 
 function topologyOption({ cpu }: MachineSpec): string {
-  const { sockets, cores, threads } = cpu;
-  for (const count of [sockets, cores, threads])
+  const { sockets, cores, threads, socketsMax = sockets } = cpu;
+  for (const count of [sockets, cores, threads, socketsMax])
     if (!Number.isInteger(count) || count < 1) throw new MachineSpecError(`${count} is no number of processors`);
-  const count = sockets * cores * threads;
-  return `cpus=${count},maxcpus=${count},sockets=${sockets},cores=${cores},threads=${threads}`;
+  if (socketsMax < sockets) throw new MachineSpecError(`${sockets} sockets are more than ${socketsMax}`);
+  const perSocket = cores * threads;
+  const [count, countMax] = [sockets * perSocket, socketsMax * perSocket];
+  // Those that are plugged in on one host are there from the start on the next: the guest sees no difference.
+  return `cpus=${count},maxcpus=${countMax},sockets=${socketsMax},cores=${cores},threads=${threads}`;
 }
 
 function controlArguments(instance: string): string[] {

@@ -6,6 +6,7 @@ import {
   type Machine,
   type MachineEnd,
   type MachineEvent,
+  type MachineProcessors,
   type MachineRun,
   type MachineStatus,
 } from '../hypervisor.ts';
@@ -16,6 +17,7 @@ import { connectMonitors, type Monitors } from './monitors.ts';
 import { QemuAgentChannel } from './qemu-agent-channel.ts';
 import type { ExecuteOptions } from './qmp.ts';
 import { QemuMigration } from './qemu-migration.ts';
+import { QemuProcessors } from './qemu-processors.ts';
 import { QmpError } from './qmp-error.ts';
 import { isRecord, type QemuVersion, type QmpEvent } from './qmp-message.ts';
 import type { RunFiles } from './run-files.ts';
@@ -50,6 +52,7 @@ export class QemuMachine implements Machine {
   readonly run: MachineRun;
   readonly ended: Promise<MachineEnd>;
   readonly migration: MachineMigration;
+  readonly processors: MachineProcessors;
   readonly guestAgent: QemuAgentChannel;
   readonly #options: QemuMachineOptions;
   readonly #listeners = new Set<(event: MachineEvent) => unknown>();
@@ -76,6 +79,7 @@ export class QemuMachine implements Machine {
         await options.processes.run('ss', ['--kill', '--tcp', '--numeric', 'dst', host, 'dport', '=', `:${port}`]);
       },
     });
+    this.processors = new QemuProcessors((name, args) => this.execute(name, args));
     this.guestAgent = new QemuAgentChannel({
       connector: options.connector,
       files: options.files,

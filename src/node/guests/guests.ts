@@ -21,6 +21,7 @@ import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
 import { shutdownTimes } from './power-off.ts';
+import { Plugging } from './plugging.ts';
 import type { Preparation, Prepared } from './preparation.ts';
 import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
 import { Reports } from './reports.ts';
@@ -75,6 +76,7 @@ export class Guests {
   readonly #preparation: Preparation;
   readonly #notes: GuestNotes;
   readonly #ending: Ending;
+  readonly #plugging: Plugging;
   readonly #migrations: Migrations;
   readonly #others: OtherNodes;
   readonly #protocol: Protocol;
@@ -99,6 +101,7 @@ export class Guests {
     this.#preparation = options.preparation;
     this.#notes = notes;
     this.#ending = new Ending({ clock, log: env.log, recorder, machines });
+    this.#plugging = new Plugging({ machines, recorder, log: env.log });
     const { incoming, migrations } = this.#newMigrations(options);
     this.peers = incoming;
     this.#migrations = migrations;
@@ -250,8 +253,11 @@ export class Guests {
     const otherMs = await this.#lookAtOther(scene, standing, signal);
     const outcome = await this.#follow(scene, { prepared }, signal);
     const { refusal, view } = outcome;
+    let pluggedMs: number | undefined;
     if (!this.#migrations.isStill(outcome)) {
-      await this.#reports.tellGuest(outcome, signal);
+      const { fields, retryAfterMs } = await this.#plugging.bring(outcome);
+      pluggedMs = retryAfterMs;
+      await this.#reports.tellGuest(outcome, fields, signal);
       await this.#reports.tellPod(outcome, prepared, signal);
     }
     if (!pod && isSettled(view)) await this.#forget(podUID);
@@ -259,7 +265,8 @@ export class Guests {
       ending,
       prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},
       refusal ? this.#refused(outcome, refusal) : {},
-      otherMs === undefined ? {} : { requeueAfterMs: otherMs },
+      { requeueAfterMs: otherMs },
+      { requeueAfterMs: pluggedMs },
     ]);
   }
 

@@ -1,4 +1,7 @@
-import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { MachineEnd } from '../../hypervisor/hypervisor.ts';
@@ -37,8 +40,8 @@ export class Reports {
     this.#options = options;
   }
 
-  /** Says how a guest is, of what is new. */
-  async tellGuest(outcome: Outcome, signal: AbortSignal): Promise<void> {
+  /** Says how a guest is, of what is new; with fields that somebody else knows. */
+  async tellGuest(outcome: Outcome, more: VirtualMachineInstanceStatus, signal: AbortSignal): Promise<void> {
     const { podUID, guest, view, seen } = outcome;
     if (!guest) return;
     const { clock, notes, steps, migrations } = this.#options;
@@ -46,7 +49,7 @@ export class Reports {
     const { status, agent } = seen;
     const facts = { guest, self, standing, status, agent, end: notes.endOf(podUID, seen) };
     const migrationState = migrations.status(outcome, self, standing, seen);
-    const fields = { ...guestStatus(facts, clock.now()), ...(migrationState ? { migrationState } : {}) };
+    const fields = { ...guestStatus(facts, clock.now()), ...(migrationState ? { migrationState } : {}), ...more };
     await steps.patch(podUID, guest, fields, signal);
   }
 

@@ -258,3 +258,33 @@ spec:
     expect(() => specOf(yaml)).toThrow(field);
   });
 });
+
+describe('processors', () => {
+  const cpuWith = (more: string, type = 'q35') => {
+    const { sockets, socketsMax } = specOf(`
+spec:
+  domain:
+    machine: {type: ${type}}
+    memory: {guest: 64Mi}
+    cpu: {sockets: 4, cores: 2, maxSockets: 8}
+    devices: {}
+${more}`).cpu;
+    return { sockets, socketsMax };
+  };
+
+  it('are those that the guest has now, with room for more', () => {
+    expect(cpuWith('')).toEqual({ sockets: 4, socketsMax: 8 });
+    expect(cpuWith('status: {currentCPUTopology: {sockets: 2, cores: 2, threads: 1}}')).toEqual({
+      sockets: 2,
+      socketsMax: 8,
+    });
+    expect(cpuWith('status: {currentCPUTopology: {sockets: 8, cores: 2, threads: 1}}')).toEqual({
+      sockets: 8,
+      socketsMax: 8,
+    });
+  });
+
+  it('cannot be plugged into a machine without PCI', () => {
+    expect(cpuWith('', 'microvm')).toEqual({ sockets: 4, socketsMax: undefined });
+  });
+});

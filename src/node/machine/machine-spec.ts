@@ -52,7 +52,7 @@ export function machineSpec(
     ...(serial ? { serial } : {}),
     machineType,
     accelerator: host.accelerator,
-    cpu: cpuOf(domain.cpu ?? {}, host.accelerator),
+    cpu: { ...cpuOf(domain.cpu ?? {}, host.accelerator), ...socketsOf(guest, family) },
     memoryBytes: memoryOf(guest.spec),
     disks,
     cdroms,
@@ -108,7 +108,7 @@ function memoryOf({ domain }: VirtualMachineInstanceSpec): number {
 const TRANSLATED_MODEL = 'qemu64';
 const TRANSLATED_FEATURES = ['ssse3', 'sse4.1', 'sse4.2', 'popcnt', 'rdrand'] as const;
 
-function cpuOf(cpu: Cpu, accelerator: Accelerator): CpuSpec {
+function cpuOf(cpu: Cpu, accelerator: Accelerator): Omit<CpuSpec, 'sockets'> {
   const { model, features } = modelOf(cpu.model || 'host-model', accelerator);
   const asked = (cpu.features ?? []).flatMap(({ name, policy = 'require' }, index) => {
     switch (policy) {
@@ -129,10 +129,23 @@ function cpuOf(cpu: Cpu, accelerator: Accelerator): CpuSpec {
   return {
     model,
     features: [...features.filter((name) => !names.has(name)).map((name) => ({ name, isEnabled: true })), ...asked],
-    sockets: cpu.sockets || 1,
     cores: cpu.cores || 1,
     threads: cpu.threads || 1,
   };
+}
+
+/**
+ * The sockets that the guest has now: those that it is to have besides are plugged in once it runs. Machines without PCI
+ * have no way to tell it.
+ */
+function socketsOf(
+  { spec, status }: VirtualMachineInstance,
+  family: BusFamily,
+): Pick<CpuSpec, 'sockets' | 'socketsMax'> {
+  const { sockets: asked, maxSockets = 0 } = spec.domain.cpu ?? {};
+  const current = status?.currentCPUTopology?.sockets;
+  if (family !== 'pci' || maxSockets < (asked || 1)) return { sockets: asked || 1 };
+  return { sockets: Math.min(current || asked || 1, maxSockets), socketsMax: maxSockets };
 }
 
 function modelOf(asked: string, accelerator: Accelerator): { model: string; features: readonly string[] } {

@@ -54,9 +54,11 @@ export function describedMachines({
       const file = await diskFileOf?.(disk);
       if (file) diskFiles.set(placeName(disk.place), file);
     }
+    const processorCount = await machine.processors?.count();
+    const now = { ramBytes: await machine.migration.ramBytes(), ...(processorCount ? { processorCount } : {}) };
     return {
       diskFiles,
-      machine: { spec, ramBytes: await machine.migration.ramBytes(), diskBytes },
+      machine: { spec, ...now, diskBytes },
       copiedDisks: own.map(({ place }) => place),
     };
   };

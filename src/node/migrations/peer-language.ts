@@ -97,6 +97,7 @@ const cpu = shape<CpuSpec>({
   model: word,
   features: optional(listOf(shape({ name: word, isEnabled: flag }), FEATURES_MAX)),
   sockets: count,
+  socketsMax: optional(count),
   cores: count,
   threads: count,
 });
@@ -160,6 +161,7 @@ const spec = shape<MachineSpec>({
 const machine = shape<DescribedMachine>({
   spec,
   ramBytes: count,
+  processorCount: optional(count),
   diskBytes: optional(mapOf(count, DEVICES_MAX, NAME_LENGTH_MAX)),
 });
 

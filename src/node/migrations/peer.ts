@@ -90,18 +90,19 @@ export interface SourceCredentials {
 export interface DescribedMachine {
   readonly spec: MachineSpec;
   readonly ramBytes: number;
+  readonly processorCount?: number;
   /** By the name of each place. */
   readonly diskBytes?: Readonly<Record<string, number>>;
 }
 
 /** A machine as it is sent. */
-export function describeMachine({ spec, ramBytes, diskBytes }: ComparedMachine): DescribedMachine {
-  return { spec, ramBytes, ...(diskBytes ? { diskBytes: Object.fromEntries(diskBytes) } : {}) };
+export function describeMachine({ diskBytes, ...machine }: ComparedMachine): DescribedMachine {
+  return { ...machine, ...(diskBytes ? { diskBytes: Object.fromEntries(diskBytes) } : {}) };
 }
 
 /** A machine as it was before it was sent. */
-export function comparedMachine({ spec, ramBytes, diskBytes }: DescribedMachine): ComparedMachine {
-  return { spec, ramBytes, ...(diskBytes ? { diskBytes: new Map(Object.entries(diskBytes)) } : {}) };
+export function comparedMachine({ diskBytes, ...machine }: DescribedMachine): ComparedMachine {
+  return { ...machine, ...(diskBytes ? { diskBytes: new Map(Object.entries(diskBytes)) } : {}) };
 }
 
 /** How requests are sent over HTTPS. */

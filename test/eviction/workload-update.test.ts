@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { linux, probe } from '../support/guest-manifests.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+
+/** Guests get a newer launcher, and what is changed of them while they run, by being moved. */
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+
+const API = '/apis/kubevirt.io/v1/namespaces/default';
+const PODS = '/api/v1/namespaces/default/pods';
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+const STRATEGIC = { 'content-type': 'application/strategic-merge-patch+json' };
+/** How long anything may take that is under way, on a machine under load. */
+const PATIENCE_MS = 90_000;
+const OLD_LAUNCHER = 'godwit/launcher:v0.0.0';
+
+let guests: MovingGuests;
+beforeAll(async () => (guests = await MovingGuests.start({ nodes: 2, linux: true })));
+afterAll(() => guests.stop());
+
+async function patch(path: string, body: object, headers = MERGE): Promise<Anything> {
+  return (await guests.host.api.request('PATCH', path, { body, headers })).expect(200).json;
+}
+
+const allow = (...workloadUpdateMethods: readonly string[]): Promise<Anything> =>
+  patch(KUBEVIRT, { spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
+
+/** What of a machine's template changes. */
+const change = (name: string, domain: object): Promise<Anything> =>
+  patch(`${API}/virtualmachines/${name}`, { spec: { template: { spec: { domain } } } });
+
+const updatesOf = async (name: string): Promise<Anything[]> =>
+  (await guests.migrations()).filter(({ spec }) => spec.vmiName === name && spec.cause === 'WorkloadUpdate');
+
+/** Waits for the update of a guest to be over, and answers it. */
+async function isUpdated(name: string): Promise<Anything> {
+  const update = await eventually(async () => {
+    const [found] = await updatesOf(name);
+    expect(found, `an update of ${name}`).toBeDefined();
+    return found;
+  }, PATIENCE_MS);
+  return guests.succeeds(update.metadata.name);
+}
+
+const condition = async (name: string, type: string): Promise<Anything> =>
+  (await guests.host.guest(name)).status.conditions.find((each: Anything) => each.type === type);
+
+/** As if its launcher had been started by a version before this one. */
+async function makeOutdated(name: string): Promise<void> {
+  const { podUID } = await guests.holder(name);
+  const { items } = (await guests.host.api.request('GET', PODS)).expect(200).json;
+  const pod = items.find(({ metadata }: Anything) => metadata.uid === podUID);
+  const containers = [{ name: 'compute', image: OLD_LAUNCHER }];
+  await patch(`${PODS}/${pod.metadata.name}`, { spec: { containers } }, STRATEGIC);
+  await eventually(async () => {
+    const { status, metadata } = await guests.host.guest(name);
+    expect(status.launcherContainerImageVersion).toBe(OLD_LAUNCHER);
+    expect(metadata.labels).toHaveProperty('kubevirt.io/outdatedLauncherImage');
+  });
+}
+
+const outdatedCount = async (): Promise<number | undefined> =>
+  (await guests.host.api.request('GET', KUBEVIRT)).expect(200).json.status?.outdatedVirtualMachineInstanceWorkloads;
+
+describe('a guest in an old launcher', () => {
+  it('moves to a new one once the cluster allows it, and not before', async () => {
+    await guests.create('old', probe());
+    const before = await guests.holder('old');
+    await makeOutdated('old');
+    await eventually(async () => expect(await outdatedCount()).toBe(1));
+    expect(await updatesOf('old')).toEqual([]);
+    await allow('LiveMigrate');
+    const { spec, metadata } = await isUpdated('old');
+    expect(spec.priority).toBe('system-critical');
+    expect(metadata.name).toMatch(/^kubevirt-workload-update-/);
+    await guests.isWhole('old');
+    expect((await guests.holder('old')).node).not.toBe(before.node);
+    await eventually(async () => {
+      const guest = await guests.host.guest('old');
+      expect(guest.status.launcherContainerImageVersion).not.toBe(OLD_LAUNCHER);
+      expect(guest.metadata.labels).not.toHaveProperty('kubevirt.io/outdatedLauncherImage');
+      expect(await outdatedCount()).toBe(0);
+    });
+    await guests.remove('old');
+  });
+
+  it('moves once, though it is to leave its node besides', async () => {
+    await allow();
+    await guests.create('both', probe({ evictionStrategy: 'LiveMigrate' }));
+    const before = await guests.holder('both');
+    await makeOutdated('both');
+    const { items } = (await guests.host.api.request('GET', PODS)).expect(200).json;
+    const pod = items.find(({ metadata }: Anything) => metadata.uid === before.podUID);
+    const { name, namespace } = pod.metadata;
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+    await allow('LiveMigrate');
+    (await guests.host.api.request('POST', `${PODS}/${name}/eviction`, { body: eviction })).expect(429);
+    await eventually(async () => expect((await guests.holder('both')).node).not.toBe(before.node), PATIENCE_MS);
+    await guests.isWhole('both');
+    await eventually(async () => {
+      const all = (await guests.migrations()).filter(({ spec }) => spec.vmiName === 'both');
+      expect(all.map(({ status }) => status.phase)).toEqual(['Succeeded']);
+      expect(all[0].status.causes.map((each: Anything) => each.cause).toSorted()).toEqual([
+        'APIEviction',
+        'WorkloadUpdate',
+      ]);
+    }, PATIENCE_MS);
+    await guests.remove('both');
+  });
+});
+
+describe('a guest that gets more processors', () => {
+  const size = async (): Promise<string> => {
+    const answer: string = await guests.host.ask('linux', 'size');
+    return /processors=\d+/.exec(answer)?.[0] ?? answer;
+  };
+
+  it('has them after a move, and keeps them after the next', async () => {
+    await allow('LiveMigrate');
+    await guests.create('linux', linux());
+    expect(await size()).toBe('processors=1');
+    expect((await guests.host.guest('linux')).spec.domain.cpu.maxSockets).toBe(4);
+    await change('linux', { cpu: { sockets: 3 } });
+    expect((await isUpdated('linux')).spec.priority).toBe('user-triggered');
+    await guests.isWhole('linux');
+    // Linux switches them on itself.
+    await eventually(async () => expect(await size()).toBe('processors=3'), PATIENCE_MS);
+    const { status, spec } = await guests.host.guest('linux');
+    expect(status.currentCPUTopology).toMatchObject({ sockets: 3, cores: 1, threads: 1 });
+    expect(spec.domain.cpu.sockets).toBe(3);
+    await eventually(async () => expect(await condition('linux', 'HotVCPUChange')).toBeUndefined());
+    await guests.host.told('linux', /SuccessfulProcessorPlug/);
+    await guests.move('linux');
+    expect(await size()).toBe('processors=3');
+    expect(await guests.host.ask('linux', 'memory')).toMatch(/ bad=0\b/);
+    expect(await updatesOf('linux')).toHaveLength(1);
+  });
+
+  it('does not move for a change that is taken back before anybody acts on it', async () => {
+    await allow();
+    await change('linux', { cpu: { sockets: 4 } });
+    await eventually(async () => expect((await condition('linux', 'HotVCPUChange'))?.status).toBe('True'));
+    await change('linux', { cpu: { sockets: 3 } });
+    await eventually(async () => expect(await condition('linux', 'HotVCPUChange')).toBeUndefined());
+    await allow('LiveMigrate');
+    expect(await size()).toBe('processors=3');
+    expect(await updatesOf('linux')).toHaveLength(1);
+  });
+
+  it('is to be restarted for more than it may have, or for fewer', async () => {
+    const restart = async (): Promise<string | undefined> => {
+      const { status } = (await guests.host.api.request('GET', `${API}/virtualmachines/linux`)).expect(200).json;
+      return status.conditions.find((each: Anything) => each.type === 'RestartRequired')?.message;
+    };
+    await change('linux', { cpu: { sockets: 5 } });
+    await eventually(async () => expect(await restart()).toMatch(/higher than what's available/));
+    await change('linux', { cpu: { sockets: 2 } });
+    await eventually(async () => expect(await restart()).toMatch(/requires a restart/));
+    await change('linux', { cpu: { sockets: 3 } });
+    await eventually(async () => expect(await restart()).toBeUndefined());
+    expect(await size()).toBe('processors=3');
+    await guests.remove('linux');
+  });
+});
