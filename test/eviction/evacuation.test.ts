@@ -1,0 +1,306 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { claim, type GuestOptions, probe } from '../support/guest-manifests.ts';
+import type { Kubectl } from '../support/kubectl.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+import { conditionOf } from '../support/virtual-machines.ts';
+
+/** Nodes that are emptied by real kubectl, with real guests on them: who moves, who stays, and what is said of it. */
+
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
+
+const NODES = ['node-1', 'node-2', 'node-3'];
+/** How long anything may take that is under way, on a machine under load. */
+const PATIENCE_MS = 90_000;
+const DRAIN = ['--ignore-daemonsets', '--delete-emptydir-data'];
+/** Nobody moves until somebody says so. */
+const HELD = { parallelMigrationsPerCluster: 0 };
+const FREE = { parallelMigrationsPerCluster: 5, parallelOutboundMigrationsPerNode: 2 };
+/** Slow enough that kubectl asks a second time while the copy is under way. */
+const SLOW = { pace: 'slow' };
+
+let guests: MovingGuests;
+let kubectl: Kubectl;
+const made = new Set<string>();
+
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: NODES.length });
+  ({ kubectl } = guests.host);
+  await guests.policy('slow', SLOW, { bandwidthPerMigration: '4Mi' });
+});
+afterAll(() => guests.stop());
+
+afterEach(async () => {
+  for (const node of NODES) {
+    await kubectl.run(['taint', 'node', node, 'kubevirt.io/drain-']);
+    await kubectl.ok(['uncordon', node]);
+  }
+  await guests.configure(FREE);
+  for (const name of made) await guests.remove(name);
+  made.clear();
+});
+
+/** Makes a guest on a node; it can go to any other afterwards. */
+async function createOn(
+  node: string,
+  name: string,
+  options: GuestOptions = {},
+  labels: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  for (const other of NODES) if (other !== node) await kubectl.ok(['cordon', other]);
+  made.add(name);
+  await guests.create(name, probe({ tickMs: 100, evictionStrategy: 'LiveMigrate', ...options }), labels);
+  for (const other of NODES) if (other !== node) await kubectl.ok(['uncordon', other]);
+  expect((await guests.holder(name)).node).toBe(node);
+  await eventually(async () => expect(conditionOf(await guests.host.guest(name), 'LiveMigratable')).toBeDefined());
+}
+
+/** The mark of a guest: its node and its causes. */
+async function markOf(name: string): Promise<readonly string[]> {
+  const { evacuationNodeName, evacuationCauses = [] } = (await guests.host.guest(name)).status;
+  const causes = evacuationCauses.map(({ cause, untilUncordon }: Anything) =>
+    untilUncordon === true ? `${cause} until uncordoned` : cause,
+  );
+  return evacuationNodeName === undefined ? [] : [evacuationNodeName, ...causes];
+}
+
+const isMarked = (name: string, ...mark: readonly string[]): Promise<void> =>
+  eventually(async () => expect(await markOf(name)).toEqual(mark), PATIENCE_MS);
+
+const migrationsOf = async (name: string): Promise<Anything[]> =>
+  (await guests.migrations()).filter(({ spec }) => spec.vmiName === name);
+
+/** The one migration of a guest. */
+const migrationOf = (name: string): Promise<Anything> =>
+  eventually(async () => {
+    const [migration, ...others] = await migrationsOf(name);
+    expect(others).toEqual([]);
+    expect(migration).toBeDefined();
+    return migration;
+  }, PATIENCE_MS);
+
+/** Waits until a guest has gone from a node by one migration, whole, and answers that. */
+async function hasLeft(name: string, node: string): Promise<Anything> {
+  const { metadata } = await migrationOf(name);
+  const migration = await guests.succeeds(metadata.name);
+  await isMarked(name);
+  expect((await guests.isWhole(name)).length).toBe(2);
+  expect((await guests.holder(name)).node).not.toBe(node);
+  return migration;
+}
+
+/** The guest is where it was, and was never started anew. */
+async function hasStayed(name: string, node: string): Promise<void> {
+  expect((await guests.holder(name)).node).toBe(node);
+  expect((await guests.isWhole(name)).length).toBe(1);
+}
+
+const launcherOf = async (name: string): Promise<string> => {
+  const { podUID } = await guests.holder(name);
+  const { items } = (await guests.host.api.request('GET', '/api/v1/namespaces/default/pods')).expect(200).json;
+  return items.find(({ metadata }: Anything) => metadata.uid === podUID).metadata.name;
+};
+
+const drainBlocked = async (node: string): Promise<Anything> =>
+  conditionOf((await guests.host.api.request('GET', `/api/v1/nodes/${node}`)).expect(200).json, 'DrainBlocked');
+
+const isBlocked = (node: string, message: RegExp): Promise<void> =>
+  eventually(async () => {
+    const { status, message: said } = (await drainBlocked(node)) ?? {};
+    expect(status).toBe('True');
+    expect(said).toMatch(message);
+  }, PATIENCE_MS);
+
+const isFree = (node: string): Promise<void> =>
+  eventually(async () => expect((await drainBlocked(node))?.status).toBe('False'), PATIENCE_MS);
+
+/** Evicts the pod of a guest, and answers the refusal. */
+async function evict(name: string): Promise<string> {
+  const pod = await launcherOf(name);
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: 'default' } };
+  const path = `/api/v1/namespaces/default/pods/${pod}/eviction`;
+  return (await guests.host.api.request('POST', path, { body: eviction })).expect(429).json.message;
+}
+
+describe('kubectl drain', () => {
+  it('moves the guests of a node, and says what the proposal shows', async () => {
+    await createOn('node-1', 'vm-one', { memory: '64Mi', arguments: 'mib=40' }, SLOW);
+    await createOn('node-1', 'vm-two');
+    await createOn('node-2', 'vm-far');
+    const pods = { one: await launcherOf('vm-one'), two: await launcherOf('vm-two') };
+    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+    const migrations = [await hasLeft('vm-one', 'node-1'), await hasLeft('vm-two', 'node-1')];
+    expect(await drain.ended, drain.output()).toBe(0);
+    const lines = drain.output().split('\n');
+    for (const [name, pod] of [
+      ['vm-one', pods.one],
+      ['vm-two', pods.two],
+    ])
+      expect(lines).toContain(
+        `error when evicting pods/"${pod}" -n "default" (will retry after 5s): admission webhook ` +
+          `"virt-launcher-eviction-interceptor.kubevirt.io" denied the request: ` +
+          `Eviction triggered evacuation of VMI "default/${name}"`,
+      );
+    expect(lines).toContain(
+      `error when evicting pods/"${pods.one}" -n "default" (will retry after 5s): ` +
+        `Cannot evict pod as it would violate the pod's disruption budget.`,
+    );
+    for (const pod of Object.values(pods)) {
+      expect(lines).toContain(`evicting pod default/${pod}`);
+      expect(lines).toContain(`pod/${pod} evicted`);
+    }
+    expect(lines).toContain('node/node-1 drained');
+    for (const { spec, status, metadata } of migrations) {
+      expect(metadata.name).toMatch(/^kubevirt-evacuation-/);
+      expect(metadata.annotations).toMatchObject({ 'kubevirt.io/evacuationMigration': 'node-1' });
+      expect(spec).toMatchObject({ cause: 'APIEviction', priority: 'system-critical' });
+      expect(status).toMatchObject({ causes: [{ cause: 'APIEviction', priority: 100 }], effectivePriority: 100 });
+    }
+    expect(await migrationsOf('vm-far')).toEqual([]);
+    await hasStayed('vm-far', 'node-2');
+    expect((await drainBlocked('node-1'))?.status).not.toBe('True');
+  });
+
+  it('that is called off half way withdraws its marks, and what has not begun', async () => {
+    await guests.configure({ ...FREE, parallelOutboundMigrationsPerNode: 1 });
+    const names = ['vm-a', 'vm-b', 'vm-c'];
+    for (const name of names) await createOn('node-1', name, { memory: '64Mi', arguments: 'mib=40' }, SLOW);
+    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+    const begun = await eventually(async () => {
+      const all = await guests.migrations();
+      expect(all).toHaveLength(names.length);
+      const [running] = all.filter(({ status }) => status?.phase === 'Running');
+      expect(running).toBeDefined();
+      return running;
+    }, PATIENCE_MS);
+    drain.stop();
+    await drain.ended;
+    await kubectl.ok('uncordon node-1');
+    for (const name of names) await isMarked(name);
+    const [first, ...others] = [begun.spec.vmiName, ...names.filter((name) => name !== begun.spec.vmiName)];
+    await hasLeft(first, 'node-1');
+    for (const name of others) {
+      await eventually(async () => expect(await migrationsOf(name)).toEqual([]), PATIENCE_MS);
+      await hasStayed(name, 'node-1');
+    }
+  });
+
+  it('names a guest that cannot move at once, in an event and in the condition of the node', async () => {
+    made.add('vm-stuck');
+    await guests.host.create(claim('disk-of-vm-stuck', 'local'));
+    const source = { persistentVolumeClaim: { claimName: 'disk-of-vm-stuck' } };
+    await createOn('node-1', 'vm-stuck', { volumes: [{ name: 'disk', source }] });
+    const pod = await launcherOf('vm-stuck');
+    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+    await isBlocked('node-1', /^1 virtual machine cannot leave: default\/vm-stuck: .*DisksNotLiveMigratable/);
+    await guests.host.told('vm-stuck', /^\w+: .*DisksNotLiveMigratable/m);
+    await eventually(() => expect(drain.output()).toContain(`error when evicting pods/"${pod}"`), PATIENCE_MS);
+    expect(drain.output()).toContain('VMI vm-stuck is configured with an eviction strategy but is not live-migratable');
+    drain.stop();
+    expect(await markOf('vm-stuck')).toEqual([]);
+    await hasStayed('vm-stuck', 'node-1');
+    await kubectl.ok('uncordon node-1');
+    await isFree('node-1');
+    await guests.remove('vm-stuck');
+    made.delete('vm-stuck');
+    await guests.host.delete('PersistentVolumeClaim', 'disk-of-vm-stuck');
+  });
+
+  it('with no room anywhere says so, and goes on by itself when there is room', async () => {
+    await createOn('node-1', 'vm-wide');
+    for (const node of ['node-2', 'node-3']) await kubectl.ok(['cordon', node]);
+    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+    await isBlocked('node-1', /^1 virtual machine cannot leave: default\/vm-wide: no node takes it: .*node-2: /);
+    expect((await migrationOf('vm-wide')).status.phase).not.toBe('Failed');
+    await hasStayed('vm-wide', 'node-1');
+    await kubectl.ok('uncordon node-3');
+    await hasLeft('vm-wide', 'node-1');
+    expect((await guests.holder('vm-wide')).node).toBe('node-3');
+    expect(await drain.ended, drain.output()).toBe(0);
+    await isFree('node-1');
+  });
+
+  it('of two nodes at once leaves all guests on the third', async () => {
+    const places = [
+      ['vm-a', 'node-1'],
+      ['vm-b', 'node-2'],
+      ['vm-c', 'node-1'],
+      ['vm-d', 'node-2'],
+    ] as const;
+    for (const [name, node] of places) await createOn(node, name);
+    for (const node of ['node-1', 'node-2']) await kubectl.ok(['cordon', node]);
+    const drains = ['node-1', 'node-2'].map((node) => kubectl.start(['drain', node, ...DRAIN]));
+    for (const [name, node] of places) await hasLeft(name, node);
+    for (const { ended, output } of drains) expect(await ended, output()).toBe(0);
+    for (const [name] of places) expect((await guests.holder(name)).node).toBe('node-3');
+  });
+});
+
+describe('the mark of a guest', () => {
+  it('that was evicted for itself stays when the node is cordoned and uncordoned', async () => {
+    await guests.configure(HELD);
+    await createOn('node-1', 'vm-plain');
+    await createOn('node-1', 'vm-drained');
+    expect(await evict('vm-plain')).toContain('Eviction triggered evacuation of VMI "default/vm-plain"');
+    await kubectl.ok('cordon node-1');
+    await evict('vm-drained');
+    await isMarked('vm-plain', 'node-1', 'APIEviction');
+    await isMarked('vm-drained', 'node-1', 'APIEviction until uncordoned');
+    await kubectl.ok('uncordon node-1');
+    await isMarked('vm-drained');
+    await isMarked('vm-plain', 'node-1', 'APIEviction');
+    await guests.configure(FREE);
+    await hasLeft('vm-plain', 'node-1');
+    await hasStayed('vm-drained', 'node-1');
+    expect(await migrationsOf('vm-drained')).toEqual([]);
+  });
+
+  it('is there while the node has the drain taint; one that is for others to move is left alone', async () => {
+    await createOn('node-1', 'vm-movable');
+    await createOn('node-1', 'vm-external', { evictionStrategy: 'External' });
+    await createOn('node-1', 'vm-unprotected', { evictionStrategy: 'None' });
+    await kubectl.ok('taint node node-1 kubevirt.io/drain=:NoSchedule');
+    const { spec } = await hasLeft('vm-movable', 'node-1');
+    expect(spec.cause).toBe('DrainTaint');
+    await isMarked('vm-external', 'node-1', 'DrainTaint');
+    await isBlocked('node-1', /^1 virtual machine cannot leave: default\/vm-external: .*External/);
+    expect(await migrationsOf('vm-external')).toEqual([]);
+    expect(await markOf('vm-unprotected')).toEqual([]);
+    await kubectl.ok('taint node node-1 kubevirt.io/drain-');
+    await isMarked('vm-external');
+    await isFree('node-1');
+    for (const name of ['vm-external', 'vm-unprotected']) await hasStayed(name, 'node-1');
+  });
+
+  it('of an External guest is left alone when it is evicted', async () => {
+    await createOn('node-1', 'vm-external', { evictionStrategy: 'External' });
+    expect(await evict('vm-external')).toContain('Eviction triggered evacuation of VMI "default/vm-external"');
+    await isMarked('vm-external', 'node-1', 'APIEviction');
+    // Whoever asks again is told by the budget.
+    expect(await evict('vm-external')).toContain('disruption budget');
+    expect(await migrationsOf('vm-external')).toEqual([]);
+    await hasStayed('vm-external', 'node-1');
+  });
+});
+
+describe('one move', () => {
+  it('serves several causes: of the user who asked for it, the drain, and the taint', async () => {
+    await guests.configure(HELD);
+    await createOn('node-1', 'vm-one');
+    const asked = await guests.ask('vm-one');
+    await guests.reaches(asked, 'Pending');
+    await kubectl.ok('cordon node-1');
+    await evict('vm-one');
+    await kubectl.ok('taint node node-1 kubevirt.io/drain=:NoSchedule');
+    await eventually(async () => {
+      const { status } = await guests.migration(asked);
+      expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(['User', 'APIEviction', 'DrainTaint']);
+      expect(status.effectivePriority).toBe(100);
+    }, PATIENCE_MS);
+    await guests.configure(FREE);
+    const { metadata, status } = await hasLeft('vm-one', 'node-1');
+    expect(metadata.name).toBe(asked);
+    expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(['User', 'APIEviction', 'DrainTaint']);
+  });
+});
