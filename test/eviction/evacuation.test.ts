@@ -116,9 +116,10 @@ const isFree = (node: string): Promise<void> =>
   eventually(async () => expect((await drainBlocked(node))?.status).toBe('False'), PATIENCE_MS);
 
 /** Evicts the pod of a guest, and answers the refusal. */
-async function evict(name: string): Promise<string> {
+async function evict(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<string> {
   const pod = await launcherOf(name);
-  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: pod, namespace: 'default' } };
+  const metadata = { name: pod, namespace: 'default', annotations };
+  const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata };
   const path = `/api/v1/namespaces/default/pods/${pod}/eviction`;
   return (await guests.host.api.request('POST', path, { body: eviction })).expect(429).json.message;
 }
@@ -302,5 +303,38 @@ describe('one move', () => {
     const { metadata, status } = await hasLeft('vm-one', 'node-1');
     expect(metadata.name).toBe(asked);
     expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(['User', 'APIEviction', 'DrainTaint']);
+  });
+
+  it('of a guest that the descheduler wants elsewhere is as urgent as a drain, for as long as there is one', async () => {
+    await guests.configure(HELD);
+    await createOn('node-1', 'vm-one');
+    await evict('vm-one', { 'requested-by': 'sigs.k8s.io/descheduler' });
+    const source = async (): Promise<unknown> =>
+      (await guests.host.guest('vm-one')).metadata.annotations?.['kubevirt.io/eviction-source'];
+    await eventually(async () => expect(await source()).toBe('descheduler'));
+    const { metadata, spec } = await migrationOf('vm-one');
+    expect(spec).toMatchObject({ cause: 'Descheduler', priority: 'system-maintenance' });
+    const isWorth = (priority: number, ...causes: readonly string[]): Promise<void> =>
+      eventually(async () => {
+        const { status } = await guests.migration(metadata.name);
+        expect(status.effectivePriority).toBe(priority);
+        expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(causes);
+      }, PATIENCE_MS);
+    await isWorth(20, 'Descheduler');
+    const pod = await launcherOf('vm-one');
+    await eventually(async () => {
+      const { json } = await guests.host.api.request('GET', `/api/v1/namespaces/default/pods/${pod}`);
+      expect(json.metadata.annotations['descheduler.alpha.kubernetes.io/eviction-in-progress']).toBe('true');
+    });
+    await kubectl.ok('cordon node-1');
+    await evict('vm-one');
+    await isMarked('vm-one', 'node-1', 'Descheduler', 'APIEviction until uncordoned');
+    await isWorth(100, 'Descheduler', 'APIEviction');
+    await kubectl.ok('uncordon node-1');
+    await isMarked('vm-one', 'node-1', 'Descheduler');
+    await isWorth(20, 'Descheduler');
+    await guests.configure(FREE);
+    expect((await hasLeft('vm-one', 'node-1')).metadata.uid).toBe(metadata.uid);
+    await eventually(async () => expect(await source()).toBeUndefined());
   });
 });
