@@ -154,6 +154,8 @@ describe('a migration', () => {
   const progress = { startTimestamp: 'now', mode: 'PreCopy', progress: { percent: 1 }, decisions: [], channel: {} };
   const half = { mode: 'PostCopy', progress: { percent: 50 } };
   const ahead = { ...gone, migrationState: { ...state, ...half } };
+  /** As the controllers leave it when the source's pod has ended. */
+  const left = { ...gone, nodeName: 'b', activePods: { 'b-pod': 'b' } };
   const over = { ...before, rightToRun: { epoch: 6 }, migrationState: { ...state, completed: true } };
   const waits = { targetNodeAddress: '10.0.0.1', targetDirectMigrationNodePorts: { 1: 0 }, targetRunner: B };
 
@@ -162,6 +164,9 @@ describe('a migration', () => {
     ['fails by the word of its source', 'a', before, failure, /^ok$/],
     ['fails by nobody, once the guest has gone', 'a', gone, failure, /may not write status.migrationState.completed/],
     ['is told more of by its source, once the guest has gone', 'a', gone, { progress: { percent: 99 } }, /^ok$/],
+    ['is told more of when the pod at its source is over', 'a', left, { progress: { percent: 99 } }, /^ok$/],
+    ['is told nothing else of by then', 'a', left, failure, /may not write status.migrationState.completed/],
+    ['is told of by no stranger', 'c', left, { progress: { percent: 99 } }, NOTHING],
     [
       'is no less far once the guest has gone',
       'a',
@@ -202,6 +207,7 @@ describe('a migration', () => {
   });
   it('is neither made nor forgotten by nodes', async () => {
     expect(await change('a', MOVING, { migrationState: state })).toMatch(/may not write/);
+    expect(await change('a', left, { currentCPUTopology: { sockets: 4 } })).toMatch(NOTHING);
     expect(await change('a', before, { migrationState: undefined })).toMatch(/may not write/);
   });
 });

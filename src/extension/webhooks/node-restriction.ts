@@ -75,8 +75,10 @@ function objectionTo(node: string, request: AdmissionRequest): string | undefine
 /** What is wrong with a node's change of a guest's status; undefined for nothing. */
 function guestObjection(node: string, guest: VirtualMachineInstance, next: Status): string | undefined {
   const old = guest.status ?? {};
-  if (!isConcerned(node, old)) return 'has nothing to do with this guest';
-  const field = changedFields(old, next).find((each) => !AGENT_FIELDS.has(each));
+  const fields = changedFields(old, next);
+  const isLastWord = isSide(node, old) && fields.every((each) => each === 'migrationState');
+  if (!isConcerned(node, old) && !isLastWord) return 'has nothing to do with this guest';
+  const field = fields.find((each) => !AGENT_FIELDS.has(each));
   if (field !== undefined) return `may not write status.${field}`;
   return (
     rightObjection(node, guest, next.rightToRun) ??
@@ -90,6 +92,11 @@ function guestObjection(node: string, guest: VirtualMachineInstance, next: Statu
 function isConcerned(node: string, { rightToRun, nodeName, activePods = {} }: Status): boolean {
   if (rightToRun?.holder?.node === node || rightToRun?.successor?.node === node) return true;
   return nodeName === node || Object.values(activePods).includes(node);
+}
+
+/** Whether the guest's last move was from or to the node: of that it may have something to say when its pod is over. */
+function isSide(node: string, { migrationState }: Status): boolean {
+  return migrationState?.sourceNode === node || migrationState?.targetNode === node;
 }
 
 function changedFields(old: Status, next: Status): string[] {
