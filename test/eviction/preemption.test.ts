@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { DisruptedGuests } from '../support/disrupted-guests.ts';
+import { eventually } from '../support/eventually.ts';
+import { claim, probe } from '../support/guest-manifests.ts';
+import type { MovingGuests } from '../support/moving-guests.ts';
+
+/** Guests whose launcher pods are preempted: those that ask for it move, and no other does. */
+
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
+
+const GATES = ['PreemptionEvictionLiveMigration', 'NoExecuteTaintEvictionLiveMigration'];
+const PRIORITY_CLASSES = '/apis/scheduling.k8s.io/v1/priorityclasses';
+/** Seconds that guests of these tests have to shut down. */
+const GRACE = 20;
+/** For so many seconds guests are held, where the end of that is waited for. */
+const SHORT_HOLD = 12;
+/** A guest that is copied so slowly that its time is over before. */
+const TOO_SLOW = { bandwidthPerMigration: '512Ki' };
+
+let disrupted: DisruptedGuests;
+let guests: MovingGuests;
+
+beforeAll(async () => {
+  disrupted = await DisruptedGuests.start({ nodes: 2 });
+  ({ guests } = disrupted);
+  await guests.policy('too-slow', { pace: 'too-slow' }, TOO_SLOW);
+  await guests.policy('slow', { pace: 'slow' }, { bandwidthPerMigration: '4Mi' });
+});
+afterAll(() => disrupted.stop());
+
+const spec = (evictionStrategy: string, more: object = {}): object =>
+  probe({ evictionStrategy, graceSeconds: GRACE, memory: '48Mi', arguments: 'mib=16 hz=100 rate=2', ...more });
+
+/** Waits until a guest has said on its serial port that it turns itself off: nobody had to. */
+const hasShutDown = (pod: Anything): Promise<void> =>
+  eventually(() => expect(guests.host.logs().get(pod.metadata.uid)).toMatch(/power=off/));
+
+describe('a guest whose pod is preempted', () => {
+  it('moves, and is not shut down: told and deleted by hand', async () => {
+    await guests.create('naive', spec('LiveMigrate'));
+    const pod = await disrupted.disrupt('naive');
+    expect(pod.metadata.deletionGracePeriodSeconds).toBe(GRACE + 15 + 300);
+    const migration = await disrupted.hasMoved('naive', pod, 'Preemption');
+    expect(migration.status.causes).toEqual([
+      expect.objectContaining({ cause: 'Preemption', deadline: pod.metadata.deletionTimestamp }),
+    ]);
+    expect(await disrupted.toldMs('naive', 'ShuttingDown')).toBeUndefined();
+    await guests.remove('naive');
+  });
+
+  it('moves, and is not shut down: a scheduler needs its room', async () => {
+    await guests.create('realistic', spec('LiveMigrateIfPossible'));
+    const pod = await disrupted.launcher('realistic');
+    const node = await nodeOf(pod.spec.nodeName);
+    const value = { value: 1000, description: 'for what is urgent' };
+    const body = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'urgent' }, ...value };
+    (await guests.host.api.request('POST', PRIORITY_CLASSES, { body })).expect(201);
+    await disrupted.createPod('preemptor', {
+      priorityClassName: 'urgent',
+      nodeSelector: { 'kubernetes.io/hostname': pod.spec.nodeName },
+      containers: [{ name: 'c', image: 'i', resources: { requests: { memory: node.status.allocatable.memory } } }],
+    });
+    const going = await eventually(async () => {
+      const found = await disrupted.pod(pod.metadata.name);
+      expect(found?.metadata.deletionTimestamp).toBeDefined();
+      return found;
+    }, 30_000);
+    expect(going.status.conditions).toContainEqual(
+      expect.objectContaining({ type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' }),
+    );
+    await disrupted.hasMoved('realistic', pod, 'Preemption');
+    // The room that it made is the other's.
+    await eventually(async () => {
+      expect((await disrupted.pod('preemptor')).spec.nodeName).toBe(pod.spec.nodeName);
+    }, 30_000);
+    await disrupted.deletePod('preemptor', { gracePeriodSeconds: 0 });
+    await guests.host.api.request('DELETE', `${PRIORITY_CLASSES}/urgent`);
+    await guests.remove('realistic');
+  });
+
+  it('moves though the agents are killed with -9 while it is held and copied', async () => {
+    await guests.create('killed', spec('LiveMigrate'), { pace: 'slow' });
+    const pod = await disrupted.disrupt('killed');
+    await guests.host.replaceAgent(pod.spec.nodeName);
+    const [{ metadata }] = await eventually(async () => {
+      const found = await disrupted.migrationsOf('killed');
+      expect(found).not.toHaveLength(0);
+      return found;
+    }, 30_000);
+    await guests.reaches(metadata.name, 'Running', 'Succeeded');
+    await guests.host.replaceAgent(pod.spec.nodeName);
+    await eventually(async () => {
+      expect((await guests.holder('killed')).podUID).not.toBe(pod.metadata.uid);
+    }, 120_000);
+    expect(await guests.isWhole('killed')).toHaveLength(2);
+    expect(await disrupted.toldMs('killed', 'ShuttingDown')).toBeUndefined();
+    await guests.host.nodesAreReady(2);
+    await guests.remove('killed');
+  });
+
+  it('is shut down at once where it cannot move', async () => {
+    await guests.host.create(claim('stuck', 'local'));
+    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'stuck' } } }];
+    await guests.create('stuck', spec('LiveMigrate', { volumes }));
+    await disrupted.isMigratable('stuck', 'False');
+    await isStopped('stuck', () => disrupted.disrupt('stuck'));
+  });
+
+  it('is shut down at once where nothing else is asked for', async () => {
+    await guests.create('plain', spec('None'));
+    await isStopped('plain', () => disrupted.disrupt('plain'));
+  });
+
+  it('is shut down at once while the feature is off', async () => {
+    await guests.create('off', spec('LiveMigrate'));
+    await guests.configure({}, []);
+    await isStopped('off', () => disrupted.disrupt('off'));
+    await guests.configure({}, GATES);
+  });
+});
+
+describe('a guest whose pod is deleted', () => {
+  it('is shut down, though its pod was once told that it would be preempted', async () => {
+    await guests.create('stale', spec('LiveMigrate'));
+    await isStopped('stale', async () => {
+      const pod = await disrupted.launcher('stale');
+      await disrupted.tell(pod, 'PreemptionByScheduler');
+      await disrupted.backdate(pod.metadata.name, 600);
+      return disrupted.deletePod(pod.metadata.name);
+    });
+  });
+
+  it('is shut down when that is asked for while it is held', async () => {
+    await guests.create('asked', spec('External'));
+    const guest = await guests.host.guest('asked');
+    const pod = await disrupted.disrupt('asked');
+    await disrupted.told('asked', 'ShutdownHeld');
+    expect(await disrupted.toldMs('asked', 'ShuttingDown')).toBeUndefined();
+    await disrupted.deletePod(pod.metadata.name, { gracePeriodSeconds: 100 });
+    await disrupted.ends(guest);
+    await hasShutDown(pod);
+    expect(await disrupted.migrationsOf('asked')).toEqual([]);
+    await guests.remove('asked');
+  });
+});
+
+describe('a guest that is held until its time is over', () => {
+  beforeAll(() => guests.configure({ disruptionHoldSeconds: SHORT_HOLD }));
+
+  it('is marked where somebody else moves it, and shut down in time if nobody does', async () => {
+    await guests.create('external', spec('External'));
+    const guest = await guests.host.guest('external');
+    const pod = await disrupted.disrupt('external');
+    expect(pod.metadata.deletionGracePeriodSeconds).toBe(GRACE + 15 + SHORT_HOLD);
+    expect(await disrupted.isMarked('external', 'Preemption')).toMatchObject({ podUID: pod.metadata.uid });
+    await isShutDownInTime(guest, pod);
+    expect(await disrupted.migrationsOf('external')).toEqual([]);
+    await guests.remove('external');
+  });
+
+  it('is shut down in time where its copy cannot be over before, and the migration says why it was given up', async () => {
+    await guests.create('late', spec('LiveMigrate'), { pace: 'too-slow' });
+    const guest = await guests.host.guest('late');
+    const pod = await disrupted.disrupt('late');
+    await isShutDownInTime(guest, pod);
+    const [migration] = await disrupted.migrationsOf('late');
+    const { status } = await guests.fails(migration.metadata.name);
+    const decisions = status.migrationState.decisions.map(({ decision, reason }: Anything) => `${decision} ${reason}`);
+    expect(decisions).toContain('allow-throttling DeadlineGiven');
+    expect(decisions.at(-1)).toBe('give-up DeadlinePassed');
+    await guests.remove('late');
+  });
+
+  it('is shut down in time though its agent is killed with -9 meanwhile', async () => {
+    await guests.create('orphan', spec('External'));
+    const guest = await guests.host.guest('orphan');
+    const pod = await disrupted.disrupt('orphan');
+    await disrupted.told('orphan', 'ShutdownHeld');
+    await guests.host.replaceAgent(pod.spec.nodeName);
+    await isShutDownInTime(guest, pod);
+    await guests.remove('orphan');
+  });
+});
+
+describe('what ran', () => {
+  it('never ran twice', () => expect(guests.host.assertNeverDoubled()).toBeGreaterThan(50));
+});
+
+/** Does something to the guest's pod, and sees that the guest is shut down for it at once, and not moved. */
+async function isStopped(name: string, stop: () => Promise<Anything>): Promise<void> {
+  const guest = await guests.host.guest(name);
+  const pod = await stop();
+  const toldMs = await disrupted.told(name, 'ShuttingDown');
+  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = pod.metadata;
+  // Nobody waited for the hold to be over before.
+  expect(toldMs).toBeLessThan(Date.parse(deletionTimestamp) - seconds * 1000 + 60_000);
+  await disrupted.ends(guest);
+  await hasShutDown(pod);
+  expect(await disrupted.toldMs(name, 'ShutdownHeld')).toBeUndefined();
+  expect(await disrupted.migrationsOf(name)).toEqual([]);
+  await guests.remove(name);
+}
+
+/** Sees that the guest went on for as long as it was held, and had all of its time to shut down then. */
+async function isShutDownInTime(guest: Anything, pod: Anything): Promise<void> {
+  const { name } = guest.metadata;
+  const { deletionTimestamp, deletionGracePeriodSeconds: seconds } = pod.metadata;
+  const heldUntilMs = Date.parse(deletionTimestamp) - seconds * 1000 + SHORT_HOLD * 1000;
+  await disrupted.told(name, 'MoveTooLate');
+  // Events have times of whole seconds.
+  expect(await disrupted.told(name, 'ShuttingDown')).toBeGreaterThanOrEqual(heldUntilMs - 1000);
+  await disrupted.ends(guest);
+  await hasShutDown(pod);
+}
+
+async function nodeOf(name: string): Promise<Anything> {
+  return (await guests.host.api.request('GET', `/api/v1/nodes/${name}`)).expect(200).json;
+}
