@@ -18,6 +18,22 @@ function after(
 const ofType = (status: VirtualMachineInstanceStatus, type: string) =>
   status.conditions?.find((condition) => condition.type === type);
 
+describe('that a guest has to leave its node', () => {
+  const marked: VirtualMachineInstanceStatus = { phase: 'Running', nodeName: 'node-a', evacuationNodeName: 'node-a' };
+  it('is said while it is marked for that', () => {
+    const told = after(marked);
+    expect(ofType(told, 'EvictionRequested')).toMatchObject({ status: 'True', reason: 'EvictionRequested' });
+    const { evacuationNodeName: _, ...unmarked } = { ...marked, ...told };
+    expect(ofType(after(unmarked), 'EvictionRequested')).toBeUndefined();
+  });
+  it.each<[string, VirtualMachineInstanceStatus]>([
+    ['has left', { ...marked, nodeName: 'node-b' }],
+    ['has ended', { ...marked, phase: 'Failed' }],
+  ])('is not said of one that %s', (_, status) => {
+    expect(ofType(after(status), 'EvictionRequested')).toBeUndefined();
+  });
+});
+
 describe('readiness', () => {
   const going = podOf({ phase: 'Running' });
   going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';

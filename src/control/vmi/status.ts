@@ -1,4 +1,5 @@
 import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import { isMarked } from '../../api/kubevirt/evacuation.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -104,7 +105,7 @@ function conditionsAfter(
     ['PodScheduled', scheduledCondition(pod, failure)],
     ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod) ?? endOf(guest, pod, phase))],
   ];
-  wanted.push(['HotVCPUChange', processorChange(guest, pod)]);
+  wanted.push(['HotVCPUChange', processorChange(guest, pod)], [EVICTION_REQUESTED.type, evictionCondition(guest)]);
   for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
   for (const [type, condition] of wanted) {
@@ -116,6 +117,19 @@ function conditionsAfter(
     else conditions = setCondition(conditions, condition, nowMs);
   }
   return [...conditions];
+}
+
+/** As KubeVirt says it to whoever looks at conditions. */
+const EVICTION_REQUESTED: KubeVirtCondition = {
+  type: 'EvictionRequested',
+  status: 'True',
+  reason: 'EvictionRequested',
+  message: 'VMI is marked for eviction',
+};
+
+/** Told only of guests that have to leave the node that they are on. */
+function evictionCondition(guest: VirtualMachineInstance): KubeVirtCondition | undefined {
+  return isMarked(guest) && !isFinal(guest) ? EVICTION_REQUESTED : undefined;
 }
 
 function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefined): KubeVirtCondition {
