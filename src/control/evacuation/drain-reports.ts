@@ -3,7 +3,7 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
-import { Controller } from '../../kube/controller.ts';
+import { Controller, type Result } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { keyOf } from '../../kube/resource.ts';
@@ -14,7 +14,7 @@ import { configurationOf, type ControlContext } from '../context.ts';
 import { guestKeyOf, guestKeysOf } from '../migration/keys.ts';
 import { nodes } from '../resources.ts';
 import { isDraining, nodesOfGuest } from './draining.ts';
-import { DRAIN_BLOCKED, drainBlocked, type Hindrance, hindranceOf } from './hindrances.ts';
+import { DRAIN_BLOCKED, drainBlocked, type Hindrance, hindranceOf, lookAgainMs } from './hindrances.ts';
 
 /** Long enough for what happens to many guests of a node at once to be told once, and no time to whoever waits. */
 const GATHER_MS = 200;
@@ -80,11 +80,16 @@ export class DrainReports implements Service {
     return isDraining(node, this.#configuration()) || reportOf(node)?.status === 'True';
   }
 
-  async #reconcile(name: string, signal: AbortSignal): Promise<void> {
+  async #reconcile(name: string, signal: AbortSignal): Promise<Result | void> {
     const node = this.#nodes.get(name);
     if (!node) return;
+    const { hindrances, wakeAtMs } = this.#look(node);
+    await this.#tell(node, drainBlocked(hindrances), signal);
+    if (wakeAtMs !== undefined) return { requeueAfterMs: wakeAtMs - this.#context.env.clock.now() };
+  }
+
+  async #tell(node: Node, verdict: ReturnType<typeof drainBlocked>, signal: AbortSignal): Promise<void> {
     const known = reportOf(node);
-    const verdict = drainBlocked(this.#hindrances(node));
     const isNews = known
       ? known.status !== verdict.status || known.reason !== verdict.reason || known.message !== verdict.message
       : verdict.status === 'True';
@@ -109,15 +114,20 @@ export class DrainReports implements Service {
     await this.#context.client.patch(nodes, '', name, { type: 'strategic', body }, signal, options);
   }
 
-  #hindrances(node: Node): Hindrance[] {
+  /** What is in the way, and when to look again although nothing happens. */
+  #look(node: Node): { readonly hindrances: readonly Hindrance[]; readonly wakeAtMs?: number } {
     const configuration = this.#configuration();
-    if (!isDraining(node, configuration)) return [];
-    const found: Hindrance[] = [];
+    if (!isDraining(node, configuration)) return { hindrances: [] };
+    const nowMs = this.#context.env.clock.now();
+    const hindrances: Hindrance[] = [];
+    let wakeAtMs = Number.POSITIVE_INFINITY;
     for (const guest of this.#guests.byIndex('onNode', node.metadata.name ?? '')) {
-      const hindrance = hindranceOf(guest, this.#migrations.byIndex('guest', keyOf(guest)), configuration);
-      if (hindrance) found.push(hindrance);
+      const migrations = this.#migrations.byIndex('guest', keyOf(guest));
+      const hindrance = hindranceOf(guest, migrations, configuration, nowMs);
+      if (hindrance) hindrances.push(hindrance);
+      wakeAtMs = Math.min(wakeAtMs, lookAgainMs(guest, migrations, nowMs) ?? wakeAtMs);
     }
-    return found;
+    return { hindrances, ...(wakeAtMs < Number.POSITIVE_INFINITY ? { wakeAtMs } : {}) };
   }
 }
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import type { JsonObject } from '../../api/meta.ts';
+import { formatTime, type JsonObject } from '../../api/meta.ts';
 import {
   kubeVirts,
   virtualMachineInstanceMigrations as migrations,
@@ -408,6 +408,23 @@ describe('a node that is being emptied says who stays, and why', () => {
     const move = nameOf(await moveOf('web'));
     await uncordon('node-b');
     await agents.carryOut(move, 'web');
+    await scene.until(async () => expect((await blockOf())?.status).toBe('False'));
+  });
+
+  it('where nobody can make a migration', async () => {
+    await addGuest('web');
+    const { uid = '' } = (await scene.get(guests, 'web')).metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstance', name: 'web', uid, controller: true };
+    const spec = { containers: [{ name: 'compute', image: 'launcher:1' }] };
+    await scene.create(pods, { metadata: { name: 'second', ownerReferences: [owner] }, spec });
+    await cordon();
+    await mark('web', { ...BY_DRAIN, since: formatTime(scene.clock.now()) });
+    await scene.pass(8000);
+    expect(await blockOf()).toBeUndefined();
+    await scene.pass(3000);
+    await isBlocked(/shop\/web: it has to leave, and no migration could be made for it/);
+    await scene.delete(pods, 'second', 0);
+    await moveOf('web');
     await scene.until(async () => expect((await blockOf())?.status).toBe('False'));
   });
 

@@ -1,15 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { guestWith, marked, migrationIn, STUCK } from './evacuation.fixture.ts';
-import { drainBlocked, hindranceOf } from './hindrances.ts';
+import { formatTime } from '../../api/meta.ts';
+import { guestWith, marked, migrationIn, NOW, STUCK } from './evacuation.fixture.ts';
+import { drainBlocked, hindranceOf, lookAgainMs } from './hindrances.ts';
 
+const NOW_MS = Date.parse(NOW);
 const PLAIN = { cause: 'APIEviction' } as const;
 
 const message = (
   guest: VirtualMachineInstance,
   ...migrations: readonly VirtualMachineInstanceMigration[]
-): string | undefined => hindranceOf(guest, migrations, {})?.message;
+): string | undefined => hindranceOf(guest, migrations, {}, NOW_MS)?.message;
 
 function withCondition(migration: VirtualMachineInstanceMigration, type: string): VirtualMachineInstanceMigration {
   const conditions = [{ type, status: 'True' as const, message: 'node-b: too small' }];
@@ -18,7 +20,7 @@ function withCondition(migration: VirtualMachineInstanceMigration, type: string)
 
 describe('a guest keeps a node from becoming empty', () => {
   it('that cannot be live-migrated', () => {
-    expect(hindranceOf(guestWith('LiveMigrate', STUCK), [], {})).toEqual({
+    expect(hindranceOf(guestWith('LiveMigrate', STUCK), [], {}, NOW_MS)).toEqual({
       guest: 'shop/web',
       message: 'cannot be live-migrated: DisksNotLiveMigratable: disk on node-a',
     });
@@ -53,6 +55,18 @@ describe('a guest keeps a node from becoming empty', () => {
     expect(message(guestWith(), last)).toBeUndefined();
     const later = migrationIn('Succeeded', 'APIEviction', { creationTimestamp: '2026-05-01T13:00:00Z' });
     expect(message(guest, last, later)).toBeUndefined();
+  });
+
+  it('for which no migration could be made in a while', () => {
+    const since = (beforeMs: number): VirtualMachineInstance =>
+      guestWith('LiveMigrate', marked({ ...PLAIN, since: formatTime(NOW_MS - beforeMs) }));
+    expect(message(since(9000))).toBeUndefined();
+    expect(lookAgainMs(since(9000), [], NOW_MS)).toBe(NOW_MS + 1000);
+    expect(message(since(10_000))).toMatch(/no migration could be made for it/);
+    expect(lookAgainMs(since(10_000), [], NOW_MS)).toBeUndefined();
+    expect(message(since(10_000), migrationIn('Pending'))).toBeUndefined();
+    expect(lookAgainMs(since(9000), [migrationIn('Pending')], NOW_MS)).toBeUndefined();
+    expect(lookAgainMs(guestWith('LiveMigrate', marked(PLAIN)), [], NOW_MS)).toBeUndefined();
   });
 
   it.each([

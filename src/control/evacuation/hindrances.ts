@@ -1,4 +1,4 @@
-import { isMarked } from '../../api/kubevirt/evacuation.ts';
+import { causesOf, isMarked } from '../../api/kubevirt/evacuation.ts';
 import { evictionOutcomeOf } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -27,8 +27,10 @@ export function hindranceOf(
   guest: VirtualMachineInstance,
   migrations: readonly VirtualMachineInstanceMigration[],
   configuration: KubeVirtConfiguration,
+  /** Without it nothing is said to take too long. */
+  nowMs = Number.NEGATIVE_INFINITY,
 ): Hindrance | undefined {
-  const message = isLeavable(guest) ? messageOf(guest, migrations, configuration) : undefined;
+  const message = isLeavable(guest) ? messageOf(guest, migrations, configuration, nowMs) : undefined;
   return message === undefined ? undefined : { guest: keyOf(guest), message };
 }
 
@@ -36,6 +38,7 @@ function messageOf(
   guest: VirtualMachineInstance,
   migrations: readonly VirtualMachineInstanceMigration[],
   configuration: KubeVirtConfiguration,
+  nowMs: number,
 ): string | undefined {
   const outcome = evictionOutcomeOf(guest, configuration);
   switch (outcome) {
@@ -46,7 +49,7 @@ function messageOf(
     case 'External':
       return 'its eviction strategy is External: whoever manages it has to move or to end it';
     case 'Migrate':
-      return delayOf(guest, migrations);
+      return delayOf(guest, migrations, nowMs);
     default:
       return unreachable(outcome);
   }
@@ -62,6 +65,7 @@ const DELAYS: ReadonlyMap<string, string> = new Map([
 function delayOf(
   guest: VirtualMachineInstance,
   migrations: readonly VirtualMachineInstanceMigration[],
+  nowMs: number,
 ): string | undefined {
   const current = migrations.find((each) => !isFinalMigration(each));
   for (const { type, status, message = '' } of current?.status?.conditions ?? []) {
@@ -73,8 +77,30 @@ function delayOf(
   const [last] = migrations
     .filter((each) => isFinalMigration(each) && isEvacuation(each))
     .toSorted((a, b) => madeMs(b) - madeMs(a));
-  if (last?.status?.phase !== 'Failed') return undefined;
-  return `its last migration failed, and is tried again: ${last.status.migrationState?.failureReason ?? ''}`;
+  if (last?.status?.phase === 'Failed')
+    return `its last migration failed, and is tried again: ${last.status.migrationState?.failureReason ?? ''}`;
+  const isOverdue = !current && nowMs >= dueMs(guest);
+  return isOverdue ? 'it has to leave, and no migration could be made for it: see its events' : undefined;
+}
+
+/** A migration is made at once; if there is none after so long, something keeps it from being made. */
+const MAKING_MS = 10_000;
+
+/** When a guest that has to leave should have a migration; never where nobody knows since when it has to. */
+function dueMs(guest: VirtualMachineInstance): number {
+  const sinceMs = causesOf(guest).map(({ since }) => Date.parse(since ?? ''));
+  const known = sinceMs.filter((ms) => !Number.isNaN(ms));
+  return known.length === 0 ? Number.POSITIVE_INFINITY : Math.min(...known) + MAKING_MS;
+}
+
+/** When it has to be looked again whether a guest got its migration although nothing happens; undefined where it has one. */
+export function lookAgainMs(
+  guest: VirtualMachineInstance,
+  migrations: readonly VirtualMachineInstanceMigration[],
+  nowMs: number,
+): number | undefined {
+  const atMs = dueMs(guest);
+  return migrations.every(isFinalMigration) && atMs > nowMs && atMs < Number.POSITIVE_INFINITY ? atMs : undefined;
 }
 
 function madeMs({ metadata }: VirtualMachineInstanceMigration): number {
