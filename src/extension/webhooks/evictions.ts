@@ -121,10 +121,18 @@ async function answer(question: Question): Promise<Verdict> {
 async function mark({ context, request, dryRun, signal }: Question, guest: VirtualMachineInstance): Promise<void> {
   const { client, clock } = context;
   const { nodeName = '' } = guest.status ?? {};
-  const cause = await causeOf(context, request, nodeName, formatTime(clock.now()), signal);
-  const known = causesOf(guest).find((each) => each.cause === cause.cause);
-  const isOutlasted = known?.untilUncordon === true && cause.untilUncordon !== true;
-  if (known && !isOutlasted) return;
+  const kind = isFromDescheduler(request) ? 'Descheduler' : 'APIEviction';
+  const known = causesOf(guest).find((each) => each.cause === kind);
+  // Whoever asks again for what is known changes nothing, unless it was a drain's, and now is not.
+  if (known && known.untilUncordon !== true) return;
+  const isDrain = kind === 'APIEviction' && (await isCordoned(context, nodeName, signal));
+  if (known && isDrain) return;
+  const cause: EvacuationCause = {
+    cause: kind,
+    since: formatTime(clock.now()),
+    message: `requested by ${request.userInfo.username ?? ''}`,
+    ...(isDrain ? { untilUncordon: true } : {}),
+  };
   const body = statusPatch(guest, withCause(guest, cause));
   if (!body) return;
   const { namespace = '', name = '' } = guest.metadata;
@@ -146,20 +154,14 @@ async function mark({ context, request, dryRun, signal }: Question, guest: Virtu
   );
 }
 
-/** Who wants the guest to go. A node that takes no pods is being emptied: whoever changes their mind uncordons it. */
-async function causeOf(
-  { client }: WebhookContext,
-  request: AdmissionRequest,
-  nodeName: string,
-  since: string,
-  signal: AbortSignal,
-): Promise<EvacuationCause> {
-  const { object, userInfo } = request;
-  const message = `requested by ${userInfo.username ?? ''}`;
-  if (object?.metadata.annotations?.['requested-by'] === DESCHEDULER) return { cause: 'Descheduler', since, message };
-  const node = await client.find(nodes, '', nodeName, signal);
-  const { unschedulable } = (node?.['spec'] ?? {}) as { readonly unschedulable?: boolean };
-  return { cause: 'APIEviction', since, message, ...(unschedulable === true ? { untilUncordon: true } : {}) };
+function isFromDescheduler({ object }: AdmissionRequest): boolean {
+  return object?.metadata.annotations?.['requested-by'] === DESCHEDULER;
+}
+
+/** Whether the node takes no pods, and so is being emptied: whoever changes their mind uncordons it. */
+async function isCordoned({ client }: WebhookContext, name: string, signal: AbortSignal): Promise<boolean> {
+  const node = await client.find(nodes, '', name, signal);
+  return (node?.['spec'] as { readonly unschedulable?: boolean } | undefined)?.unschedulable === true;
 }
 
 /** Whether the guest's budget says no to whoever is let pass here. */
