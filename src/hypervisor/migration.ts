@@ -87,8 +87,10 @@ export interface PortRange {
 
 export interface ListeningPorts {
   readonly memoryPort: number;
-  /** Present where disks were to be copied. */
+  /** Present where disks were to be copied, and not locally. */
   readonly disksPort: number | undefined;
+  /** Present where disks were to be copied locally. */
+  readonly disks?: LocalSocket;
 }
 
 export interface ListeningSockets {
@@ -125,6 +127,8 @@ export interface CopyMethod {
 export interface ListenOptions extends CopyMethod, PortRange {
   /** The disks that the source is to fill. */
   readonly disks: readonly DevicePlace[];
+  /** Whether they are served on a socket of this host: what serves them is not fit for strangers. */
+  readonly servesDisksLocally?: boolean;
 }
 
 export type LocalListenOptions = Pick<ListenOptions, 'channels' | 'disks'>;

@@ -13,10 +13,13 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 const NODES = ['node-1', 'node-2'];
 const PLAIN = { disableTLS: true };
+/** Of this cluster alone: others of this host must not be visited. */
+const PORTS = { first: 24_500, last: 24_519 };
 
 let guests: MovingGuests;
 beforeAll(async () => {
   guests = await MovingGuests.start({ nodes: NODES.length });
+  await guests.configure({ portRange: PORTS });
   await guests.policy('plain', { way: 'plain' }, PLAIN);
   await guests.policy('packed', { way: 'packed' }, { ...PLAIN, experimental: { compression: 'zstd' } });
   await guests.policy('hasty', { way: 'hasty' }, { ...PLAIN, allowPostCopy: true });
@@ -41,7 +44,7 @@ describe('strangers on the ports of a copy', () => {
   ])('hear nothing and break nothing where it %s', async (_, way) => {
     const name = `visited-${way}`;
     await create(name, way);
-    const strangers = await Strangers.come();
+    const strangers = await Strangers.come([PORTS.first, PORTS.first + 1, PORTS.first + 2]);
     const migration = await guests.move(name);
     const { accepted, heard } = await strangers.leave();
     say(`strangers of a copy that goes by ${way}: ${JSON.stringify(Object.fromEntries(accepted))}`);

@@ -4,8 +4,6 @@ import { connect as connectTls } from 'node:tls';
 import { realEnv } from '../../src/env/real.ts';
 import { createAuthority, DAY_MS, HOUR_MS, issueIdentity } from '../../src/machinery/x509/authority.ts';
 
-/** Where machines, and agents for them, wait for copies if nobody said otherwise. */
-const PORTS = [49_152, 49_153, 49_154];
 const HOST = '127.0.0.1';
 const PAUSE_MS = 10;
 /** How long one of them stays where nobody hangs up. */
@@ -26,16 +24,19 @@ async function clientOf(nowMs: () => number): Promise<{ cert: string; key: strin
 /** People who try every port of a copy for as long as it takes, one after the other, each in another way. */
 export class Strangers {
   readonly #stopping = new AbortController();
+  readonly #ports: readonly number[];
   readonly #approaches: ReadonlyMap<string, Approach>;
   readonly #accepted = new Map<string, number>();
   #heard = '';
   #loop: Promise<void> = Promise.resolve();
 
-  private constructor(approaches: ReadonlyMap<string, Approach>) {
+  private constructor(ports: readonly number[], approaches: ReadonlyMap<string, Approach>) {
+    this.#ports = ports;
     this.#approaches = approaches;
   }
 
-  static async come(): Promise<Strangers> {
+  /** They come to each of these ports, which must be nobody else's: they are a nuisance. */
+  static async come(ports: readonly number[]): Promise<Strangers> {
     const speaking = (bytes: Buffer): Approach => {
       return (port) => {
         const socket = connectTcp(port, HOST);
@@ -49,6 +50,7 @@ export class Strangers {
       };
     };
     const strangers = new Strangers(
+      ports,
       new Map([
         ['without a word', speaking(Buffer.alloc(0))],
         ['with a wrong secret', speaking(Buffer.alloc(64, 7))],
@@ -71,7 +73,7 @@ export class Strangers {
   async #tryAll(): Promise<void> {
     while (!this.#stopping.signal.aborted)
       for (const [name, approach] of this.#approaches) {
-        await Promise.all(PORTS.map((port) => this.#try(name, approach(port))));
+        await Promise.all(this.#ports.map((port) => this.#try(name, approach(port))));
         await sleep(PAUSE_MS);
       }
   }

@@ -69,6 +69,24 @@ describe('a target', () => {
     expect(on(qemu)).toEqual(['events', 'return-path', 'late-block-activate']);
   });
 
+  it('serves disks to its agent alone, where that is asked for, under TLS as ever', async () => {
+    const qemu = agreeing('nbd-server-start', 'block-export-add', 'migrate-incoming');
+    const { migration } = await qemu.connect();
+    const listening = await migration.listen({ ...LISTEN, tls: TLS, disks: [DISK], servesDisksLocally: true });
+    expect(listening).toEqual({
+      memoryPort: 100,
+      disksPort: undefined,
+      disks: { path: expect.stringMatching(/\/incoming-disks\.sock$/) as string },
+    });
+    expect(told(qemu, 'nbd-server-start')).toEqual([
+      {
+        addr: { type: 'unix', data: { path: 'incoming-disks.sock' } },
+        'tls-creds': 'migration-tls',
+        'tls-authz': 'migration-peer',
+      },
+    ]);
+  });
+
   it('stops serving disks where it cannot listen', async () => {
     const qemu = agreeing('nbd-server-start', 'nbd-server-stop', 'block-export-add');
     qemu.answers.set('query-block-exports', () => [{ id: 'export-disk-virtio-4' }]);

@@ -71,15 +71,22 @@ export class QemuMigration implements MachineMigration {
   }
 
   async listen(options: ListenOptions): Promise<ListeningPorts> {
-    const { disks, tls } = options;
+    const { disks, tls, servesDisksLocally = false } = options;
     await this.#setUpTarget(options);
-    const serve = (): Promise<number> =>
-      onFreePort(options, undefined, ({ host, port }) =>
-        this.#qemu.execute('nbd-server-start', {
-          addr: { type: 'inet', data: { host, port: String(port) } },
-          ...(tls && { 'tls-creds': TLS_OBJECT, 'tls-authz': PEER_OBJECT }),
-        }),
+    const start = (addr: object): Promise<unknown> =>
+      this.#qemu.execute('nbd-server-start', {
+        addr,
+        ...(tls && { 'tls-creds': TLS_OBJECT, 'tls-authz': PEER_OBJECT }),
+      });
+    if (disks.length > 0 && servesDisksLocally) {
+      await this.#serveDisks(disks, () => start({ type: 'unix', data: { path: DISKS_SOCKET } }));
+      const memoryPort = await this.#orCloseDisks(() =>
+        onFreePort(options, undefined, (address) => this.#await(address)),
       );
+      return { memoryPort, disksPort: undefined, disks: this.#socket(DISKS_SOCKET) };
+    }
+    const serve = (): Promise<number> =>
+      onFreePort(options, undefined, ({ host, port }) => start({ type: 'inet', data: { host, port: String(port) } }));
     const disksPort = disks.length === 0 ? undefined : await this.#serveDisks(disks, serve);
     const memoryPort = await this.#orCloseDisks(() =>
       onFreePort(options, disksPort, (address) => this.#await(address)),
@@ -93,8 +100,14 @@ export class QemuMigration implements MachineMigration {
     const serve = (): Promise<unknown> => this.#qemu.execute('nbd-server-start', { addr: { type: 'unix', data } });
     if (disks.length > 0) await this.#serveDisks(disks, serve);
     await this.#orCloseDisks(() => this.#await({ path: MEMORY_SOCKET }));
-    const at = (name: string): LocalSocket => ({ path: `${this.#qemu.directory}/${name}` });
-    return { memory: at(MEMORY_SOCKET), disks: disks.length > 0 ? at(DISKS_SOCKET) : undefined };
+    return {
+      memory: this.#socket(MEMORY_SOCKET),
+      disks: disks.length > 0 ? this.#socket(DISKS_SOCKET) : undefined,
+    };
+  }
+
+  #socket(name: string): LocalSocket {
+    return { path: `${this.#qemu.directory}/${name}` };
   }
 
   listenAgain(range: PortRange): Promise<number> {

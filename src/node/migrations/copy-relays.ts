@@ -1,8 +1,9 @@
 import type { ListeningSockets, LocalSocket, MigrationAddress, PortRange } from '../../hypervisor/migration.ts';
 
 /**
- * How a copy goes that is not encrypted. A machine can neither tell nor ask for a secret, so that its agent stands in
- * between: the target's lets in nobody but who begins with a secret that it has given out, and the source's begins with it.
+ * How a copy goes that is not encrypted, and disks in any case: QEMU cannot end what serves them while a stranger shakes
+ * hands with it, and stands still, guest and all. A machine can neither tell nor ask for a secret, so that its agent stands
+ * in between: the target's lets in nobody but who begins with a secret that it has given out, and the source's begins with it.
  *
  *   machine ── socket ── agent ══ one secret for each connection, then the copy ══ agent ── socket ── machine
  *
@@ -11,8 +12,8 @@ import type { ListeningSockets, LocalSocket, MigrationAddress, PortRange } from 
  */
 export interface CopyRelays {
   /** At a target: waits on one port of the range until every secret was told, or the answer is closed. */
-  admit(range: PortRange, sockets: ListeningSockets, connections: ConnectionCounts): Promise<Admission>;
-  /** At a source: sockets for its machine that lead there, in the directory that it was started in. */
+  admit(range: PortRange, sockets: Partial<ListeningSockets>, connections: ConnectionCounts): Promise<Admission>;
+  /** At a source: sockets for its machine that lead there, in the directory that it was started in, for what has secrets. */
   lead(target: MigrationAddress, secrets: CopySecrets, directory: string): Promise<Road>;
 }
 
@@ -36,8 +37,8 @@ export interface Admission {
 }
 
 export interface Road {
-  readonly memory: LocalSocket;
-  readonly disks: LocalSocket;
+  readonly memory: LocalSocket | undefined;
+  readonly disks: LocalSocket | undefined;
   /** Leads nobody there any more. Who is under way already stays. */
   close(): void;
 }

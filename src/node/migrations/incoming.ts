@@ -6,7 +6,7 @@ import { unreachable } from '../../api/unreachable.ts';
 import type { Env } from '../../env/ports.ts';
 import { placeName } from '../../hypervisor/compare.ts';
 import { HypervisorError, type Machine } from '../../hypervisor/hypervisor.ts';
-import type { ListeningPorts, MigrationTls, PortRange } from '../../hypervisor/migration.ts';
+import type { ListeningPorts, ListeningSockets, MigrationTls, PortRange } from '../../hypervisor/migration.ts';
 import { type Attempt, isSameAttempt } from '../../migration/right-to-run/attempt.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
@@ -14,7 +14,7 @@ import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
-import type { Admission, CopyRelays } from './copy-relays.ts';
+import type { Admission, ConnectionCounts, CopyRelays } from './copy-relays.ts';
 import { type DescribeMachine, sentFiles } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { listenAgain } from './listen-again.ts';
@@ -196,8 +196,10 @@ export class Incoming implements PeerService {
     if (own !== named) throw refused(`the disks to copy are ${named || 'none'} at the source, ${own || 'none'} here`);
     const range = { host, firstPort: ports.first, lastPort: ports.last };
     coming.ports = range;
+    const servesDisksLocally = this.#options.relays !== undefined;
+    const common = { ...range, channels: method.channels, disks: copiedDisks, servesDisksLocally };
     const listen = async (tls: MigrationTls, allowsPostCopy: boolean): Promise<Listening> => {
-      const options = { ...range, tls, allowsPostCopy, channels: method.channels, disks: copiedDisks };
+      const options = { ...common, tls, allowsPostCopy };
       try {
         return { ...(await machine.migration.listen(options)), isPostCopyPossible: allowsPostCopy };
       } catch (error) {
@@ -209,11 +211,15 @@ export class Incoming implements PeerService {
     const description = { host, machine: describeMachine(here.machine), diskFiles: sentFiles(here.diskFiles) };
     if (!method.isEncrypted) return { ...description, ...(await this.#admit(machine, coming, request, range)) };
     const { used, source } = await credentials.issue(podUID, (tls) => listen(tls, method.allowsPostCopy));
-    const { memoryPort, disksPort, isPostCopyPossible } = used;
+    const { memoryPort, disks, isPostCopyPossible } = used;
+    const counts = { memory: 0, disks: copiedDisks.length };
+    const admission = disks && (await this.#letIn(machine, coming, range, { disks }, counts));
+    const disksPort = used.disksPort ?? admission?.port;
     return {
       ...description,
       memoryPort,
       ...(disksPort === undefined ? {} : { disksPort }),
+      ...(admission ? { secrets: admission.secrets } : {}),
       credentials: source,
       isPostCopyPossible,
     };
@@ -221,20 +227,32 @@ export class Incoming implements PeerService {
 
   /** Waits for a copy that is not encrypted, from whoever was told the secrets. */
   async #admit(
-    { migration, ended }: Machine,
+    machine: Machine,
     coming: Coming,
     { method: { channels, allowsPostCopy }, copiedDisks: disks }: OpenRequest,
     range: PortRange,
   ): Promise<Pick<Opened, 'memoryPort' | 'disksPort' | 'secrets' | 'isPostCopyPossible'>> {
-    const { relays } = this.#options;
-    if (!relays || allowsPostCopy) throw refused('a copy that is not encrypted cannot be received like that');
-    const sockets = await migration.listenLocally({ channels, disks });
+    if (!this.#options.relays || allowsPostCopy)
+      throw refused('a copy that is not encrypted cannot be received like that');
+    const sockets = await machine.migration.listenLocally({ channels, disks });
     const counts = { memory: 1 + (channels?.count ?? 0), disks: disks.length };
-    const admission = await relays.admit(range, sockets, counts);
+    const { port, secrets } = await this.#letIn(machine, coming, range, sockets, counts);
+    return { memoryPort: port, ...(disks.length > 0 ? { disksPort: port } : {}), secrets, isPostCopyPossible: false };
+  }
+
+  /** Stands before sockets of a machine for as long as it waits. */
+  async #letIn(
+    { ended }: Machine,
+    coming: Coming,
+    range: PortRange,
+    sockets: Partial<ListeningSockets>,
+    counts: ConnectionCounts,
+  ): Promise<Admission> {
+    const admission = await this.#options.relays?.admit(range, sockets, counts);
+    if (!admission) throw refused('nobody could let in who is to come');
     coming.admission = admission;
     void ended.then(() => admission.close());
-    const { port, secrets } = admission;
-    return { memoryPort: port, ...(disks.length > 0 ? { disksPort: port } : {}), secrets, isPostCopyPossible: false };
+    return admission;
   }
 
   async #listenAgain(podUID: string): Promise<{ host: string; port: number }> {

@@ -65,11 +65,14 @@ it('leads a copy that is not encrypted to where it is awaited, with the secrets 
   expect(leaving.failure).toMatch(/this is as far as it goes/);
 });
 
-it('begins no copy with a target that lets in anybody', async () => {
-  const { led, leaving } = await begun(OPENED);
-  expect(leaving.failure).toMatch(/did not say how it knows who comes/);
-  expect(led).toEqual([]);
-});
+it.each([{}, { secrets: { memory: [], disks: ['d'] } }])(
+  'begins no copy with a target that lets in anybody: %j',
+  async (more) => {
+    const { led, leaving } = await begun({ ...OPENED, ...more });
+    expect(leaving.failure).toMatch(/did not say how it knows who comes/);
+    expect(led).toEqual([]);
+  },
+);
 
 it('asks for encryption where it could not prove otherwise who it is', async () => {
   const { asked, leaving } = await begun({ ...OPENED, secrets: SECRETS }, false);

@@ -103,7 +103,7 @@ export class OutgoingCopies {
         OPEN_TIMEOUT_MS,
       );
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
-      const isProven = method.isEncrypted ? answer.opened.credentials : answer.opened.secrets;
+      const isProven = method.isEncrypted ? answer.opened.credentials : answer.opened.secrets?.memory.length;
       if (!isProven) throw new PeerError('Refused', 'the target did not say how it knows who comes');
       if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
       const different = [
@@ -133,7 +133,7 @@ export class OutgoingCopies {
     const { opened, method, disks } = leaving.opened ?? {};
     if (!opened || !method || !disks) return;
     await this.#startWith(podUID, leaving, async (machine) => {
-      const road = method.isEncrypted ? undefined : await this.#road(machine, opened);
+      const road = method.isEncrypted && !opened.secrets ? undefined : await this.#road(machine, opened);
       const files = opened.credentials ? await credentials.write(podUID, opened.credentials) : undefined;
       const context = this.#context(podUID, machine, guest, disks, leaving);
       const begin = (): Copy => Copy.start({ ...context, opened, method, credentials: files, road });
@@ -145,9 +145,10 @@ export class OutgoingCopies {
     });
   }
 
-  /** The way of a copy that is not encrypted. */
-  async #road({ run }: Machine, { host, memoryPort: port, secrets }: Opened): Promise<Road> {
+  /** The way of what goes through the agents. */
+  async #road({ run }: Machine, { host, memoryPort, disksPort, secrets }: Opened): Promise<Road> {
     const { relays } = this.#options;
+    const port = disksPort ?? memoryPort;
     if (!relays || !secrets) throw new Error('nobody could tell who sends it, nor who receives it');
     return relays.lead({ host, port }, secrets, run.directory);
   }

@@ -68,7 +68,7 @@ export interface Opened {
   readonly disksPort?: number;
   /** Present where the copy is encrypted. */
   readonly credentials?: SourceCredentials;
-  /** Present where it is not: both ports are then the agent's, and one. */
+  /** Present where it is not, and where disks are copied: the agent's port, which is theirs then, leads to both, or to them. */
   readonly secrets?: CopySecrets;
   /** False where it was asked for, and the target's host does not let it. */
   readonly isPostCopyPossible: boolean;

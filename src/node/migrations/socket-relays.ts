@@ -4,7 +4,7 @@ import { createConnection, createServer, type Server, type Socket } from 'node:n
 import { basename, dirname } from 'node:path';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, Logger, Random, Timer, UserIdentity } from '../../env/ports.ts';
-import type { ListeningSockets, MigrationAddress, PortRange } from '../../hypervisor/migration.ts';
+import type { ListeningSockets, LocalSocket, MigrationAddress, PortRange } from '../../hypervisor/migration.ts';
 import type { Admission, ConnectionCounts, CopyRelays, CopySecrets, Road } from './copy-relays.ts';
 
 export interface SocketRelaysOptions {
@@ -32,33 +32,36 @@ export class SocketRelays implements CopyRelays {
     this.#options = options;
   }
 
-  async admit(range: PortRange, sockets: ListeningSockets, counts: ConnectionCounts): Promise<Admission> {
+  async admit(range: PortRange, sockets: Partial<ListeningSockets>, counts: ConnectionCounts): Promise<Admission> {
     const { random } = this.#options;
     const secrets = (count: number): string[] =>
       Array.from({ length: count }, () => Buffer.from(random.bytes(SECRET_BYTES)).toString('base64'));
     const given: CopySecrets = { memory: secrets(counts.memory), disks: secrets(counts.disks) };
     const gate = new Gate(this.#options, [
-      ...line(given.memory, sockets.memory.path),
+      ...line(given.memory, sockets.memory?.path),
       ...line(given.disks, sockets.disks?.path),
     ]);
     return { port: await gate.listen(range), secrets: given, close: () => gate.close() };
   }
 
   async lead(target: MigrationAddress, secrets: CopySecrets, directory: string): Promise<Road> {
-    const memory = { path: `${directory}/outgoing-memory.sock` };
-    const disks = { path: `${directory}/outgoing-disks.sock` };
     const servers: Server[] = [];
     const close = (): void => {
       for (const server of servers) server.close();
     };
+    const outlet = async (name: string, those: readonly string[]): Promise<LocalSocket | undefined> => {
+      if (those.length === 0) return undefined;
+      const path = `${directory}/${name}.sock`;
+      servers.push(await this.#outlet(path, target, those));
+      return { path };
+    };
     try {
-      if (secrets.disks.length > 0) servers.push(await this.#outlet(disks.path, target, secrets.disks));
-      servers.push(await this.#outlet(memory.path, target, secrets.memory));
+      const disks = await outlet('outgoing-disks', secrets.disks);
+      return { disks, memory: await outlet('outgoing-memory', secrets.memory), close };
     } catch (error) {
       close();
       throw error;
     }
-    return { memory, disks, close };
   }
 
   /** A socket whose first connection goes on with the first secret, and so on. */
