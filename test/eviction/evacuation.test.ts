@@ -225,6 +225,28 @@ describe('kubectl drain', () => {
     await isFree('node-1');
   });
 
+  it('goes on after the control plane was killed in the middle of it, without anybody asking again', async () => {
+    const names = ['vm-a', 'vm-b'];
+    for (const name of names) await createOn('node-1', name, { arguments: 'mib=16' }, SLOW);
+    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+    await eventually(async () => {
+      const phases = (await guests.migrations()).map(({ status }) => status?.phase);
+      expect(phases).toHaveLength(names.length);
+      expect(phases).toContain('Running');
+    }, PATIENCE_MS);
+    drain.stop();
+    await drain.ended;
+    await guests.host.godwit.kill();
+    await guests.host.godwit.start();
+    // Agents may have been started anew with it: a copy that this broke off is tried again, after a while.
+    for (const name of names) {
+      await eventually(async () => expect((await guests.holder(name)).node).not.toBe('node-1'), 2 * PATIENCE_MS);
+      await isMarked(name);
+      expect((await guests.isWhole(name)).length).toBe(2);
+    }
+    expect((await drainBlocked('node-1'))?.status).not.toBe('True');
+  });
+
   it('of two nodes at once leaves all guests on the third', async () => {
     const places = [
       ['vm-a', 'node-1'],
