@@ -60,6 +60,10 @@ export interface LauncherPod extends KubeObject {
     readonly nodeName?: string;
     readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
     readonly terminationGracePeriodSeconds?: number;
+    readonly volumes?: readonly {
+      readonly name?: string;
+      readonly persistentVolumeClaim?: { readonly claimName: string };
+    }[];
     readonly tolerations?: readonly Toleration[];
     readonly priority?: number;
   };

@@ -33,6 +33,8 @@ export interface DiskSpec {
   readonly volume?: string;
   readonly place: DevicePlace;
   readonly path: string;
+  /** The claim that it is on, where it is on one: on another, it is another disk. */
+  readonly claim?: { readonly name: string; readonly uid: string };
   readonly format: 'raw' | 'qcow2';
   /** `none` goes past the host's page cache, as storage that several hosts share demands. */
   readonly cache: 'none' | 'writeback' | 'writethrough';

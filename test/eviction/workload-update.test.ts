@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { linux, probe } from '../support/guest-manifests.ts';
+import { claim, linux, probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
 
 /** Guests get a newer launcher, and what is changed of them while they run, by being moved. */
@@ -163,5 +163,62 @@ describe('a guest that gets more processors', () => {
     await eventually(async () => expect(await restart()).toBeUndefined());
     expect(await size()).toBe('processors=3');
     await guests.remove('linux');
+  });
+});
+
+describe('a guest whose volume is to be on another claim', () => {
+  const VOLUME = 'data';
+  const onClaim = (claimName: string): object => ({ name: VOLUME, persistentVolumeClaim: { claimName } });
+  const put = (name: string, claimName: string): Promise<Anything> =>
+    patch(`${API}/virtualmachines/${name}`, {
+      spec: { updateVolumesStrategy: 'Migration', template: { spec: { volumes: [onClaim(claimName)] } } },
+    });
+  const machine = async (name: string): Promise<Anything> =>
+    (await guests.host.api.request('GET', `${API}/virtualmachines/${name}`)).expect(200).json;
+
+  it('goes there with all that it has written, from a disk of one node to a disk of another', async () => {
+    for (const name of ['first', 'second']) await guests.host.create(claim(name, 'local'));
+    await guests.create('disk', probe({ volumes: [{ name: VOLUME, source: onClaim('first') }] }));
+    const before = await guests.holder('disk');
+    expect(await condition('disk', 'LiveMigratable')).toMatchObject({ status: 'False' });
+    await allow('LiveMigrate');
+    await put('disk', 'second');
+    const { metadata, spec } = await isUpdated('disk');
+    expect(spec.priority).toBe('user-triggered');
+    expect(metadata.labels['kubevirt.io/volume-update-migration']).toBe('disk');
+    await guests.isWhole('disk');
+    expect((await guests.holder('disk')).node).not.toBe(before.node);
+    expect(await guests.host.ask('disk', 'disk')).toMatch(/ bad=0\b/);
+    await eventually(async () => {
+      expect(await condition('disk', 'VolumesChange')).toBeUndefined();
+      expect((await guests.host.guest('disk')).status.migratedVolumes).toBeUndefined();
+      expect((await machine('disk')).status.volumeUpdateState).toBeUndefined();
+    });
+    expect((await guests.host.guest('disk')).spec.volumes).toEqual([onClaim('second')]);
+  });
+
+  it('stays where it is when that is taken back, and is not started on a claim without its data', async () => {
+    await allow();
+    await guests.host.create(claim('third', 'local'));
+    await put('disk', 'third');
+    await eventually(async () => {
+      expect(await condition('disk', 'VolumesChange')).toMatchObject({ status: 'True' });
+      expect((await guests.host.guest('disk')).status.migratedVolumes).toMatchObject([
+        { volumeName: VOLUME, sourcePVCInfo: { claimName: 'second' }, destinationPVCInfo: { claimName: 'third' } },
+      ]);
+    });
+    await put('disk', 'second');
+    await eventually(async () => expect(await condition('disk', 'VolumesChange')).toBeUndefined());
+    expect(await updatesOf('disk')).toHaveLength(1);
+    await put('disk', 'third');
+    await eventually(async () => expect(await condition('disk', 'VolumesChange')).toMatchObject({ status: 'True' }));
+    await guests.host.delete('VirtualMachineInstance', 'disk');
+    await eventually(async () => {
+      const failure = (await machine('disk')).status.conditions.find((each: Anything) => each.type === 'Failure');
+      expect(failure?.reason).toBe('ManualRecoveryRequired');
+    }, PATIENCE_MS);
+    await put('disk', 'second');
+    await guests.host.lives('disk');
+    await guests.remove('disk');
   });
 });

@@ -149,6 +149,14 @@ export const migrationState = openObject('The migration that the guest is in, or
   channel,
   decisions: listOf('What was decided about the copy, in order.', decision, { maxItems: DECISIONS_MAX }),
   downtimeMs: long('Milliseconds for which the guest stood still.', { minimum: 0 }),
+  migratedVolumes: listOf(
+    'Volumes that are on other claims at the target, and whose contents are copied there.',
+    object('A volume.', {
+      volumeName: needed(text('Its name.')),
+      sourceClaim: needed(text('The claim that it is on at the source.')),
+      targetClaim: needed(text('The claim that it is on at the target.')),
+    }),
+  ),
   migrationPolicyName: text('The policy that holds.'),
   migrationConfiguration,
   migrationNetworkType,

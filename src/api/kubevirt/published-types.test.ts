@@ -72,7 +72,7 @@ type Status<T extends { status?: unknown }> = Published<NonNullable<T['status']>
 
 /** What a migration's state has that the published types have not. */
 type OwnState =
-  | `.migrationState.${'progress' | 'channel' | 'decisions' | 'downtimeMs' | 'targetRunner' | 'sourceLetter' | 'targetLetter'}`
+  | `.migrationState.${'progress' | 'channel' | 'decisions' | 'downtimeMs' | 'targetRunner' | 'migratedVolumes' | 'sourceLetter' | 'targetLetter'}`
   | `.migrationState.migrationConfiguration.${
       | 'parallelInboundMigrationsPerNode'
       | 'priorityAgeingSeconds'

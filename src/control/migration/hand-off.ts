@@ -5,6 +5,7 @@ import { TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import type { ClaimChange } from '../claim-changes.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { MigrationFailure } from '../../migration/phase/failure.ts';
 import { resolveOptions } from '../../migration/policies/options.ts';
@@ -39,6 +40,15 @@ export function handedOffState(
     ...(winner ? { migrationPolicyName: winner.name } : {}),
     migrationConfiguration: { ...options },
   };
+}
+
+/** A volume that is on another claim at the target, as both agents are told. */
+export function migratedVolume({
+  volumeName,
+  source: sourceClaim,
+  destination: targetClaim,
+}: ClaimChange): NonNullable<MigrationState['migratedVolumes']>[number] {
+  return { volumeName, sourceClaim, targetClaim };
 }
 
 /** What is said of a migration that ends before its source has begun. */

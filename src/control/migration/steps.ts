@@ -18,9 +18,10 @@ import type { StatusInput } from '../../migration/phase/status.ts';
 import { PolicyIndex } from '../../migration/policies/policy-index.ts';
 import { BUDGET_MIGRATION_LABEL } from '../../migration/eviction/disruption-budget.ts';
 import type { ControlContext } from '../context.ts';
+import { claimChanges, claimsOfPod } from '../claim-changes.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
 import { disruptionBudgets, type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
-import { announce, handedOffState, withdrawnState, writeState } from './hand-off.ts';
+import { announce, handedOffState, migratedVolume, withdrawnState, writeState } from './hand-off.ts';
 import { migrationUidsOf } from './keys.ts';
 import { QuotaWaiters } from './quota-waiters.ts';
 import { TargetFitness } from './target-fitness.ts';
@@ -231,7 +232,9 @@ export class MigrationSteps {
       targetPod: target.metadata.name ?? '',
     };
     const labels = this.#namespaces.get(guest.metadata.namespace ?? '')?.metadata.labels ?? {};
-    const state = handedOffState(route, guest, labels, this.#policies, this.#options.configuration());
+    const claims = claimChanges(claimsOfPod(source), claimsOfPod(target));
+    const handedOff = handedOffState(route, guest, labels, this.#policies, this.#options.configuration());
+    const state = claims.length > 0 ? { ...handedOff, migratedVolumes: claims.map(migratedVolume) } : handedOff;
     const written = await this.#write(facts, guest, state, 'FailedHandOver', signal);
     const message = 'Migration target pod is ready for preparation by virt-handler.';
     this.#options.recorder.event(migration, 'Normal', 'SuccessfulHandOver', message);

@@ -99,6 +99,48 @@ describe('a machine that is changed while its guest runs', () => {
   });
 });
 
+describe('a machine whose volumes are put on other claims', () => {
+  const volumesOn = (claimName: string) => [
+    { name: 'data', persistentVolumeClaim: { claimName } },
+    { name: 'os', emptyDisk: { capacity: '8Mi' } },
+  ];
+  const machineOn = (claimName: string, updateVolumesStrategy?: 'Migration' | 'Replacement', more = {}) => {
+    const template = { spec: { domain: { devices: {}, ...more }, volumes: volumesOn(claimName) } };
+    return machineOf({ template, ...(updateVolumesStrategy ? { updateVolumesStrategy } : {}) });
+  };
+  const guest = guestOf(machineOn('old'));
+  const underWay = [
+    { volumeName: 'data', sourcePVCInfo: { claimName: 'old' }, destinationPVCInfo: { claimName: 'new' } },
+  ];
+  const waiting: VirtualMachineInstance = {
+    ...guest,
+    spec: { ...guest.spec, volumes: volumesOn('new') },
+    status: { ...guest.status, migratedVolumes: underWay },
+  };
+
+  it.each<readonly [string, VirtualMachine, VirtualMachineInstance, object]>([
+    ['tells its guest', machineOn('new', 'Migration'), guest, { action: 'apply', volumes: volumesOn('new') }],
+    ['wants a restart where it may not', machineOn('new'), guest, NOT_LIVE],
+    ['wants a restart where volumes are replaced', machineOn('new', 'Replacement'), guest, NOT_LIVE],
+    ['waits until its guest runs', machineOn('new', 'Migration'), { ...guest, status: { phase: 'Scheduled' } }, NONE],
+    ['takes it back', machineOn('old', 'Migration'), waiting, { action: 'apply', volumes: volumesOn('old') }],
+    [
+      'begins nothing else meanwhile',
+      machineOn('third', 'Migration'),
+      waiting,
+      { action: 'restart', message: 'The volume can only be reverted to the previous version during the update' },
+    ],
+    [
+      'tells of processors along with that',
+      machineOn('new', 'Migration', { cpu: { sockets: 2 } }),
+      guest,
+      { action: 'apply', volumes: volumesOn('new'), sockets: 2 },
+    ],
+  ])('%s', (_what, machine, its, expected) => {
+    expect(liveUpdate(machine, its, {})).toEqual(expected);
+  });
+});
+
 describe('room to grow', () => {
   const maxSockets = (cpu: Cpu, configuration = {}, more = {}) =>
     withRoomToGrow({ domain: { devices: {}, cpu, ...more } }, configuration).domain.cpu?.maxSockets;

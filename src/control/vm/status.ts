@@ -6,8 +6,10 @@ import type { Env } from '../../env/ports.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
 import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type Decision, openRequests } from './decide.ts';
+import type { ClaimChange } from '../claim-changes.ts';
 import type { LiveUpdate } from './live-update.ts';
 import { printableStatus } from './printable-status.ts';
+import { volumeUpdateState } from './volume-migration.ts';
 import { crashLoopFailure, startFailureAfter } from './start-failure.ts';
 
 /** What a machine's status says, of all that its controller writes. */
@@ -20,6 +22,8 @@ export interface Outcome {
   readonly isUnbound: boolean;
   /** What becomes of changes of the machine that its guest was not made with. */
   readonly update: LiveUpdate;
+  /** Volumes whose contents are on other claims than the template names. */
+  readonly uncopied: readonly ClaimChange[];
 }
 
 /** The fields of the status as they should be; what should be absent is undefined. */
@@ -57,6 +61,7 @@ export function statusAfter(
     observedGeneration: observedGeneration(guest) ?? status.observedGeneration,
     stateChangeRequests: requests.length > 0 ? [...requests] : undefined,
     startFailure,
+    volumeUpdateState: volumeUpdateState(outcome.uncopied),
     rightToRun: rememberedRight(status, guest),
     ...references,
   };

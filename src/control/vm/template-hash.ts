@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { Volume } from '../../api/kubevirt/volumes.ts';
 
 /** Enough that no two templates of one machine are taken for each other. */
 const HASH_LENGTH = 16;
@@ -23,11 +24,21 @@ function hashOf({ instancetype, preference }: VirtualMachine['spec'], template: 
   return createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH);
 }
 
-function withoutLiveFields(template: Template): Template {
-  if (!template?.domain.cpu) return template;
+function withoutLiveFields(template: Template): object | undefined {
+  if (!template) return template;
   const { cpu, ...domain } = template.domain;
-  const { sockets: _, ...rest } = cpu;
-  return { ...template, domain: Object.keys(rest).length > 0 ? { ...domain, cpu: rest } : domain };
+  const { sockets: _, ...rest } = cpu ?? {};
+  return {
+    ...template,
+    domain: Object.keys(rest).length > 0 ? { ...domain, cpu: rest } : domain,
+    ...(template.volumes ? { volumes: template.volumes.map(withoutClaim) } : {}),
+  };
+}
+
+function withoutClaim(volume: Volume): object {
+  const { persistentVolumeClaim, dataVolume, ...rest } = volume;
+  if (persistentVolumeClaim) return { ...rest, persistentVolumeClaim: { ...persistentVolumeClaim, claimName: '' } };
+  return dataVolume ? { ...rest, dataVolume: { ...dataVolume, name: '' } } : volume;
 }
 
 function inOrder(_key: string, value: unknown): unknown {

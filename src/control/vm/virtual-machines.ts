@@ -15,15 +15,18 @@ import { configurationOf, type ControlContext } from '../context.ts';
 import { followedAnnotations } from '../descheduler.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
-import { persistentVolumeClaims } from '../resources.ts';
+import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
+import type { ClaimChange } from '../claim-changes.ts';
+import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
 import { GENERATION_ANNOTATION, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { type Decision, decide, isFinal } from './decide.ts';
-import { liveUpdate } from './live-update.ts';
+import { type LiveUpdate, liveUpdate } from './live-update.ts';
 import { makeGuest } from './make-guest.ts';
 import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
+import { uncopiedMessage, uncopiedVolumes } from './volume-migration.ts';
 import { type Outcome, statusAfter } from './status.ts';
 
 const WORKERS = 8;
@@ -47,6 +50,7 @@ export class VirtualMachines implements Service {
   readonly #machines: Informer<VirtualMachine>;
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #claims: Informer<PersistentVolumeClaim>;
+  readonly #pods: Informer<LauncherPod>;
   readonly #configuration: () => KubeVirtConfiguration;
   readonly #controller: Controller;
 
@@ -57,6 +61,7 @@ export class VirtualMachines implements Service {
     this.#machines = informers.of(virtualMachines, { claim: claimKeys });
     this.#guests = informers.of(virtualMachineInstances);
     this.#claims = informers.of(persistentVolumeClaims);
+    this.#pods = informers.of(pods, { uid: uidsOf });
     this.#configuration = configurationOf(informers);
     this.#controller = new Controller({
       name: 'virtualmachine-controller',
@@ -102,15 +107,17 @@ export class VirtualMachines implements Service {
   ): Promise<Result | void> {
     const decision = decide(machine, guest, this.#env.clock.now());
     const { kept, failure: sizingFailure } = await this.#sizing(machine, decision, signal);
-    let failure = sizingFailure;
+    const uncopied = uncopiedVolumes(machine, guest, this.#podOf(guest));
+    let failure = sizingFailure ?? this.#unstartable(machine, decision, uncopied);
     if (decision.action === 'start' && !failure) failure = await this.#start(machine, decision, kept, signal);
     // Not for this version of the machine: nothing was done, and nothing is said.
     if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
     const update = liveUpdate(machine, guest, this.#configuration());
-    const outcome = { decision, failure, references: kept.references, isUnbound: this.#isUnbound(machine), update };
+    const isUnbound = this.#isUnbound(machine);
+    const outcome = { decision, failure, references: kept.references, isUnbound, update, uncopied };
     await this.#tell(machine, guest, outcome, signal);
     if (guest && update.action === 'apply' && decision.action === 'none')
-      await this.#update(machine, guest, update.sockets, signal);
+      await this.#update(machine, guest, update, signal);
     if (decision.action === 'stop' && guest) await this.#stop(machine, guest, signal);
     if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
     // Only now: what the guest tells must be in the machine's status before the guest may be forgotten.
@@ -203,15 +210,24 @@ export class VirtualMachines implements Service {
   }
 
   /** Tells a guest that runs what it is to be from now on. */
-  async #update(machine: VirtualMachine, guest: VirtualMachineInstance, sockets: number, signal: AbortSignal) {
+  async #update(
+    machine: VirtualMachine,
+    guest: VirtualMachineInstance,
+    { sockets, volumes }: Extract<LiveUpdate, { action: 'apply' }>,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = guest.metadata;
     const annotations = { [GENERATION_ANNOTATION]: String(machine.metadata.generation ?? 0) };
     const body: JsonObject = {
       metadata: { uid, resourceVersion, annotations },
-      spec: { domain: { cpu: { sockets } } },
+      spec: {
+        ...(sockets === undefined ? {} : { domain: { cpu: { sockets } } }),
+        ...(volumes ? { volumes: volumes as unknown as JsonObject[] } : {}),
+      },
     };
     await this.#client.patch(virtualMachineInstances, namespace, name, { type: 'merge', body }, signal);
-    this.#recorder.event(machine, 'Normal', 'SuccessfulUpdate', `The guest is to have ${sockets} sockets`);
+    const told = [sockets === undefined ? [] : `${sockets} sockets`, volumes ? 'other volumes' : []].flat();
+    this.#recorder.event(machine, 'Normal', 'SuccessfulUpdate', `The guest is to have ${told.join(' and ')}`);
   }
 
   async #setStrategy(machine: VirtualMachine, strategy: string, signal: AbortSignal): Promise<void> {
@@ -285,6 +301,19 @@ export class VirtualMachines implements Service {
       // Gone meanwhile: there is nothing left to hold or to let go.
       if (!(error instanceof ApiError && error.code === 404)) throw error;
     }
+  }
+
+  /** The pod that executes a guest, where it is known. */
+  #podOf(guest: VirtualMachineInstance | undefined): LauncherPod | undefined {
+    return this.#pods.byIndex('uid', guest?.status?.rightToRun?.holder?.podUID ?? '')[0];
+  }
+
+  /** Why a machine is not started, whatever is asked of it. */
+  #unstartable(machine: VirtualMachine, { action }: Decision, uncopied: readonly ClaimChange[]): Failure | undefined {
+    if (action !== 'start' || uncopied.length === 0) return undefined;
+    const [reason, message] = ['ManualRecoveryRequired', uncopiedMessage(uncopied)];
+    const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
+    return isNew ? this.#failed(machine, reason, message) : { reason, message };
   }
 
   #isUnbound(machine: VirtualMachine): boolean {

@@ -13,6 +13,7 @@ import type { LauncherPod } from '../resources.ts';
 import { COMPUTE } from './launcher-pod.ts';
 import { guestMemory, memoryOverhead } from './launcher-resources.ts';
 import { migratability } from './live-migratable.ts';
+import { migratedVolumesOf, volumesChange } from './migrated-volumes.ts';
 import { isFinal, isGoingDown, nextPhase } from './phase.ts';
 import { volumeStatusOf } from './volume-status.ts';
 
@@ -55,6 +56,7 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
       : status.phaseTransitionTimestamps,
     conditions: conditionsAfter(observed, phase, isFinal(guest) ? [] : conditions, nowMs),
     activePods: activePods(pods),
+    migratedVolumes: migratedVolumesOf(guest, pod, claimOf),
     ...(isFinal(guest) ? {} : { migrationMethod: method, volumeStatus: volumeStatusOf(guest, claimOf) }),
     ...(pod ? fromPod(pod, status) : {}),
     ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
@@ -95,7 +97,7 @@ function sizeOf({ spec }: VirtualMachineInstance): Pick<VirtualMachineInstanceSt
 }
 
 function conditionsAfter(
-  { guest, pod, failure }: Observed,
+  { guest, pod, failure, claimOf }: Observed,
   phase: VirtualMachineInstanceStatus['phase'],
   migratability: readonly KubeVirtCondition[],
   nowMs: number,
@@ -105,6 +107,7 @@ function conditionsAfter(
     ['PodScheduled', scheduledCondition(pod, failure)],
     ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod) ?? endOf(guest, pod, phase))],
   ];
+  wanted.push(['VolumesChange', volumesChange(migratedVolumesOf(guest, pod, claimOf))]);
   wanted.push(['HotVCPUChange', processorChange(guest, pod)], [EVICTION_REQUESTED.type, evictionCondition(guest)]);
   for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];

@@ -31,7 +31,8 @@ export function volumeStatusOf(
   return all.length === 0 ? undefined : all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function infoOf({ metadata, spec = {}, status = {} }: PersistentVolumeClaim): ClaimInfo {
+/** What is told of a claim. */
+export function infoOf({ metadata, spec = {}, status = {} }: PersistentVolumeClaim): ClaimInfo {
   const requests = spec.resources?.requests;
   return {
     claimName: metadata.name ?? '',

@@ -193,7 +193,8 @@ export class Guests {
   } {
     const { peers, credentials, relays, cpus, host, diskBytesOf, diskFileOf } = migration;
     const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
-    const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf, diskFileOf });
+    const migrationOf = (podUID: string) => this.#recall(podUID).guest?.status?.migrationState;
+    const describe = describedMachines({ machines, notes, migrationOf, directoryOf, diskBytesOf, diskFileOf });
     const advance = (podUID: string): Promise<void> => this.advance(podUID);
     const outgoing = new Outgoing({
       env,

@@ -61,6 +61,7 @@ function hardDisk(disk: Disk, source: PreparedDisk, places: DevicePlaces, field:
         ? places.virtioDisk(`${field}.disk.bus`)
         : { bus: 'sata', at: places.sataPort(`${field}.disk.bus`) },
     path: source.path,
+    ...(source.claim ? { claim: source.claim } : {}),
     format: source.format,
     cache: CACHES.find((cache) => cache === disk.cache) ?? source.cache,
     ...(isReadOnly ? { isReadOnly } : {}),

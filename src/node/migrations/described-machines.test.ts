@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
+import type { Machine } from '../../hypervisor/hypervisor.ts';
+import type { DiskSpec } from '../../hypervisor/machine.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
-import { fileDifferences, type MachineDescription, sentFiles } from './described-machines.ts';
+import type { GuestNotes } from '../guests/guest-notes.ts';
+import type { Machines } from '../guests/machines.ts';
+import {
+  claimDifferences,
+  describedMachines,
+  fileDifferences,
+  type MachineDescription,
+  sentFiles,
+} from './described-machines.ts';
 
 const [OWN, SHARED] = ['virtio 4', 'virtio 5'];
 
@@ -35,4 +45,59 @@ describe('the files behind the disks of two machines', () => {
     if (expected) expect(found).toMatch(expected);
     else expect(found).toBe('');
   });
+});
+
+const onClaim = (name: string, at = 5): DiskSpec => ({
+  volume: 'data',
+  place: { bus: 'virtio', at },
+  path: `/volumes/${name}/disk.img`,
+  claim: { name, uid: `uid-of-${name}` },
+  format: 'raw',
+  cache: 'none',
+});
+
+describe('the claims behind the disks of two machines', () => {
+  const differ = (here: string, there: string, isCopied: boolean): string =>
+    claimDifferences(
+      {
+        machine: { spec: { ...SMALL_MACHINE, disks: [onClaim(here)] }, ramBytes: 1 },
+        copiedDisks: isCopied ? [{ bus: 'virtio', at: 5 }] : [],
+      },
+      { ...SMALL_MACHINE, disks: [onClaim(there)] },
+    ).join('; ');
+
+  it.each<[string, string, string, boolean, RegExp | undefined]>([
+    ['one that both share', 'a', 'a', false, undefined],
+    ['one that is copied to another', 'a', 'b', true, undefined],
+    ['one that would be taken for another', 'a', 'b', false, /on the claims a and b, and is not copied/],
+    ['one that would be copied onto itself', 'a', 'a', true, /copied onto itself/],
+  ])('%s', (_, here, there, isCopied, expected) => {
+    if (expected) expect(differ(here, there, isCopied)).toMatch(expected);
+    else expect(differ(here, there, isCopied)).toBe('');
+  });
+});
+
+describe('disks that go with a guest', () => {
+  const move = { volumeName: 'data', sourceClaim: 'old', targetClaim: 'new' };
+  const copiedOf = async (disk: DiskSpec, migratedVolumes = [move]): Promise<number> => {
+    const machine = { migration: { ramBytes: async () => 1 } } as unknown as Machine;
+    const describe = describedMachines({
+      machines: { get: () => machine } as unknown as Machines,
+      notes: { get: () => ({ spec: { ...SMALL_MACHINE, disks: [disk] } }) } as unknown as GuestNotes,
+      migrationOf: () => ({ migratedVolumes }),
+      directoryOf: () => '/pods/1',
+    });
+    return (await describe('1')).copiedDisks.length;
+  };
+
+  it.each<[string, DiskSpec, number]>([
+    ["the pod's own", { ...onClaim('old'), path: '/pods/1/own.qcow2' }, 1],
+    ['one that leaves a claim', onClaim('old'), 1],
+    ['one that comes to a claim', onClaim('new'), 1],
+    ['not one on a third claim, whatever was said', onClaim('other'), 0],
+    ['not one of another volume', { ...onClaim('old'), volume: 'os' }, 0],
+    ['not one that is only read', { ...onClaim('old'), isReadOnly: true }, 0],
+  ])('%s', async (_, disk, expected) => expect(await copiedOf(disk)).toBe(expected));
+
+  it('none on claims where nothing is said of them', async () => expect(await copiedOf(onClaim('old'), [])).toBe(0));
 });

@@ -1,12 +1,13 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { type ComparedMachine, placeName } from '../../hypervisor/compare.ts';
-import type { DevicePlace, DiskSpec } from '../../hypervisor/machine.ts';
+import type { DevicePlace, DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { GuestNotes } from '../guests/guest-notes.ts';
 import type { Machines } from '../guests/machines.ts';
 
 /** What a machine of this node is like, for whoever wants to know whether its guest can go to another, or come from one. */
 export interface MachineDescription {
   readonly machine: ComparedMachine;
-  /** The disks that are this pod's own, and go with the guest. */
+  /** The disks that go with the guest: this pod's own, and those that are on another claim at the other end. */
   readonly copiedDisks: readonly DevicePlace[];
   /** What tells the file behind each disk that can be written from all others, by the name of its place. */
   readonly diskFiles: ReadonlyMap<string, DiskFile>;
@@ -23,6 +24,8 @@ export type DescribeMachine = (podUID: string) => Promise<MachineDescription>;
 export interface DescribedMachinesOptions {
   readonly machines: Machines;
   readonly notes: GuestNotes;
+  /** The guest's migration, as it was last heard of. */
+  readonly migrationOf: (podUID: string) => MigrationState | undefined;
   /** Where what belongs to a pod alone is kept. */
   readonly directoryOf: (podUID: string) => string;
   /** How large the guest sees a disk; undefined where nobody can tell. */
@@ -35,6 +38,7 @@ export interface DescribedMachinesOptions {
 export function describedMachines({
   machines,
   notes,
+  migrationOf,
   directoryOf,
   diskBytesOf,
   diskFileOf,
@@ -43,9 +47,10 @@ export function describedMachines({
     const { spec } = notes.get(podUID) ?? {};
     const machine = machines.get(podUID);
     if (!spec || !machine) throw new Error('nobody knows what the machine of this pod is like');
-    const own = (spec.disks ?? []).filter((disk) => isOwn(disk, directoryOf(podUID)));
+    const state = migrationOf(podUID);
+    const copied = (spec.disks ?? []).filter((disk) => isOwn(disk, directoryOf(podUID)) || isMigrated(disk, state));
     const diskBytes = new Map<string, number>();
-    for (const disk of own) {
+    for (const disk of copied) {
       const bytes = await diskBytesOf?.(disk);
       if (bytes !== undefined) diskBytes.set(placeName(disk.place), bytes);
     }
@@ -59,7 +64,7 @@ export function describedMachines({
     return {
       diskFiles,
       machine: { spec, ...now, diskBytes },
-      copiedDisks: own.map(({ place }) => place),
+      copiedDisks: copied.map(({ place }) => place),
     };
   };
 }
@@ -67,6 +72,15 @@ export function describedMachines({
 /** Whatever is below the pod's own directory is of no claim, and nobody else's. What cannot be written is made alike. */
 function isOwn({ path, isReadOnly }: DiskSpec, directory: string): boolean {
   return isReadOnly !== true && path.startsWith(`${directory}/`);
+}
+
+/** Whether a disk is on one of two claims that its volume is on, one here and the other there. */
+function isMigrated({ volume, claim, isReadOnly }: DiskSpec, state: MigrationState | undefined): boolean {
+  if (claim === undefined || isReadOnly === true) return false;
+  return (state?.migratedVolumes ?? []).some(
+    ({ volumeName, sourceClaim, targetClaim }) =>
+      volumeName === volume && (claim.name === sourceClaim || claim.name === targetClaim),
+  );
 }
 
 /** Files as they are sent. */
@@ -90,5 +104,26 @@ export function fileDifferences(
     const isSame = other === `${host} ${file}`;
     if (copied.has(place)) return isSame ? [`the disk at ${place} would be copied onto itself`] : [];
     return isSame ? [] : [`the disk at ${place} is not the same file on both nodes, and is not copied`];
+  });
+}
+
+/**
+ * What is wrong with the claims of the disks of two machines. Each side is told which volumes go from one claim to another;
+ * here they are compared as they really are: a disk that would be taken for another one is lost.
+ */
+export function claimDifferences(
+  { machine, copiedDisks }: Pick<MachineDescription, 'machine' | 'copiedDisks'>,
+  there: MachineSpec,
+): readonly string[] {
+  const copied = new Set(copiedDisks.map(placeName));
+  const others = new Map((there.disks ?? []).map((disk) => [placeName(disk.place), disk]));
+  return (machine.spec.disks ?? []).flatMap(({ place, claim }) => {
+    const [name, other] = [placeName(place), others.get(placeName(place))?.claim];
+    if (claim === undefined || other === undefined) return [];
+    const isSame = claim.uid === other.uid;
+    if (isSame && copied.has(name)) return [`the disk at ${name} would be copied onto itself`];
+    return isSame || copied.has(name)
+      ? []
+      : [`the disk at ${name} is on the claims ${claim.name} and ${other.name}, and is not copied`];
   });
 }

@@ -13,7 +13,7 @@ import type { CopyCredentials } from './copy-credentials.ts';
 import { channelStatus, wantedMethod } from './copy-method.ts';
 import type { CopyContext, CopyHooks } from './copy-options.ts';
 import type { CopyRelays, Road } from './copy-relays.ts';
-import { type DescribeMachine, fileDifferences } from './described-machines.ts';
+import { claimDifferences, type DescribeMachine, fileDifferences } from './described-machines.ts';
 import { CANCELLED, causeOf, configurationOf, hear, type Leaving } from './leaving.ts';
 import {
   comparedMachine,
@@ -109,6 +109,7 @@ export class OutgoingCopies {
       const different = [
         ...differences(here.machine, comparedMachine(answer.opened.machine)),
         ...fileDifferences(here, answer.opened.diskFiles ?? {}),
+        ...claimDifferences(here, answer.opened.machine.spec),
       ];
       if (different.length > 0) throw new PeerError('Refused', `the machines differ: ${different.join('; ')}`);
       hear(leaving, answer);

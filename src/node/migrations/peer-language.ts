@@ -106,6 +106,7 @@ const disk = shape<DiskSpec>({
   volume: optional(word),
   place,
   path,
+  claim: optional(shape({ name: word, uid: word })),
   format: choice('raw', 'qcow2'),
   cache: choice('none', 'writeback', 'writethrough'),
   isReadOnly: optional(flag),

@@ -25,15 +25,16 @@ export function claimSource(
   isReadOnly: boolean,
 ): DiskSource & { kind: 'file' | 'device' } {
   const refuse = (message: string): VolumeError => new VolumeError(volume, 'ClaimUnusable', message);
-  const { name = '', uid } = claim.metadata;
+  const { name = '', uid = '' } = claim.metadata;
   const { claimRef, hostPath, local } = persistentVolume.spec ?? {};
   const named = `PersistentVolume ${persistentVolume.metadata.name ?? ''}`;
   if (claimRef?.uid !== uid) throw refuse(`${named} is not that of claim ${name}, but of another one`);
   const path = (hostPath?.path ?? local?.path ?? '').replace(/\/+$/, '');
   if (path === '') throw refuse(`${named} is neither a path of the host nor local: such storage cannot be used here`);
   if (!path.startsWith('/') || path.split('/').includes('..')) throw refuse(`${named} has no sound path: ${path}`);
-  if (claim.spec?.volumeMode === 'Block') return { kind: 'device', path, isReadOnly };
-  const disk = { kind: 'file', path: `${path}/${DISK_NAME}`, isGiven: true, isReadOnly } as const;
+  const origin = { name, uid };
+  if (claim.spec?.volumeMode === 'Block') return { kind: 'device', path, isReadOnly, claim: origin };
+  const disk = { kind: 'file', path: `${path}/${DISK_NAME}`, isGiven: true, isReadOnly, claim: origin } as const;
   if (isReadOnly) return disk;
   const isOurs = persistentVolume.metadata.annotations?.[PROVISIONED_BY] === DIRECTORY_PROVISIONER;
   const directory = isOurs || hostPath?.type === 'DirectoryOrCreate';

@@ -26,8 +26,14 @@ export type DiskSource =
       /** Whether the file is made QEMU's own. */
       readonly isGiven: boolean;
       readonly isReadOnly: boolean;
+      readonly claim?: PreparedDisk['claim'];
     }
-  | { readonly kind: 'device'; readonly path: string; readonly isReadOnly: boolean };
+  | {
+      readonly kind: 'device';
+      readonly path: string;
+      readonly isReadOnly: boolean;
+      readonly claim?: PreparedDisk['claim'];
+    };
 
 /** Where and for whom disks are made. */
 export interface DiskPlace {
@@ -83,7 +89,13 @@ async function make(place: DiskPlace, source: DiskSource): Promise<PreparedDisk>
     case 'file':
       return makeFile(place, source);
     case 'device':
-      return { path: source.path, format: 'raw', cache: 'none', ...(source.isReadOnly ? { isReadOnly: true } : {}) };
+      return {
+        path: source.path,
+        format: 'raw',
+        cache: 'none',
+        ...(source.claim ? { claim: source.claim } : {}),
+        ...(source.isReadOnly ? { isReadOnly: true } : {}),
+      };
     default:
       return unreachable(source);
   }
@@ -91,7 +103,7 @@ async function make(place: DiskPlace, source: DiskSource): Promise<PreparedDisk>
 
 async function makeFile(
   { files, volume, user }: DiskPlace,
-  { path, makes, isGiven, isReadOnly }: DiskSource & { kind: 'file' },
+  { path, makes, isGiven, isReadOnly, claim }: DiskSource & { kind: 'file' },
 ): Promise<PreparedDisk> {
   if (makes?.directory) await files.makeDirectory(dirname(path), { mode: 0o700, owner: user });
   if (makes && !(await files.describe(path)))
@@ -102,7 +114,7 @@ async function makeFile(
   if (isGiven && user) await files.giveTo(path, user);
   // Past the page cache, where that is possible: another host that shares the storage would not see what is in there.
   const cache = (await files.supportsDirectAccess(path)) ? 'none' : 'writethrough';
-  return { path, format: 'raw', cache, ...(isReadOnly ? { isReadOnly } : {}) };
+  return { path, format: 'raw', cache, ...(claim ? { claim } : {}), ...(isReadOnly ? { isReadOnly } : {}) };
 }
 
 /** A file under a second name in the pod's directory; where that cannot be, it is used under its first. */

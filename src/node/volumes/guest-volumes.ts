@@ -13,7 +13,7 @@ export interface VolumeRequest {
 }
 
 /** A volume as the hypervisor opens it. */
-export type PreparedDisk = Pick<DiskSpec, 'path' | 'format' | 'cache' | 'isReadOnly'>;
+export type PreparedDisk = Pick<DiskSpec, 'path' | 'claim' | 'format' | 'cache' | 'isReadOnly'>;
 
 /** What a guest's volumes came to. */
 export interface PreparedVolumes {

@@ -360,6 +360,7 @@ describe('disks of claims', () => {
     );
     expect(await diskOf('[{name: data, persistentVolumeClaim: {claimName: device}}]')).toEqual({
       path: '/dev/some-disk',
+      claim: { name: 'device', uid: expect.any(String) as string },
       format: 'raw',
       cache: 'none',
     });
