@@ -10,8 +10,8 @@ export interface Invariant {
   readonly name: string;
   /** Judges a durable change; says what is wrong with it. The state already has it. */
   observe?(observation: Observation, state: State): string | undefined;
-  /** Judges what machines execute, whenever that has changed on some host. */
-  executed?(machines: readonly ObservedMachine[], state: State): string | undefined;
+  /** Judges what machines execute, whenever that has changed on some host, at so many milliseconds of the run. */
+  executed?(machines: readonly ObservedMachine[], state: State, atMs: number): string | undefined;
   /** Judges what a server has loaded from its disk. */
   reloaded?(load: Load): string | undefined;
   /** What is not yet where it has to be when nothing fails any more. */

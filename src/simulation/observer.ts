@@ -29,6 +29,8 @@ export interface Observation {
   readonly isEviction: boolean;
   /** Users who were deleting the object at that time. */
   readonly deleters: readonly string[];
+  /** Whether anybody ever asked for this pod, by namespace and name, to be evicted. */
+  readonly askedToGo: (pod: string) => boolean;
   /** Milliseconds since the start of the run. */
   readonly atMs: number;
   /** Whether nothing fails any more, and has not for a while. */
@@ -60,6 +62,8 @@ export interface ObserverOptions {
   readonly isEvicted: (key: string) => boolean;
   /** Who is deleting the object at this moment. */
   readonly deleters: (bucket: string, key: string) => readonly string[];
+  /** Whether anybody ever asked for the pod to be evicted. */
+  readonly askedToGo: (key: string) => boolean;
   readonly onObservation: (observation: Observation, state: State) => void;
   readonly onLoad: (load: Load) => void;
 }
@@ -122,12 +126,12 @@ export class Observer implements State {
         this.#observe({ bucket, key, revision: store.revision, object: undefined, previous, isFound: true });
   }
 
-  #observe(seen: Omit<Observation, 'atMs' | 'isCalm' | 'isEviction' | 'deleters'>): void {
+  #observe(seen: Omit<Observation, 'atMs' | 'isCalm' | 'isEviction' | 'deleters' | 'askedToGo'>): void {
     const { bucket, key, object } = seen;
     const isEviction = bucket === 'pods' && !seen.isFound && this.#options.isEvicted(key);
     const deleters = seen.isFound ? [] : this.#options.deleters(bucket, key);
-    const { elapsedMs, isCalm } = this.#options;
-    const observation: Observation = { ...seen, isEviction, deleters, atMs: elapsedMs(), isCalm: isCalm() };
+    const { elapsedMs, isCalm, askedToGo } = this.#options;
+    const observation = { ...seen, isEviction, deleters, askedToGo, atMs: elapsedMs(), isCalm: isCalm() };
     let objects = this.#buckets.get(bucket);
     if (!objects) this.#buckets.set(bucket, (objects = new Map()));
     if (object) objects.set(key, object);
@@ -170,6 +174,8 @@ interface Summarized extends KubeObject {
     nominatedNodeName?: string;
     disruptionsAllowed?: number;
     rightToRun?: RightToRun;
+    evacuationNodeName?: string;
+    evacuationCauses?: { cause: string }[];
     migrationState?: MigrationState;
     conditions?: { type: string; status: string; reason?: string }[];
   };
@@ -186,6 +192,9 @@ function summaryOf(object: KubeObject): string {
     spec.unschedulable ? 'cordoned' : '',
     status.rightToRun ? recordOf(status.rightToRun) : '',
     status.migrationState ? moveOf(status.migrationState) : '',
+    status.evacuationNodeName
+      ? `leave ${status.evacuationNodeName} for ${(status.evacuationCauses ?? []).map(({ cause }) => cause).join('+')}`
+      : '',
     ...(spec.taints ?? []).map(({ key, effect }) => `${key}:${effect}`),
     ...(status.conditions ?? []).map(
       ({ type, status: value, reason }) => `${type}=${value}${reason ? `(${reason})` : ''}`,

@@ -24,8 +24,11 @@ const MACHINE_STRIKES = ['kill-machine', 'silence-machine', 'panic', 'power-off'
 /** Where guests move: ways between nodes that break, with or without a sign, and agents that do not reach each other. */
 const LINK_STRIKES = ['cut-link', 'silence-link', 'cut-channel'] as const;
 
+/** Where pods of guests are evicted: nobody answers for them, for a while. */
+const EVICTION_STRIKES = ['webhooks-down'] as const;
+
 export type MachineStrike = (typeof MACHINE_STRIKES)[number] | (typeof LINK_STRIKES)[number];
-type StrikeName = (typeof STRIKES)[number] | MachineStrike | 'node-lost';
+type StrikeName = (typeof STRIKES)[number] | (typeof EVICTION_STRIKES)[number] | MachineStrike | 'node-lost';
 
 /** A fault that happens at a certain time, to a certain victim. */
 export interface Strike {
@@ -69,16 +72,18 @@ export function planOf(seed: number, scenario: Scenario): Plan {
   };
 }
 
-function strikesIn({ hasMachines, hasMoves }: Scenario): readonly StrikeName[] {
+function strikesIn({ hasMachines, hasMoves, hasEvictions }: Scenario): readonly StrikeName[] {
   const links = hasMoves === true ? LINK_STRIKES : [];
-  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links] : STRIKES;
+  const evictions = hasEvictions === true ? EVICTION_STRIKES : [];
+  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links, ...evictions] : STRIKES;
 }
 
 /** Where guests move, what lies between nodes breaks more often than they do: else they would hardly ever arrive. */
 function shareOf(what: StrikeName, { hasMoves }: Scenario): number {
   if (hasMoves !== true) return 1;
   if (LINK_STRIKES.some((each) => each === what)) return 3;
-  return what === 'kill' || what === 'pause' || what === 'partition' ? 1 : 0.3;
+  const isOften = what === 'kill' || what === 'pause' || what === 'partition' || what === 'webhooks-down';
+  return isOften ? 1 : 0.3;
 }
 
 /** As many as strike in `shareMs`, over the whole run. */

@@ -1,6 +1,7 @@
 import { LyingDisk } from './lying-disk.ts';
 import { MuteDisk } from './mute-disk.ts';
 import type { PlantedBug } from './planted-bug.ts';
+import { PLANTED_EVICTION_BUGS } from './planted-eviction-bugs.ts';
 import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
 import { withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
@@ -279,4 +280,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         : transport,
   },
   ...PLANTED_MIGRATION_BUGS,
+  ...PLANTED_EVICTION_BUGS,
 ];

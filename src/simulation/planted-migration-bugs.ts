@@ -1,24 +1,14 @@
 import { LyingDisk } from './lying-disk.ts';
-import type { Plan, PlannedAction } from './plan.ts';
+import type { Plan } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { withServerCrashes } from './provocations.ts';
-import type { ActionName } from './user.ts';
+import { type Act, isController, onlyWith, withServerCrashes } from './provocations.ts';
 import { endingAtCancel } from './spoilt-hypervisors.ts';
 import { forgetful, misreading, swallowing } from './spoilt-transports.ts';
 
 const MIGRATIONS = '/virtualmachineinstancemigrations';
 const GUESTS = '/virtualmachineinstances';
-const isController = (component: string): boolean => component.startsWith('controllers');
-
-type Act = readonly [atMs: number, what: ActionName];
 
 const GUESTS_FIRST: readonly Act[] = Array.from({ length: 12 }, (_, index) => [index * 500, 'createMovable'] as const);
-
-/** A short run in which nothing happens but this. */
-function onlyWith(plan: Plan, horizonMs: number, acts: readonly Act[]): Plan {
-  const actions = acts.map(([atMs, what], index): PlannedAction => ({ atMs, what, stream: `provoked/${index}` }));
-  return { ...plan, horizonMs, faults: [], strikes: [], actions };
-}
 
 /** All guests wait to move, for long enough that everybody knows; then one goes after the other. */
 function withALine(plan: Plan): Plan {

@@ -1,4 +1,7 @@
-import type { Plan, Strike } from './plan.ts';
+import type { Plan, PlannedAction, Strike } from './plan.ts';
+import type { ActionName } from './user.ts';
+
+/** Plans in which planted bugs have to show. */
 
 const CRASH_EVERY_MS = 2 * 60_000;
 
@@ -9,4 +12,18 @@ export function withServerCrashes(plan: Plan): Plan {
     return { atMs: (index + 1) * CRASH_EVERY_MS, what: 'crash-server', victim: 0, durationMs: 0 };
   });
   return { ...plan, strikes: [...plan.strikes, ...crashes] };
+}
+
+/** What the user does, and when. */
+export type Act = readonly [atMs: number, what: ActionName];
+
+/** A short run in which nothing happens but this, and what strikes. */
+export function onlyWith(plan: Plan, horizonMs: number, acts: readonly Act[], strikes: readonly Strike[] = []): Plan {
+  const actions = acts.map(([atMs, what], index): PlannedAction => ({ atMs, what, stream: `provoked/${index}` }));
+  return { ...plan, horizonMs, faults: [], strikes, actions };
+}
+
+/** Whether a component is one of Godwit's own controllers. */
+export function isController(component: string): boolean {
+  return component.startsWith('controllers');
 }

@@ -2,13 +2,17 @@
 export class RequestsUnderWay {
   readonly #deletions = new Map<string, string[]>();
   readonly #evictions = new Map<string, string[]>();
+  /** All pods that anybody ever asked to be evicted. */
+  readonly #evicted = new Set<string>();
 
   /** Notes a request; answers what to call when it has been answered. */
   begin(method: string, path: string, user: string): () => void {
     const target = method === 'DELETE' || method === 'POST' ? targetOf(path) : undefined;
     if (!target) return () => undefined;
     if (method === 'DELETE' && target.subresource === '') return note(this.#deletions, target.id, user);
-    return target.subresource === 'eviction' ? note(this.#evictions, target.id, user) : () => undefined;
+    if (target.subresource !== 'eviction') return () => undefined;
+    this.#evicted.add(target.id);
+    return note(this.#evictions, target.id, user);
   }
 
   /** Users who are deleting the object. */
@@ -19,6 +23,11 @@ export class RequestsUnderWay {
   /** Whether a pod can only have been taken by an eviction. */
   isEvicted(key: string): boolean {
     return this.#evictions.has(`pods ${key}`) && !this.#deletions.has(`pods ${key}`);
+  }
+
+  /** Whether anybody ever asked for a pod to be evicted, with or without success. */
+  wasEvicted(key: string): boolean {
+    return this.#evicted.has(`pods ${key}`);
   }
 
   /** The server is gone, and all requests with it. */

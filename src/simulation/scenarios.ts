@@ -1,5 +1,6 @@
 import type { Scenario } from './scenario.ts';
 import { budgetsScenario } from './scenarios/budgets.ts';
+import { evictionsScenario } from './scenarios/evictions.ts';
 import { garbageScenario } from './scenarios/garbage.ts';
 import { machinesScenario } from './scenarios/machines.ts';
 import { migrationsScenario } from './scenarios/migrations.ts';
@@ -14,4 +15,5 @@ export const SCENARIOS: readonly Scenario[] = [
   quotasScenario,
   machinesScenario,
   migrationsScenario,
+  evictionsScenario,
 ];

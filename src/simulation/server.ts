@@ -27,6 +27,8 @@ export interface ServerOptions {
   readonly trace: Trace;
   readonly log: (component: string) => Logger;
   readonly disk: MemoryEngineOptions;
+  /** The way to webhooks, where there are any. */
+  readonly webhooks?: WebhookTransport | undefined;
   readonly historyChangesMax?: number | undefined;
   /** How long a server that has ended is away. */
   readonly downMs: () => number;
@@ -54,7 +56,7 @@ const CUSTOM_BUCKETS = KUBEVIRT_CRDS.map(({ metadata }) => metadata.name ?? '');
 const BUCKETS = [...new Set([...builtinDefinitions.map(bucketOf), ...CUSTOM_BUCKETS])];
 
 const noWebhooks: WebhookTransport = {
-  call: () => Promise.reject(new WebhookError('a simulation has no webhooks')),
+  call: () => Promise.reject(new WebhookError('this simulation has no webhooks')),
 };
 const noBackends: BackendTransport = {
   send: () => Promise.reject(new BackendError('a simulation has no backends')),
@@ -112,7 +114,7 @@ export class SimulatedServer {
       store,
       pki: simulatedPki(env),
       issuer: 'https://simulation',
-      webhookTransport: noWebhooks,
+      webhookTransport: this.#options.webhooks ?? noWebhooks,
       backendTransport: noBackends,
     });
     const handle = async (request: LocalRequest): Promise<LocalResponse> => {

@@ -9,6 +9,8 @@ import { errorText } from '../kube/error-text.ts';
 import { LeadershipLostError } from '../kube/leader-election.ts';
 import { Component, type Program } from './component.ts';
 import { controlProgram } from './control-program.ts';
+import { EvictionWebhooks, evictionRegistration } from './eviction-webhooks.ts';
+import { extensionRights } from '../extension/rights.ts';
 import { calmed, drawCommitFault, drawSyncMs, type FaultMix, mixOf } from './fault-mix.ts';
 import type { Invariant, ObservedCache, Unsettled } from './invariant.ts';
 import { kubelet, type Machine } from './kubelet.ts';
@@ -50,6 +52,8 @@ const LAST_ACTIONS_EVERY_MS = 30_000;
 const CLOCK_STEP_MS_MAX = 30_000;
 /** Nodes that are given up are seen to sooner than others come back, so that all is settled in time. */
 const NOTICED_SHARE = 0.2;
+/** The process of the webhooks for evictions. */
+const WEBHOOKS = 'webhooks';
 
 export interface Failure {
   readonly invariant: string;
@@ -93,6 +97,7 @@ class Simulation {
   readonly #components: Component[] = [];
   readonly #nodes: readonly Component[];
   readonly #hasMachines: boolean;
+  readonly #webhooks: EvictionWebhooks | undefined;
   readonly #modelNodes: ModelNodes;
   /** What nodes with agents have besides them, by name. */
   readonly #hosts = new Map<string, ModelNode>();
@@ -125,10 +130,12 @@ class Simulation {
       isCalm: () => this.#clock.elapsedMs > this.#calmAtMs,
       isEvicted: (key) => this.#underWay.isEvicted(key),
       deleters: (bucket, key) => this.#underWay.deleters(bucket, key),
+      askedToGo: (key) => this.#underWay.wasEvicted(key),
       onLoad: (load) => {
         for (const invariant of this.#invariants) this.#failIf(invariant, invariant.reloaded?.(load));
       },
     });
+    this.#webhooks = scenario.hasEvictions === true ? this.#newWebhooks() : undefined;
     this.#server = this.#newServer();
     this.#world = new World({
       clock: this.#clock,
@@ -151,6 +158,7 @@ class Simulation {
     });
     this.#nodes = machinesOf(scenario).map((machine) => this.#newNode(machine));
     this.#components.push(...this.#newLoops(), ...this.#nodes);
+    if (this.#webhooks) this.#components.push(this.#newComponent(WEBHOOKS, this.#webhooks.program));
   }
 
   async run(): Promise<Outcome> {
@@ -204,7 +212,8 @@ class Simulation {
     const client = this.#world.clientOf(process, ADMIN);
     process.calm();
     await prepare(client, unending());
-    if (this.#hasMachines) await install(client, this.#clock, installation({ ours: [], initial: [] }), unending());
+    const ours = this.#webhooks ? [...extensionRights(), evictionRegistration()] : [];
+    if (this.#hasMachines) await install(client, this.#clock, installation({ ours, initial: [] }), unending());
     process.kill();
   }
 
@@ -256,6 +265,11 @@ class Simulation {
       case 'node-lost': {
         const node = pick(this.#nodes.filter(({ name }) => !this.#givenUp.has(name)));
         return node && this.#loseNode(node, victim, durationMs);
+      }
+      case 'webhooks-down': {
+        const webhooks = this.#components.find(({ name }) => name === WEBHOOKS);
+        webhooks?.stop();
+        return back(() => webhooks && this.#turnOn(webhooks));
       }
       case 'kill-machine':
       case 'silence-machine':
@@ -362,7 +376,8 @@ class Simulation {
 
   #judgeMachines(): void {
     const machines = this.#modelNodes.machines();
-    for (const invariant of this.#invariants) this.#failIf(invariant, invariant.executed?.(machines, this.#observer));
+    for (const invariant of this.#invariants)
+      this.#failIf(invariant, invariant.executed?.(machines, this.#observer, this.#clock.elapsedMs));
   }
 
   #failIf({ name }: Invariant, wrong: string | undefined): void {
@@ -391,6 +406,7 @@ class Simulation {
       log: (component) => this.#log(component),
       disk: { random: tears, delay, fault: () => drawCommitFault(this.#mix.disk, faults) },
       historyChangesMax: this.#mix.historyChangesMax,
+      webhooks: this.#webhooks,
       downMs: () => downs.number() ** 2 * SERVER_DOWN_MS_MAX,
       spoilDisk: this.#bug?.spoilDisk,
       onRequest: ({ method, path, certificate }) => this.#underWay.begin(method, path, certificate.commonName),
@@ -401,6 +417,12 @@ class Simulation {
       onUnusable: (message) => this.#fail('durability', message),
       onCommit: (change) => this.#observer.committed(change),
     });
+  }
+
+  #newWebhooks(): EvictionWebhooks {
+    const random = this.#streams.of('webhooks');
+    const latencyMs = (): number => random.number() * this.#mix.latencyMsMax;
+    return new EvictionWebhooks({ clock: this.#clock, latencyMs });
   }
 
   #newNode(machine: Machine): Component {

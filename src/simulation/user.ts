@@ -5,6 +5,16 @@ import type { Resource } from '../kube/resource.ts';
 import type { Node, Pod } from '../migration/fit/objects.ts';
 import { ENDS_AFTER_ANNOTATION } from './kubelet.ts';
 import type { Action, UserContext } from './actions/context.ts';
+import {
+  createProtected,
+  deschedule,
+  drainNode,
+  drainTaint,
+  evictLauncher,
+  executeTaint,
+  preempt,
+  untaintAll,
+} from './actions/evictions.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
 import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
@@ -20,6 +30,7 @@ import {
   createMovable,
   deleteMigration,
   deletePolicy,
+  easeMoves,
   holdMoves,
   migrate,
   migrateAll,
@@ -243,8 +254,17 @@ export const ACTIONS = {
   resetLimits,
   holdMoves,
   slowMoves,
+  easeMoves,
   setPolicy,
   deletePolicy,
+  createProtected,
+  drainNode,
+  evictLauncher,
+  deschedule,
+  preempt,
+  drainTaint,
+  executeTaint,
+  untaintAll,
 } as const satisfies { readonly [name: string]: Action };
 
 export type ActionName = keyof typeof ACTIONS;
