@@ -99,6 +99,41 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('killed');
   });
 
+  it('moves though the control plane is killed with -9 while it is held', async () => {
+    await guests.create('unattended', spec('LiveMigrate'), { pace: 'slow' });
+    const pod = await disrupted.disrupt('unattended');
+    await guests.host.godwit.kill();
+    await guests.host.godwit.start();
+    await eventually(async () => {
+      expect((await guests.holder('unattended')).podUID).not.toBe(pod.metadata.uid);
+    }, 120_000);
+    expect(await guests.isWhole('unattended')).toHaveLength(2);
+    expect(await disrupted.toldMs('unattended', 'ShuttingDown')).toBeUndefined();
+    await guests.remove('unattended');
+  });
+
+  it('has less time where the room is for a critical pod, for as long as that waits', async () => {
+    await guests.create('in-the-way', spec('External'));
+    const pod = await disrupted.disrupt('in-the-way');
+    const { deletionTimestamp: end, deletionGracePeriodSeconds: seconds } = pod.metadata;
+    expect((await disrupted.isMarked('in-the-way', 'Preemption')).deadline).toBe(end);
+    const { allocatable } = (await nodeOf(pod.spec.nodeName)).status;
+    await disrupted.createPod('critical', {
+      priorityClassName: 'system-node-critical',
+      nodeSelector: { 'kubernetes.io/hostname': pod.spec.nodeName },
+      containers: [{ name: 'c', image: 'i', resources: { requests: { memory: allocatable.memory } } }],
+    });
+    const deadlineIs = (wantedMs: number): Promise<void> =>
+      eventually(async () => {
+        const { deadline } = await disrupted.isMarked('in-the-way', 'Preemption');
+        expect(Date.parse(deadline)).toBe(wantedMs);
+      }, 60_000);
+    await deadlineIs(Date.parse(end) - seconds * 1000 + (60 + GRACE + 15) * 1000);
+    await disrupted.deletePod('critical', { gracePeriodSeconds: 0 });
+    await deadlineIs(Date.parse(end));
+    await guests.remove('in-the-way');
+  });
+
   it('is shut down at once where it cannot move', async () => {
     await guests.host.create(claim('stuck', 'local'));
     const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'stuck' } } }];
@@ -170,6 +205,22 @@ describe('a guest that is held until its time is over', () => {
     expect(decisions).toContain('allow-throttling DeadlineGiven');
     expect(decisions.at(-1)).toBe('give-up DeadlinePassed');
     await guests.remove('late');
+  });
+
+  it('is stopped for the rest of its copy when its time runs out, where its policy allows that, and so saved', async () => {
+    await guests.configure({ disruptionHoldSeconds: 2 * SHORT_HOLD });
+    const disruptive = { bandwidthPerMigration: '6Mi', allowWorkloadDisruption: true, completionTimeoutPerGiB: 0 };
+    await guests.policy('hurried', { pace: 'hurried' }, disruptive);
+    await guests.create('hurried', spec('LiveMigrate', { arguments: 'mib=24 hz=200 rate=60' }), { pace: 'hurried' });
+    const pod = await disrupted.disrupt('hurried');
+    const migration = await disrupted.hasMoved('hurried', pod, 'Preemption');
+    const decisions = migration.status.migrationState.decisions.map(({ decision, reason }: Anything) => {
+      return `${decision} ${reason}`;
+    });
+    expect(decisions).toContain('pause DeadlineNear');
+    expect(await disrupted.toldMs('hurried', 'ShuttingDown')).toBeUndefined();
+    await guests.remove('hurried');
+    await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
   });
 
   it('is shut down in time though its agent is killed with -9 meanwhile', async () => {
