@@ -300,6 +300,33 @@ describe('a guest that has to leave', () => {
   });
 });
 
+describe('a launcher that is preempted and holds its guest', () => {
+  it('cannot be evicted, which would cut its time short, and may still not stay', async () => {
+    await guests.configure({ parallelMigrationsPerCluster: 0 });
+    await createGuest('held', 'LiveMigrate');
+    await isUp('held');
+    const [{ node }, pod] = [await guests.holder('held'), await podOf('held')];
+    const lastTransitionTime = new Date().toISOString().replace(/\.\d+/, '');
+    const reason = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler', lastTransitionTime };
+    const strategic = { 'content-type': 'application/strategic-merge-patch+json' };
+    const body = { status: { conditions: [reason] } };
+    (await guests.host.api.request('PATCH', `${PODS}/${pod}/status`, { body, headers: strategic })).expect(200);
+    const { deletionTimestamp } = (await guests.host.api.request('DELETE', `${PODS}/${pod}`)).expect(200).json.metadata;
+    await eventually(async () => expect(await markOf('held')).toBe(node), PATIENCE_MS);
+    for (const deleteOptions of [{}, { gracePeriodSeconds: 1 }])
+      expect(await answered(evict(pod, { deleteOptions }))).toContain(
+        `${INTERCEPTOR}Eviction request for terminating Pod`,
+      );
+    const { metadata } = (await guests.host.api.request('GET', `${PODS}/${pod}`)).expect(200).json;
+    expect(metadata.deletionTimestamp).toBe(deletionTimestamp);
+    const { code, stderr } = await guests.host.runCli('evacuate-cancel', 'vmi', 'held');
+    expect(code).not.toBe(0);
+    expect(stderr).toContain(`its pod ${pod} is terminating`);
+    await guests.configure({ parallelMigrationsPerCluster: 5 });
+    await hasMoved('held', node);
+  });
+});
+
 describe('pods that are not what is asked for', () => {
   it('that a guest is to move to stay', async () => {
     await createGuest('choosy', 'None');
