@@ -112,7 +112,7 @@ export function extensionRights(): KubeObject[] {
       rule(['get', 'list'], '', ['nodes']),
       // Whoever is to be evicted is looked at, and what keeps it.
       rule(['get', 'list'], '', ['pods']),
-      rule(['get'], 'policy', ['poddisruptionbudgets']),
+      rule(READ, 'policy', ['poddisruptionbudgets']),
       rule(['create', 'patch'], '', ['events']),
       // Policies choose by their labels.
       rule(['get'], '', ['namespaces']),

@@ -100,6 +100,26 @@ describe('an eviction', () => {
     expect(await answered(evict())).toBe("429 Cannot evict pod as it would violate the pod's disruption budget.");
   });
 
+  it('is refused by us where two budgets cover the pod, for which the server would fail', async () => {
+    await running('LiveMigrate');
+    const kind = { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' };
+    const { budgetFor } = await import('../../src/migration/eviction/disruption-budget.ts');
+    const own = budgetFor(await guest(), 1);
+    const selector = { matchLabels: { 'kubevirt.io/created-by': (await guest()).metadata.uid } };
+    const foreign = { ...kind, metadata: { name: `of-${name}` }, spec: { maxUnavailable: 0, selector } };
+    for (const body of [own, foreign]) (await scene.request('POST', BUDGETS, body)).expect(201);
+    const status = {
+      observedGeneration: 1,
+      disruptionsAllowed: 0,
+      currentHealthy: 1,
+      desiredHealthy: 1,
+      expectedPods: 1,
+    };
+    (await scene.request('PATCH', `${BUDGETS}/${own.metadata.name}/status`, { status })).expect(200);
+    expect(await answered(evict())).toBe(`429 ${TRIGGERED(name)}`);
+    await eventually(async () => expect(await answered(evict())).toContain('429 admission webhook'));
+  });
+
   it.each([
     ['of the request', {}, '?dryRun=All'],
     ['of the deletion', { deleteOptions: { dryRun: ['All'] } }, ''],

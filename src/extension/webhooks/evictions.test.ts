@@ -10,6 +10,7 @@ import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
 import { budgetFor, type DisruptionBudget } from '../../migration/eviction/disruption-budget.ts';
 import { interceptEviction, keepHotplugPod } from './evictions.ts';
 import type { Verdict, Webhook } from './review.ts';
+import type { Rivals } from './rivals.ts';
 
 const { signal } = new AbortController();
 const POD = 'virt-launcher-vm-cirros-wn5v4';
@@ -20,6 +21,7 @@ const objects = new Map<string, KubeObject>();
 const failures = new Map<string, unknown>();
 let writes: string[] = [];
 let told: string[] = [];
+let hasForeignBudget = false;
 
 const client = {
   get: async (resource: Resource, _namespace: string, name: string) => {
@@ -116,6 +118,7 @@ beforeEach(() => {
   failures.clear();
   writes = [];
   told = [];
+  hasForeignBudget = false;
   put('virtualmachineinstances', guestOf('LiveMigrate'));
   putPod();
   put('nodes', { metadata: { name: 'node01' }, spec: {} });
@@ -137,7 +140,7 @@ async function asked(
     clock: new ManualClock(),
     configuration: () => ({}),
     random: undefined as never,
-    rivals: undefined as never,
+    rivals: { hasForeignBudget: () => hasForeignBudget } as unknown as Rivals,
     recorder: { event: (_, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) },
   });
   const verdict: Verdict = await webhook(
@@ -232,6 +235,13 @@ describe('the interceptor of evictions', () => {
       () => {
         putBudget({ observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 });
         putPod({}, 'False');
+      },
+    ],
+    [
+      'another one covers the pod, too, so that none of them would be asked',
+      () => {
+        putBudget({ observedGeneration: 1, disruptionsAllowed: 0 });
+        hasForeignBudget = true;
       },
     ],
     ['it cannot be asked', () => failures.set('poddisruptionbudgets', new Error('gone'))],

@@ -10,9 +10,10 @@ import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
-import { budgetName, type DisruptionBudget, isRefusing } from '../../migration/eviction/disruption-budget.ts';
+import { budgetName, isRefusing } from '../../migration/eviction/disruption-budget.ts';
 import { nodes } from '../subresources/https-agents.ts';
 import type { WebhookContext } from './context.ts';
+import { disruptionBudgets } from './disruption-budgets.ts';
 import { answerTo, type EvictedPod, isFinished, quoted } from './eviction-answer.ts';
 import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './review.ts';
 
@@ -23,13 +24,6 @@ import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './re
  */
 
 const pods: Resource<EvictedPod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod', namespaced: true };
-const budgets: Resource<DisruptionBudget> = {
-  group: 'policy',
-  version: 'v1',
-  plural: 'poddisruptionbudgets',
-  kind: 'PodDisruptionBudget',
-  namespaced: true,
-};
 
 /** How often a guest is looked at again that others write to at the same time. */
 const ATTEMPTS_MAX = 10;
@@ -167,9 +161,9 @@ async function isCordoned({ client }: WebhookContext, name: string, signal: Abor
 /** Whether the guest's budget says no to whoever is let pass here. */
 async function isKeptByBudget({ context, pod, signal }: Question, guest: VirtualMachineInstance): Promise<boolean> {
   const { namespace = '', uid } = guest.metadata;
-  if (pod.metadata.labels?.[CREATED_BY_LABEL] !== uid) return false;
+  if (pod.metadata.labels?.[CREATED_BY_LABEL] !== uid || context.rivals.hasForeignBudget(pod)) return false;
   try {
-    const budget = await context.client.find(budgets, namespace, budgetName(guest), signal);
+    const budget = await context.client.find(disruptionBudgets, namespace, budgetName(guest), signal);
     const isReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
     return budget !== undefined && controllerOf(budget)?.uid === uid && isRefusing(budget, isReady);
   } catch {

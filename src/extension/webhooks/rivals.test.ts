@@ -135,3 +135,31 @@ describe('rivals of a policy', () => {
     expect(await names(policy('next', { z: '' }))).toEqual(['noted']);
   });
 });
+
+describe('budgets that are no guest’s', () => {
+  const pod: KubeObject = { apiVersion: 'v1', kind: 'Pod', metadata: { namespace: 'shop', labels: { app: 'web' } } };
+  const budget = (name: string, selector: object | undefined, more: KubeObject['metadata'] = {}): KubeObject => ({
+    apiVersion: 'policy/v1',
+    kind: 'PodDisruptionBudget',
+    metadata: { name, namespace: 'shop', ...more },
+    spec: selector ? { selector } : {},
+  });
+  const guest = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstance',
+    name: 'web',
+    uid: 'u',
+    controller: true,
+  };
+  it.each<[string, KubeObject, boolean]>([
+    ['selects it', budget('a', { matchLabels: { app: 'web' } }), true],
+    ['selects all', budget('b', {}), true],
+    ['selects others', budget('c', { matchLabels: { app: 'db' } }), false],
+    ['selects nothing', budget('d', undefined), false],
+    ['is in another namespace', budget('e', {}, { namespace: 'lab' }), false],
+    ['is a guest’s', budget('f', {}, { ownerReferences: [guest] }), false],
+  ])('one that %s', (_, known, expected) => {
+    tell('poddisruptionbudgets', known);
+    expect(rivals.hasForeignBudget(pod)).toBe(expected);
+  });
+});

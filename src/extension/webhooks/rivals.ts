@@ -8,9 +8,13 @@ import type { KubeObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import { migrationPolicies, virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
+import { controllerOf } from '../../kube/owner.ts';
 import { keyOf, type Resource } from '../../kube/resource.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
+import { selectorFrom } from '../../machinery/selectors.ts';
+import type { DisruptionBudget } from '../../migration/eviction/disruption-budget.ts';
 import { find } from '../find-object.ts';
+import { disruptionBudgets } from './disruption-budgets.ts';
 
 /**
  * Objects that stand in the way of others: of each kind there may be thousands, so they are found by an index, and read
@@ -25,6 +29,8 @@ export interface Rivals {
   ): Promise<readonly VirtualMachineInstanceMigration[]>;
   /** Policies that select by the same labels. */
   ofPolicy(policy: MigrationPolicy, signal: AbortSignal): Promise<readonly MigrationPolicy[]>;
+  /** Whether a budget that is no guest's covers a pod: the eviction API fails for pods that have two. */
+  hasForeignBudget(pod: KubeObject): boolean;
   /** Remembers what was let pass: who asks next may be faster than the watch that tells of it. */
   noteMigration(migration: VirtualMachineInstanceMigration): void;
   /** The same of a policy. */
@@ -37,13 +43,15 @@ export class IndexedRivals implements Rivals {
   readonly synced: Promise<unknown>;
   readonly #migrations: FreshIndex<VirtualMachineInstanceMigration>;
   readonly #policies: FreshIndex<MigrationPolicy>;
+  readonly #budgets: Informer<DisruptionBudget>;
 
   constructor(client: Client, informers: SharedInformers) {
     const migrations = informers.of(virtualMachineInstanceMigrations, { rivalry: migrationValues });
     const policies = informers.of(migrationPolicies, { rivalry: policyValues });
     this.#migrations = new FreshIndex(client, virtualMachineInstanceMigrations, migrations, migrationValues);
     this.#policies = new FreshIndex(client, migrationPolicies, policies, policyValues);
-    this.synced = Promise.all([migrations.synced, policies.synced]);
+    this.#budgets = informers.of(disruptionBudgets, { foreign: foreignIn });
+    this.synced = Promise.all([migrations.synced, policies.synced, this.#budgets.synced]);
   }
 
   async ofMigration(
@@ -56,6 +64,12 @@ export class IndexedRivals implements Rivals {
 
   ofPolicy(policy: MigrationPolicy, signal: AbortSignal): Promise<readonly MigrationPolicy[]> {
     return this.#policies.like(policy, () => true, signal);
+  }
+
+  /** Nobody is refused for one that is gone already: those who are told no ask again. */
+  hasForeignBudget({ metadata }: KubeObject): boolean {
+    const { namespace = '', labels } = metadata;
+    return this.#budgets.byIndex('foreign', namespace).some(({ spec }) => selectorFrom(spec?.selector).matches(labels));
   }
 
   noteMigration(migration: VirtualMachineInstanceMigration): void {
@@ -72,6 +86,11 @@ function migrationValues({ metadata, spec }: VirtualMachineInstanceMigration): r
   const key = spec.sendTo?.key ?? spec.receive?.key;
   const guest = JSON.stringify([metadata.namespace, spec.vmName ?? spec.vmiName]);
   return key === undefined ? [guest] : [guest, JSON.stringify([key])];
+}
+
+/** The namespace, of a budget that is no guest's: those are as many as guests, and there is one of each. */
+function foreignIn(budget: DisruptionBudget): readonly string[] {
+  return controllerOf(budget)?.kind === 'VirtualMachineInstance' ? [] : [budget.metadata.namespace ?? ''];
 }
 
 function policyValues({ spec }: MigrationPolicy): readonly string[] {
