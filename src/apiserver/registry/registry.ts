@@ -6,6 +6,7 @@ import { trackUpdate } from '../../machinery/apply/managed-fields.ts';
 import { clone } from '../../machinery/clone.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { compileSchema } from '../../machinery/schema/compile.ts';
+import { shareUnchanged } from '../../machinery/share-unchanged.ts';
 import type { AdmissionChain } from '../admission/chain.ts';
 import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { StorageError } from '../storage/port.ts';
@@ -104,7 +105,7 @@ export class ResourceRegistry implements Registry {
   }
 
   async update(context: WriteContext, target: Target, change: Change): Promise<KubeObject> {
-    return (await this.updateText(context, target, change)).object;
+    return (await this.updateText(context, target, (current) => change(clone(current)))).object;
   }
 
   /** As `create`, with the text for the answer. */
@@ -166,7 +167,7 @@ export class ResourceRegistry implements Registry {
     return this.#written(definition, object, stored);
   }
 
-  /** As `update`, with the text for the answer. */
+  /** As `update`, with the text for the answer. The change must leave what it is given as it is, and share nothing with it. */
   async updateText(context: WriteContext, target: Target, change: Change): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const latest = this.#latest(target);
@@ -183,7 +184,7 @@ export class ResourceRegistry implements Registry {
     const { definition, subresource } = target;
     const current = decodeStored(definition, latest);
     // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
-    const changed = change(clone(current));
+    const changed = change(current);
     const updated = changed instanceof Promise ? await changed : changed;
     alignIdentity(target, updated);
     checkPreconditions(target, updated, current);
@@ -204,6 +205,8 @@ export class ResourceRegistry implements Registry {
     if (mutating) await mutating;
     prepareUpdate(target, updated, current);
     setManagedFields(updated, managedFields);
+    // Most of it is as it was, and nobody changes it from here on.
+    shareUnchanged(updated, current);
     refuseInvalid(definition, updated, () => updateErrors(target, updated, current));
     warn(context, definition.strategy?.warnings?.(updated, current));
     const validating = context.isAdmitted ? undefined : this.#admission.validate(attributes);
