@@ -19,6 +19,11 @@ describe('a question', () => {
 
   it('that is no JSON is refused', () =>
     expect(() => readReview(Buffer.from('{"apiVersion"'))).toThrow('no AdmissionReview'));
+
+  it.each(['__proto__', '\\u005F_proto__', '__pr\\u006Fto__'])('with the key %s is refused', (key) => {
+    const text = JSON.stringify(REVIEW).replace('"uid"', `"${key}":{"isAdmin":true},"uid"`);
+    expect(() => readReview(Buffer.from(text))).toThrow('__proto__');
+  });
 });
 
 describe('an answer', () => {
