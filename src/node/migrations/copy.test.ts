@@ -28,6 +28,16 @@ describe('the copy of a guest', () => {
     expect(scene.executing).toEqual([0, 0]);
   });
 
+  it('is news only when it takes its time, or when something is decided', async () => {
+    const scene = await CopyScene.open({ disks: [DISK], traits: { diskBytes: 1000 * MIB } });
+    await scene.start();
+    await scene.pass(1500);
+    expect(scene.copy.progress?.percent).toBeGreaterThan(0);
+    expect(scene.told).toEqual([]);
+    await scene.pass(1000);
+    expect(scene.told).toEqual(['copying']);
+  });
+
   it('asks nothing of its machine between its stop and the switchover', async () => {
     const scene = await CopyScene.open();
     await scene.start();

@@ -71,12 +71,14 @@ export class Copy {
   #hasSwitchedOver = false;
   #isAdopted = false;
   #lookedAtMs = NEVER;
-  #toldProgressAtMs = NEVER;
+  /** How a copy goes is news only of one that takes its time: of a quick one its end is. */
+  #toldProgressAtMs: number;
 
   private constructor(context: CopyContext, channel: Channel, begin: (copy: Copy) => Promise<void>) {
     this.#context = context;
     this.#channel = channel;
     this.#migration = context.machine.migration;
+    this.#toldProgressAtMs = context.env.clock.now();
     this.settled = this.#run(() => begin(this));
   }
 
