@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { chmod, chown, open, rm } from 'node:fs/promises';
-import { createConnection, createServer, type Server, type Socket } from 'node:net';
+import { createConnection, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, Logger, Random, Timer, UserIdentity } from '../../env/ports.ts';
@@ -23,6 +23,8 @@ const SILENT_MAX = 64;
 /** Connecting over a network that works takes milliseconds. */
 const CONNECT_MS = 10_000;
 const KEEP_ALIVE_MS = 30_000;
+/** With less, whoever reads waits for whoever writes at every turn. */
+const BUFFERED_BYTES = 4 * 1024 * 1024;
 
 /** Relays of the host's own sockets. */
 export class SocketRelays implements CopyRelays {
@@ -67,12 +69,15 @@ export class SocketRelays implements CopyRelays {
   /** A socket whose first connection goes on with the first secret, and so on. */
   async #outlet(path: string, target: MigrationAddress, secrets: readonly string[]): Promise<Server> {
     const left = [...secrets];
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (near) => {
-      const secret = left.shift();
-      if (left.length === 0) server.close();
-      if (secret === undefined) near.destroy();
-      else void this.#goOn(near, target, secret);
-    });
+    const server = createServer(
+      { allowHalfOpen: true, pauseOnConnect: true, highWaterMark: BUFFERED_BYTES },
+      (near) => {
+        const secret = left.shift();
+        if (left.length === 0) server.close();
+        if (secret === undefined) near.destroy();
+        else void this.#goOn(near, target, secret);
+      },
+    );
     await listenOn(server, path, this.#options.user);
     return server;
   }
@@ -80,7 +85,7 @@ export class SocketRelays implements CopyRelays {
   async #goOn(near: Socket, { host, port }: MigrationAddress, secret: string): Promise<void> {
     const { clock, log } = this.#options;
     near.on('error', () => near.destroy());
-    const far = createConnection({ host, port, allowHalfOpen: true, noDelay: true });
+    const far = connection({ host, port, noDelay: true });
     try {
       await connected(far, clock);
       far.write(Buffer.from(secret, 'base64'));
@@ -144,7 +149,10 @@ class Gate {
   constructor(options: SocketRelaysOptions, tickets: readonly Ticket[]) {
     this.#options = options;
     this.#tickets = tickets;
-    this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (comer) => void this.#receive(comer));
+    this.#server = createServer(
+      { allowHalfOpen: true, noDelay: true, highWaterMark: BUFFERED_BYTES },
+      (comer) => void this.#receive(comer),
+    );
   }
 
   async listen({ host, firstPort, lastPort }: PortRange): Promise<number> {
@@ -234,6 +242,10 @@ function join(one: Socket, other: Socket): void {
   }
 }
 
+function connection(where: NetConnectOpts): Socket {
+  return createConnection({ ...where, allowHalfOpen: true, highWaterMark: BUFFERED_BYTES } as NetConnectOpts);
+}
+
 function connected(socket: Socket, clock: Clock): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const timer = clock.setTimer(() => socket.destroy(new Error('nobody answers')), CONNECT_MS);
@@ -254,7 +266,7 @@ async function connectedUnix(path: string, clock: Clock): Promise<Socket> {
   const directory = await open(dirname(path), 'r');
   try {
     const near = `/proc/self/fd/${directory.fd}/${basename(path)}`;
-    return await connected(createConnection({ path: near, allowHalfOpen: true }), clock);
+    return await connected(connection({ path: near }), clock);
   } finally {
     await directory.close();
   }
