@@ -243,7 +243,9 @@ function join(one: Socket, other: Socket): void {
 }
 
 function connection(where: NetConnectOpts): Socket {
-  return createConnection({ ...where, allowHalfOpen: true, highWaterMark: BUFFERED_BYTES } as NetConnectOpts);
+  // All options of streams are taken, though that is not written down.
+  const buffered = { highWaterMark: BUFFERED_BYTES };
+  return createConnection({ ...where, ...buffered, allowHalfOpen: true });
 }
 
 function connected(socket: Socket, clock: Clock): Promise<Socket> {
