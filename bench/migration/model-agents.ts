@@ -17,10 +17,13 @@ import { type AgentsLink, agentServices, nodeIdentity } from '../../src/simulati
 
 /**
  * A process of its own with the real agents of many nodes, each with its own certificate and its own connection to the API
- * server; their hosts are models. `node model-agents.js SERVER DATA-DIRECTORY COUNT`; ends with its parent.
+ * server; their hosts are models. `node model-agents.js SERVER DATA-DIRECTORY COUNT [PODS]`, with so many pods on a node at
+ * most; ends with its parent.
  */
 
-const [server = '', dataDirectory = '', count = '0'] = process.argv.slice(2);
+const [server = '', dataDirectory = '', count = '0', pods] = process.argv.slice(2);
+/** Room for so many pods, where that is asked for. */
+const share = pods === undefined ? {} : { share: { pods: Number(pods), cpus: 1000, memoryBytes: 2 ** 40 } };
 /** So fast that a copy takes no time worth speaking of. */
 const LINK_BYTES_PER_SECOND = 1e12;
 
@@ -63,6 +66,7 @@ async function agent(name: string): Promise<readonly Service[]> {
     name,
     host: new ModelHost({ env: world, traits: { bootMs: 0, dirtyBytesPerSecond: 0 }, network }),
     disk: new ModelDisk({ ...world, delayMs: () => 0, fault: () => undefined }),
+    ...share,
   };
   return agentServices(node, env, client, linkOf(name));
 }

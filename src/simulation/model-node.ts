@@ -11,6 +11,7 @@ import { wantedInterfaces } from '../node/machine/guest-interfaces.ts';
 import { machineSpec } from '../node/machine/machine-spec.ts';
 import type { CopyCredentials } from '../node/migrations/copy-credentials.ts';
 import { PeerError, type Peers, type PeerService } from '../node/migrations/peer.ts';
+import type { NodeProfile } from '../node/registration/node-object.ts';
 import { registrationServices } from '../node/registration/node-registration.ts';
 import type { GuestVolumes } from '../node/volumes/guest-volumes.ts';
 import type { Program } from './component.ts';
@@ -23,6 +24,8 @@ export interface ModelNode {
   readonly name: string;
   readonly host: ModelHost;
   readonly disk: ModelDisk;
+  /** How much it may promise to pods, where that is not what models have. */
+  readonly share?: NodeProfile['share'];
   /** A hypervisor that is worse than its host, for planted bugs. */
   readonly spoilHypervisor?: ((hypervisor: Hypervisor) => Hypervisor) | undefined;
 }
@@ -98,7 +101,7 @@ export function agentServices(
   client: Client,
   link: AgentsLink = NO_LINK,
 ): readonly Service[] {
-  const { name, host, disk, spoilHypervisor } = node;
+  const { name, host, disk, share, spoilHypervisor } = node;
   const hypervisor = host.hypervisor(env.clock);
   const { services } = registrationServices({
     env,
@@ -109,6 +112,7 @@ export function agentServices(
       version: 'v0.0.0-model',
       accelerator: MODEL_ENGINE.accelerator,
       capabilities: undefined,
+      ...(share ? { share } : {}),
       localStoragePath: `/${name}/volumes`,
       addresses: [{ type: 'Hostname', address: name }],
     },

@@ -38,7 +38,7 @@ export interface NodeProfile {
   readonly localStoragePath: string;
   readonly addresses: readonly NodeAddress[];
   /** How much the node may promise to pods; all that the host has where absent. Several nodes may share a host. */
-  readonly share?: { readonly cpus?: number; readonly memoryBytes?: number };
+  readonly share?: { readonly cpus?: number; readonly memoryBytes?: number; readonly pods?: number };
 }
 
 /** Devices that launcher pods may ask for, as KubeVirt's device plug-ins find them. */
@@ -139,7 +139,7 @@ export function resourcesOf(
   const memoryBytes = share.memoryBytes ?? host.memoryBytes;
   const common = {
     cpu,
-    pods: String(PODS_MAX),
+    pods: String(share.pods ?? PODS_MAX),
     'devices.kubevirt.io/kvm': accelerator === 'kvm' ? DEVICES : '0',
     'devices.kubevirt.io/tun': devices.tun ? DEVICES : '0',
     'devices.kubevirt.io/vhost-net': devices.vhostNet ? DEVICES : '0',
