@@ -49,6 +49,19 @@ describe('what must be equal', () => {
     ]);
   });
 
+  it('memory as it is now, whatever the machines were started with', () => {
+    const room = { unitBytes: 1024, slots: 4, plugged: 0 };
+    const started = { spec: { ...FULL_MACHINE, memoryRoom: room }, ramBytes: RAM };
+    const grown = { spec: { ...FULL_MACHINE, memoryRoom: { ...room, plugged: 2 } }, ramBytes: RAM };
+    expect(differences({ ...started, pluggedMemory: 2 }, grown)).toEqual([]);
+    expect(differences(started, grown)).toEqual([
+      'the number of pieces of plugged memory is 0 at the source and 2 at the target',
+    ]);
+    expect(differences(started, { spec: FULL_MACHINE, ramBytes: RAM })).toEqual([
+      'the room for memory is 4 times 1024 bytes at the source and nothing at the target',
+    ]);
+  });
+
   it('sizes of RAM and disks', () => {
     const diskBytes = (bytes: number) => new Map([[placeName(disk.place), bytes]]);
     expect(compare({}, { ramBytes: 2048 })).toEqual(['the size of RAM is 1024 at the source and 2048 at the target']);

@@ -14,6 +14,8 @@ export interface ComparedMachine {
   readonly ramBytes: number;
   /** How many processors it has now, where more may have been plugged in since it was started. */
   readonly processorCount?: number;
+  /** How many pieces of memory were plugged into it, likewise. */
+  readonly pluggedMemory?: number;
   /** How large the guest sees each disk, by the name of its place; disks that both sides share may be left out. */
   readonly diskBytes?: ReadonlyMap<string, number>;
 }
@@ -32,6 +34,8 @@ export function differences(source: ComparedMachine, target: ComparedMachine): r
     ...cpuDifferences(here.cpu, there.cpu),
     ...differ('the number of processors', processorCount(source), processorCount(target)),
     ...differ('the size of RAM', source.ramBytes, target.ramBytes),
+    ...differ('the room for memory', roomText(here), roomText(there)),
+    ...differ('the number of pieces of plugged memory', pluggedMemory(source), pluggedMemory(target)),
     ...deviceDifferences('disk', here.disks, there.disks, ({ place }) => placeName(place), diskShape),
     ...deviceDifferences('drive', here.cdroms, there.cdroms, ({ port }) => `sata ${port}`),
     ...deviceDifferences('network card', here.networks, there.networks, ({ place }) => placeName(place), networkShape),
@@ -56,6 +60,14 @@ function cpuDifferences(here: CpuSpec, there: CpuSpec): string[] {
 
 function processorCount({ spec: { cpu }, processorCount: known }: ComparedMachine): number {
   return known ?? cpu.sockets * cpu.cores * cpu.threads;
+}
+
+function pluggedMemory({ spec, pluggedMemory: known }: ComparedMachine): number {
+  return known ?? spec.memoryRoom?.plugged ?? 0;
+}
+
+function roomText({ memoryRoom }: MachineSpec): string {
+  return memoryRoom ? `${memoryRoom.slots} times ${memoryRoom.unitBytes} bytes` : 'nothing';
 }
 
 /** Later ones win, as on a command line; their order means nothing else. */

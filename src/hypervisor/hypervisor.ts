@@ -75,6 +75,18 @@ export interface MachineProcessors {
   plug(count: number): Promise<void>;
 }
 
+/** Memory that was plugged into a machine, in pieces of one size. */
+export interface MachineMemory {
+  /** How many pieces there are. */
+  plugged(): Promise<number>;
+  /** Plugs in as many pieces as are missing to that number; nothing where there are as many already. Refused while it migrates. */
+  plug(count: number, unitBytes: number): Promise<void>;
+  /** How much all of them are. */
+  pluggedBytes(): Promise<number>;
+  /** Whether the guest may write to all of its memory while that is copied: some hypervisors would lose what it writes. */
+  isTracked(): Promise<boolean>;
+}
+
 /** A machine that runs, or did when it was last looked at. Commands reject with a HypervisorError. */
 export interface Machine {
   readonly run: MachineRun;
@@ -112,6 +124,8 @@ export interface Machine {
   openConsole(handlers: ConnectionHandlers): Promise<Connection>;
   /** Its processors, where more can be plugged in. */
   readonly processors?: MachineProcessors;
+  /** Its memory, where more can be plugged in. */
+  readonly memory?: MachineMemory;
   /** The line to the agent inside the guest, where there can be one. */
   readonly guestAgent?: GuestAgentChannel;
   /** Lets go of the machine, which goes on; `ended` is heard no more. */

@@ -88,6 +88,8 @@ export interface MachineSpec {
   readonly cpu: CpuSpec;
   /** At least this much memory; a hypervisor may need to give a little more. */
   readonly memoryBytes: number;
+  /** Room for memory that is plugged in while the guest runs, in pieces of one size, and how many of them there are. */
+  readonly memoryRoom?: { readonly unitBytes: number; readonly slots: number; readonly plugged: number };
   readonly disks?: readonly DiskSpec[];
   readonly cdroms?: readonly CdromSpec[];
   readonly networks?: readonly NetworkSpec[];

@@ -166,6 +166,53 @@ describe('a guest that gets more processors', () => {
   });
 });
 
+describe('a guest that gets more memory', () => {
+  const size = async (): Promise<number> =>
+    Number(/ memory=(\d+)MiB/.exec(await guests.host.ask('large', 'size'))?.[1] ?? Number.NaN);
+
+  it('has it after a move, and keeps it after the next', async () => {
+    await allow('LiveMigrate');
+    const spec = linux({ memory: '192Mi', arguments: 'rate=5' }) as { domain: { memory: object } };
+    Object.assign(spec.domain.memory, { maxGuest: '448Mi' });
+    await guests.create('large', spec);
+    const before = await size();
+    await change('large', { memory: { guest: '320Mi' } });
+    expect((await isUpdated('large')).spec.priority).toBe('user-triggered');
+    await guests.isWhole('large');
+    await eventually(async () => expect(await size()).toBe(before + 128), PATIENCE_MS);
+    await eventually(async () => {
+      expect((await guests.host.guest('large')).status.memory).toMatchObject({
+        guestAtBoot: '192Mi',
+        guestCurrent: '320Mi',
+      });
+      expect(await condition('large', 'HotMemoryChange')).toBeUndefined();
+    });
+    await guests.host.told('large', /SuccessfulMemoryPlug/);
+    await guests.move('large');
+    expect(await size()).toBe(before + 128);
+    expect(await guests.host.ask('large', 'memory')).toMatch(/ bad=0\b/);
+    await change('large', { memory: { guest: '448Mi' } });
+    await eventually(async () => expect(await size()).toBe(before + 256), PATIENCE_MS);
+    await guests.isWhole('large');
+    expect(await guests.host.ask('large', 'memory')).toMatch(/ bad=0\b/);
+    expect(await updatesOf('large')).toHaveLength(2);
+  });
+
+  it('is to be restarted for what does not come in pieces, for more than it may have, or for less', async () => {
+    const restart = async (): Promise<string | undefined> => {
+      const { status } = (await guests.host.api.request('GET', `${API}/virtualmachines/large`)).expect(200).json;
+      return status.conditions.find((each: Anything) => each.type === 'RestartRequired')?.message;
+    };
+    await change('large', { memory: { guest: '1Gi' } });
+    await eventually(async () => expect(await restart()).toMatch(/higher than what is available/));
+    await change('large', { memory: { guest: '320Mi' } });
+    await eventually(async () => expect(await restart()).toMatch(/requires a restart/));
+    await change('large', { memory: { guest: '448Mi' } });
+    await eventually(async () => expect(await restart()).toBeUndefined());
+    await guests.remove('large');
+  });
+});
+
 describe('a guest whose volume is to be on another claim', () => {
   const VOLUME = 'data';
   const onClaim = (claimName: string): object => ({ name: VOLUME, persistentVolumeClaim: { claimName } });

@@ -53,3 +53,5 @@ export const OUTDATED_LAUNCHER_LABEL = 'kubevirt.io/outdatedLauncherImage';
 export const VOLUME_UPDATE_LABEL = 'kubevirt.io/volume-update-migration';
 /** On a launcher pod: for how many sockets of its guest it was made. */
 export const SOCKETS_ANNOTATION = 'godwit.dev/sockets';
+/** On a launcher pod: for how much memory of its guest it was made. */
+export const MEMORY_ANNOTATION = 'godwit.dev/memory';

@@ -99,6 +99,60 @@ describe('a machine that is changed while its guest runs', () => {
   });
 });
 
+describe('a machine that gets more memory', () => {
+  const machineWithMemory = (guest: string, more = {}) =>
+    machineOf({ template: { spec: { domain: { devices: {}, memory: { guest, ...more } } } } });
+  const running = (machine: VirtualMachine, guestCurrent = '1Gi'): VirtualMachineInstance => {
+    const guest = guestOf(machine);
+    return { ...guest, status: { ...guest.status, memory: { guestAtBoot: '1Gi', guestCurrent } } };
+  };
+  const applied = (guest: string) => ({
+    action: 'apply',
+    memory: { guest, resources: { requests: { memory: guest } } },
+  });
+
+  it.each<readonly [string, string, string | undefined, object]>([
+    ['as it is', '1Gi', undefined, NONE],
+    ['as it is, in other words', '1024Mi', undefined, NONE],
+    ['more', '1280Mi', undefined, applied('1280Mi')],
+    ['as much as there may be', '4Gi', undefined, applied('4Gi')],
+    ['taken back', '1Gi', '1Gi', NONE],
+    [
+      'more than there may be',
+      '5Gi',
+      undefined,
+      { action: 'restart', message: 'Memory updated in template spec to a value higher than what is available' },
+    ],
+    ['less', '512Mi', undefined, { action: 'restart', message: 'Reduction of memory requires a restart' }],
+    [
+      'what does not come in pieces',
+      '1100Mi',
+      undefined,
+      { action: 'restart', message: 'Memory can be added without a restart in multiples of 128Mi' },
+    ],
+  ])('%s', (_what, memory, current, expected) => {
+    expect(liveUpdate(machineWithMemory(memory), running(machineWithMemory('1Gi'), current), {})).toEqual(expected);
+  });
+
+  it('wants a restart of a guest without room, and where changes wait', () => {
+    expect(liveUpdate(machineWithMemory('256Mi'), running(machineWithMemory('128Mi'), '128Mi'), {})).toEqual(NOT_LIVE);
+    const staged = { vmRolloutStrategy: 'Stage' } as const;
+    expect(liveUpdate(machineWithMemory('2Gi'), running(machineWithMemory('1Gi')), staged)).toEqual(NOT_LIVE);
+  });
+
+  it.each<readonly [string, object, object, unknown]>([
+    ['four times as much by default', { guest: '1Gi' }, {}, '4Gi'],
+    ['none for small guests', { guest: '512Mi' }, {}, undefined],
+    ['none for guests that are large already', { guest: '128Gi' }, {}, undefined],
+    ['what small guests ask for', { guest: '512Mi', maxGuest: '1Gi' }, {}, '1Gi'],
+    ['what the cluster says', { guest: '1Gi' }, { liveUpdateConfiguration: { maxGuest: '8Gi' } }, '8Gi'],
+    ['none on huge pages', { guest: '1Gi', hugepages: { pageSize: '2Mi' } }, {}, undefined],
+  ])('has room for %s', (_what, memory, configuration, expected) => {
+    const { domain } = withRoomToGrow({ domain: { devices: {}, memory } }, configuration);
+    expect(domain.memory?.maxGuest).toBe(expected);
+  });
+});
+
 describe('a machine whose volumes are put on other claims', () => {
   const volumesOn = (claimName: string) => [
     { name: 'data', persistentVolumeClaim: { claimName } },
@@ -151,7 +205,7 @@ describe('room to grow', () => {
     ['as many times as the cluster says', { sockets: 2 }, { liveUpdateConfiguration: { maxHotplugRatio: 2 } }, {}, 4],
     ['as many as the cluster says', { sockets: 2 }, { liveUpdateConfiguration: { maxCpuSockets: 5 } }, {}, 5],
     ['never fewer than there are', { sockets: 6 }, { liveUpdateConfiguration: { maxCpuSockets: 5 } }, {}, 6],
-    ['no more processors than a machine may have', { sockets: 20, cores: 16 }, {}, {}, 32],
+    ['no more processors than a machine may have', { sockets: 20, cores: 8 }, {}, {}, 31],
     ['none where changes wait', { sockets: 2 }, { vmRolloutStrategy: 'Stage' }, {}, undefined],
     ['none without PCI', { sockets: 2 }, {}, { machine: { type: 'microvm' } }, undefined],
     ['none where nothing may be plugged in', { sockets: 2 }, {}, { devices: { disableHotplug: true } }, undefined],

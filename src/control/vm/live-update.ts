@@ -1,10 +1,13 @@
+import type { Domain } from '../../api/kubevirt/domain.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
-import { wantedSockets } from '../../api/kubevirt/pod-room.ts';
+import { bytesOf, memoryRoomOf, pluggedUnits } from '../../api/kubevirt/memory-room.ts';
+import { wantedMemoryBytes, wantedSockets } from '../../api/kubevirt/pod-room.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Volume } from '../../api/kubevirt/volumes.ts';
 import { TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type ClaimChange, claimChanges, claimsOfVolumes } from '../claim-changes.ts';
+import type { QuantityValue } from '../../api/typed-schema.ts';
 import { isFinal } from './decide.ts';
 import { makeGuest } from './make-guest.ts';
 import { isLiveUpdated } from './room-to-grow.ts';
@@ -15,8 +18,16 @@ export type LiveUpdate =
   | { readonly action: 'none' }
   /** It takes effect with the guest's next start. */
   | { readonly action: 'restart'; readonly message: string }
-  /** The guest is told to have so many sockets, or these volumes. */
-  | { readonly action: 'apply'; readonly sockets?: number; readonly volumes?: readonly Volume[] };
+  /** The guest is told to have so many sockets, so much memory, or these volumes. */
+  | Application;
+
+interface Application {
+  readonly action: 'apply';
+  readonly sockets?: number;
+  /** With what its pod asks for then. */
+  readonly memory?: { readonly guest: QuantityValue; readonly resources: NonNullable<Domain['resources']> };
+  readonly volumes?: readonly Volume[];
+}
 
 const NONE: LiveUpdate = { action: 'none' };
 
@@ -24,7 +35,12 @@ const NONE: LiveUpdate = { action: 'none' };
 const NOT_LIVE = 'a non-live-updatable field was changed in the template spec';
 const TOO_MANY = "CPU sockets updated in template spec to a value higher than what's available";
 const UNDER_WAY = 'The volume can only be reverted to the previous version during the update';
+const TOO_MUCH = 'Memory updated in template spec to a value higher than what is available';
+const LESS = 'Reduction of memory requires a restart';
+const PIECES = 'Memory can be added without a restart in multiples of';
 const FEWER = 'Reduction of CPU socket count requires a restart';
+
+const MEBIBYTE = 2 ** 20;
 
 const restart = (message: string): LiveUpdate => ({ action: 'restart', message });
 
@@ -37,13 +53,10 @@ export function liveUpdate(
   const made = guest?.metadata.annotations?.[TEMPLATE_HASH_ANNOTATION];
   if (!guest || isFinal(guest) || made === undefined || made === fullTemplateHash(machine)) return NONE;
   if (made !== templateHash(machine)) return restart(NOT_LIVE);
-  const [volumes, sockets] = [
-    volumesUpdate(machine, guest, configuration),
-    socketsUpdate(machine, guest, configuration),
-  ];
-  if (volumes.action === 'restart' || sockets.action === 'none') return volumes;
-  if (sockets.action === 'restart' || volumes.action === 'none') return sockets;
-  return { ...volumes, ...sockets };
+  const all = [volumesUpdate, memoryUpdate, socketsUpdate].map((find) => find(machine, guest, configuration));
+  const restarting = all.find(({ action }) => action === 'restart');
+  if (restarting) return restarting;
+  return Object.assign({}, NONE, ...all.filter(({ action }) => action === 'apply')) as LiveUpdate;
 }
 
 function socketsUpdate(
@@ -51,8 +64,8 @@ function socketsUpdate(
   guest: VirtualMachineInstance,
   configuration: KubeVirtConfiguration,
 ): LiveUpdate {
-  const sockets = templateSockets(machine, configuration);
-  if (sockets === undefined || sockets === wantedSockets(guest)) return NONE;
+  const sockets = templateDomain(machine, configuration)?.cpu?.sockets;
+  if (!sockets || sockets === wantedSockets(guest)) return NONE;
   if (!isLiveUpdated(configuration)) return restart(NOT_LIVE);
   const { phase, currentCPUTopology } = guest.status ?? {};
   const { sockets: current = 0 } = currentCPUTopology ?? {};
@@ -60,6 +73,26 @@ function socketsUpdate(
   if (phase !== 'Running' || current === 0) return NONE;
   if (sockets > (guest.spec.domain.cpu?.maxSockets ?? 0)) return restart(TOO_MANY);
   return sockets < current ? restart(FEWER) : { action: 'apply', sockets };
+}
+
+/** Memory comes in pieces, and none of it can be taken back once the guest has it. */
+function memoryUpdate(
+  machine: VirtualMachine,
+  guest: VirtualMachineInstance,
+  configuration: KubeVirtConfiguration,
+): LiveUpdate {
+  const { memory, resources = {} } = templateDomain(machine, configuration) ?? {};
+  const bytes = bytesOf(memory?.guest);
+  if (memory?.guest === undefined || bytes === undefined || bytes === wantedMemoryBytes(guest)) return NONE;
+  if (!isLiveUpdated(configuration)) return restart(NOT_LIVE);
+  const [room, current] = [memoryRoomOf(guest), bytesOf(guest.status?.memory?.guestCurrent)];
+  if (!room) return restart(NOT_LIVE);
+  if (guest.status?.phase !== 'Running' || current === undefined) return NONE;
+  const units = pluggedUnits(guest, room, bytes);
+  if (bytes < current) return restart(LESS);
+  if (units > room.slots) return restart(TOO_MUCH);
+  if (!Number.isInteger(units)) return restart(`${PIECES} ${room.unitBytes / MEBIBYTE}Mi`);
+  return { action: 'apply', memory: { guest: memory.guest, resources } };
 }
 
 /** Other claims of volumes. A change that is under way can be taken back, and nothing else be begun before it is over. */
@@ -87,9 +120,16 @@ function onClaim(volume: Volume, claimName: string | undefined): Volume {
   return dataVolume ? { ...volume, dataVolume: { ...dataVolume, name: claimName } } : volume;
 }
 
-/** How many sockets a guest that is made now would have; undefined where more than the template says that. */
-function templateSockets(machine: VirtualMachine, configuration: KubeVirtConfiguration): number | undefined {
+/** What was found last of each machine, which stays so while both it and the configuration are the same. */
+const found = new WeakMap<VirtualMachine['spec'], { readonly by: KubeVirtConfiguration; readonly domain?: Domain }>();
+
+/** The machine of a guest that is made now; undefined where more than the template says how large it is. */
+function templateDomain(machine: VirtualMachine, configuration: KubeVirtConfiguration): Domain | undefined {
   if (machine.spec.instancetype || machine.spec.preference) return undefined;
+  const known = found.get(machine.spec);
+  if (known?.by === configuration) return known.domain;
   const { guest } = makeGuest(machine, { sizing: {}, configuration, isReceiver: false });
-  return guest && wantedSockets(guest);
+  const domain = guest?.spec.domain;
+  found.set(machine.spec, { by: configuration, ...(domain ? { domain } : {}) });
+  return domain;
 }

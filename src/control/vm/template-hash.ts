@@ -5,20 +5,30 @@ import type { Volume } from '../../api/kubevirt/volumes.ts';
 /** Enough that no two templates of one machine are taken for each other. */
 const HASH_LENGTH = 16;
 
+type Spec = VirtualMachine['spec'];
+type Template = Spec['template']['spec'];
+
+/** Machines are looked at whenever anything becomes of their guests, and hardly ever are they other machines then. */
+const known = { live: new WeakMap<Spec, string>(), full: new WeakMap<Spec, string>() };
+
 /** What a guest is made from, in short, but for what it can be given while it runs; the order of fields means nothing. */
 export function templateHash({ spec }: VirtualMachine): string {
   // Never the same as one with all fields, of whatever template.
-  return hashOf(spec, { live: withoutLiveFields(spec.template.spec) });
+  return onceOf(known.live, spec, () => hashOf(spec, { live: withoutLiveFields(spec.template.spec) }));
 }
 
 /** The same with all fields, as guests were marked by former versions. */
 export function fullTemplateHash({ spec }: VirtualMachine): string {
-  return hashOf(spec, spec.template.spec);
+  return onceOf(known.full, spec, () => hashOf(spec, spec.template.spec));
 }
 
-type Template = VirtualMachine['spec']['template']['spec'];
+function onceOf(hashes: WeakMap<Spec, string>, spec: Spec, make: () => string): string {
+  const hash = hashes.get(spec) ?? make();
+  hashes.set(spec, hash);
+  return hash;
+}
 
-function hashOf({ instancetype, preference }: VirtualMachine['spec'], template: object | undefined): string {
+function hashOf({ instancetype, preference }: Spec, template: object | undefined): string {
   const size = [instancetype?.kind, instancetype?.name, preference?.kind, preference?.name];
   const text = JSON.stringify([template, size], inOrder);
   return createHash('sha256').update(text).digest('hex').slice(0, HASH_LENGTH);
@@ -26,13 +36,18 @@ function hashOf({ instancetype, preference }: VirtualMachine['spec'], template: 
 
 function withoutLiveFields(template: Template): object | undefined {
   if (!template) return template;
-  const { cpu, ...domain } = template.domain;
-  const { sockets: _, ...rest } = cpu ?? {};
+  const { cpu, memory, ...domain } = template.domain;
+  const { sockets: _sockets, ...processor } = cpu ?? {};
+  const { guest: _guest, ...otherMemory } = memory ?? {};
   return {
     ...template,
-    domain: Object.keys(rest).length > 0 ? { ...domain, cpu: rest } : domain,
+    domain: { ...domain, ...unlessEmpty('cpu', processor), ...unlessEmpty('memory', otherMemory) },
     ...(template.volumes ? { volumes: template.volumes.map(withoutClaim) } : {}),
   };
+}
+
+function unlessEmpty(name: string, fields: object): object {
+  return Object.keys(fields).length > 0 ? { [name]: fields } : {};
 }
 
 function withoutClaim(volume: Volume): object {

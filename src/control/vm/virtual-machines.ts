@@ -213,7 +213,7 @@ export class VirtualMachines implements Service {
   async #update(
     machine: VirtualMachine,
     guest: VirtualMachineInstance,
-    { sockets, volumes }: Extract<LiveUpdate, { action: 'apply' }>,
+    { sockets, memory, volumes }: Extract<LiveUpdate, { action: 'apply' }>,
     signal: AbortSignal,
   ): Promise<void> {
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = guest.metadata;
@@ -221,12 +221,19 @@ export class VirtualMachines implements Service {
     const body: JsonObject = {
       metadata: { uid, resourceVersion, annotations },
       spec: {
-        ...(sockets === undefined ? {} : { domain: { cpu: { sockets } } }),
+        domain: {
+          ...(sockets === undefined ? {} : { cpu: { sockets } }),
+          ...(memory ? { memory: { guest: memory.guest }, resources: memory.resources as JsonObject } : {}),
+        },
         ...(volumes ? { volumes: volumes as unknown as JsonObject[] } : {}),
       },
     };
     await this.#client.patch(virtualMachineInstances, namespace, name, { type: 'merge', body }, signal);
-    const told = [sockets === undefined ? [] : `${sockets} sockets`, volumes ? 'other volumes' : []].flat();
+    const told = [
+      sockets === undefined ? [] : `${sockets} sockets`,
+      memory ? `${memory.guest} of memory` : [],
+      volumes ? 'other volumes' : [],
+    ].flat();
     this.#recorder.event(machine, 'Normal', 'SuccessfulUpdate', `The guest is to have ${told.join(' and ')}`);
   }
 

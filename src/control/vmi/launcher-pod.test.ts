@@ -30,6 +30,7 @@ describe('the launcher pod', () => {
           "annotations": {
             "descheduler.alpha.kubernetes.io/request-evict-only": "",
             "example.com/owner": "shop",
+            "godwit.dev/memory": "1Gi",
             "godwit.dev/sockets": "1",
             "kubectl.kubernetes.io/default-container": "compute",
             "kubevirt.io/domain": "web",
@@ -138,6 +139,7 @@ describe('the launcher pod', () => {
         "metadata": {
           "annotations": {
             "descheduler.alpha.kubernetes.io/request-evict-only": "",
+            "godwit.dev/memory": "8Gi",
             "godwit.dev/sockets": "4",
             "kubectl.kubernetes.io/default-container": "compute",
             "kubevirt.io/domain": "database",

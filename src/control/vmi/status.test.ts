@@ -153,3 +153,31 @@ describe('processors that a guest is to get', () => {
     expect(ofType(statusAfter(observed, NOW), 'HotVCPUChange')?.status).toBe(expected);
   });
 });
+
+describe('memory that a guest is to get', () => {
+  const memoryOf = (room: string | undefined, guestCurrent: string): string | undefined => {
+    const pod = podOf({ phase: 'Running' }, 'node-a');
+    const annotations: Record<string, string> = room ? { 'godwit.dev/memory': room } : {};
+    const launcher = { ...pod, metadata: { ...pod.metadata, annotations } };
+    const guest = guestOf(
+      { domain: { devices: {}, memory: { guest: '2Gi' } } },
+      { phase: 'Running', memory: { guestAtBoot: '1Gi', guestCurrent } },
+    );
+    const observed = {
+      guest,
+      pod: launcher,
+      pods: [launcher],
+      claimOf: () => undefined,
+      nodeLabels: {},
+      failure: undefined,
+    };
+    return ofType(statusAfter(observed, NOW), 'HotMemoryChange')?.status;
+  };
+
+  it('needs a move, unless the pod was made for it, or it is there', () => {
+    expect(memoryOf('1Gi', '1Gi')).toBe('True');
+    expect(memoryOf(undefined, '1Gi')).toBe('True');
+    expect(memoryOf('2Gi', '1Gi')).toBe('False');
+    expect(memoryOf('2Gi', '2048Mi')).toBeUndefined();
+  });
+});

@@ -4,7 +4,8 @@ import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { socketsOfPod, wantedSockets } from '../../api/kubevirt/pod-room.ts';
+import { bytesOf } from '../../api/kubevirt/memory-room.ts';
+import { memoryBytesOfPod, socketsOfPod, wantedMemoryBytes, wantedSockets } from '../../api/kubevirt/pod-room.ts';
 import { formatTime } from '../../api/meta.ts';
 import { formatQuantity } from '../../api/quantity.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
@@ -108,6 +109,7 @@ function conditionsAfter(
     ['Synchronized', synchronizedCondition(failure ?? nodeFailure(pod) ?? endOf(guest, pod, phase))],
   ];
   wanted.push(['VolumesChange', volumesChange(migratedVolumesOf(guest, pod, claimOf))]);
+  wanted.push(['HotMemoryChange', memoryChange(guest, pod)]);
   wanted.push(['HotVCPUChange', processorChange(guest, pod)], [EVICTION_REQUESTED.type, evictionCondition(guest)]);
   for (const condition of migratability) wanted.push([condition.type, condition]);
   let conditions: readonly KubeVirtCondition[] = guest.status?.conditions ?? [];
@@ -163,6 +165,18 @@ function processorChange(guest: VirtualMachineInstance, pod: LauncherPod | undef
   return isHere
     ? { type: 'HotVCPUChange', status: 'False', reason: 'Plugging', message }
     : { type: 'HotVCPUChange', status: 'True', reason: 'MigrationNeeded', message };
+}
+
+/** Memory, likewise. */
+function memoryChange(guest: VirtualMachineInstance, pod: LauncherPod | undefined): KubeVirtCondition | undefined {
+  const { phase, memory } = guest.status ?? {};
+  const [wanted, current = 0] = [wantedMemoryBytes(guest), bytesOf(memory?.guestCurrent)];
+  if (phase !== 'Running' || current === 0 || wanted <= current) return undefined;
+  const isHere = pod !== undefined && memoryBytesOfPod(pod) >= wanted;
+  const message = `the guest has ${memory?.guestCurrent} of memory, and is to have ${guest.spec.domain.memory?.guest}`;
+  return isHere
+    ? { type: 'HotMemoryChange', status: 'False', reason: 'Plugging', message }
+    : { type: 'HotMemoryChange', status: 'True', reason: 'MigrationNeeded', message };
 }
 
 /** Told only where no node was found. */

@@ -36,6 +36,7 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
   'VSOCKCID',
   'migrationState',
   'currentCPUTopology',
+  'memory',
 ]);
 
 /** Conditions that an agent writes. By the others, which are the controllers', it is decided what happens to a guest. */

@@ -33,6 +33,7 @@ describe("QEMU's command line", () => {
     ['q35-with-everything', FULL_MACHINE],
     ['i440fx-with-everything', onPc],
     ['incoming', incoming],
+    ['room-for-memory', { ...onPc, memoryRoom: { unitBytes: 128 * 2 ** 20, slots: 8, plugged: 2 } }],
     ['room-for-processors', { ...onPc, cpu: { ...onPc.cpu, sockets: 2, socketsMax: 8 } }],
   ])('is as agreed: %s', async (name, spec) => {
     await expect(text(spec)).toMatchFileSnapshot(`golden/${name}.txt`);
@@ -61,6 +62,16 @@ describe("QEMU's command line", () => {
       'more sockets than there may be',
       { cpu: { ...SMALL_MACHINE.cpu, sockets: 3, socketsMax: 2 } },
       '3 sockets are more than 2',
+    ],
+    [
+      'memory without PCI',
+      { memoryRoom: { unitBytes: 2 ** 27, slots: 2, plugged: 0 } },
+      'memory cannot be plugged into a machine without PCI',
+    ],
+    [
+      'more pieces of memory than there may be',
+      { machineType: 'pc-q35-7.2', memoryRoom: { unitBytes: 2 ** 27, slots: 2, plugged: 3 } },
+      '3 pieces of memory are not between none and 2',
     ],
     ['another architecture', { machineType: 'virt-7.2' }, 'no versioned machine type'],
     ['PCI on microvm', { disks: [{ ...mmioDisk, place: { bus: 'virtio', at: 4 } }] }, 'has no virtio'],

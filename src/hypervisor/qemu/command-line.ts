@@ -1,5 +1,6 @@
 import { type MachineSpec, MachineSpecError } from '../machine.ts';
 import { deviceArguments, escapeOption, machineFamily } from './devices.ts';
+import { memoryPiece } from './qemu-memory.ts';
 import type { QemuVersion } from './qmp-message.ts';
 import { checkRamBytes, ramBytesFor } from './ram-size.ts';
 import { FILE_NAMES } from './run-files.ts';
@@ -75,10 +76,33 @@ function machineArguments(spec: MachineSpec, ramBytes: number): string[] {
     '-smp',
     topologyOption(spec),
     '-m',
-    `size=${ramBytes / 1024}k`,
+    memoryOption(spec, ramBytes),
     '-object',
     JSON.stringify({ 'qom-type': 'memory-backend-ram', id: ram, size: ramBytes }),
+    ...pluggedMemory(spec),
   ];
+}
+
+function memoryOption({ memoryRoom, machineType }: MachineSpec, ramBytes: number): string {
+  const size = `size=${ramBytes / 1024}k`;
+  if (!memoryRoom) return size;
+  const { unitBytes, slots, plugged } = memoryRoom;
+  if (machineFamily(machineType) === 'microvm')
+    throw new MachineSpecError('memory cannot be plugged into a machine without PCI');
+  if (!Number.isInteger(plugged) || plugged < 0 || plugged > slots)
+    throw new MachineSpecError(`${plugged} pieces of memory are not between none and ${slots}`);
+  return `${size},slots=${slots},maxmem=${(ramBytes + slots * unitBytes) / 1024}k`;
+}
+
+/** What was plugged in on one host is there from the start on the next. */
+function pluggedMemory({ memoryRoom }: MachineSpec): string[] {
+  const { unitBytes: size = 0, plugged = 0 } = memoryRoom ?? {};
+  return Array.from({ length: plugged }, (_, index) => memoryPiece(index)).flatMap(({ backend: id, device }) => [
+    '-object',
+    JSON.stringify({ 'qom-type': 'memory-backend-ram', id, size }),
+    '-device',
+    JSON.stringify({ driver: 'pc-dimm', id: device, memdev: id }),
+  ]);
 }
 
 function cpuOption({ cpu, accelerator }: MachineSpec): string {

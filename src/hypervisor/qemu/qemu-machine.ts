@@ -6,6 +6,7 @@ import {
   type Machine,
   type MachineEnd,
   type MachineEvent,
+  type MachineMemory,
   type MachineProcessors,
   type MachineRun,
   type MachineStatus,
@@ -17,6 +18,7 @@ import { connectMonitors, type Monitors } from './monitors.ts';
 import { QemuAgentChannel } from './qemu-agent-channel.ts';
 import type { ExecuteOptions } from './qmp.ts';
 import { QemuMigration } from './qemu-migration.ts';
+import { QemuMemory } from './qemu-memory.ts';
 import { QemuProcessors } from './qemu-processors.ts';
 import { QmpError } from './qmp-error.ts';
 import { isRecord, type QemuVersion, type QmpEvent } from './qmp-message.ts';
@@ -53,6 +55,7 @@ export class QemuMachine implements Machine {
   readonly ended: Promise<MachineEnd>;
   readonly migration: MachineMigration;
   readonly processors: MachineProcessors;
+  readonly memory: MachineMemory;
   readonly guestAgent: QemuAgentChannel;
   readonly #options: QemuMachineOptions;
   readonly #listeners = new Set<(event: MachineEvent) => unknown>();
@@ -80,6 +83,10 @@ export class QemuMachine implements Machine {
       },
     });
     this.processors = new QemuProcessors((name, args) => this.execute(name, args));
+    this.memory = new QemuMemory(
+      (name, args) => this.execute(name, args),
+      () => this.#version,
+    );
     this.guestAgent = new QemuAgentChannel({
       connector: options.connector,
       files: options.files,

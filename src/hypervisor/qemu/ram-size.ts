@@ -16,7 +16,8 @@ const HARVEST_BYTES = 256 * 1024;
 const MEBIBYTE = 1024 * 1024;
 const ODD_BYTES = 8 * 1024;
 
-function losesWritesOfAlignedRam(version: QemuVersion, accelerator: Accelerator): boolean {
+/** Whether this QEMU loses writes to memory of the usual sizes while it is copied. */
+export function losesWritesOfAlignedRam(version: QemuVersion, accelerator: Accelerator): boolean {
   return accelerator === 'tcg' && version.major < 9;
 }
 

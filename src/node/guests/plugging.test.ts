@@ -55,6 +55,49 @@ function scene(plug: (count: number) => Promise<void> = async () => undefined) {
   return { plugging: new Plugging({ machines, recorder, log: silentLogger }), plugged, events };
 }
 
+describe('plugging in memory', () => {
+  const MIB = 2 ** 20;
+  const outcome = (pod: string, guest = '1280Mi'): Outcome => {
+    const made = outcomeOf({ wanted: 2 });
+    return {
+      ...made,
+      pod: { ...made.pod, metadata: { annotations: { 'godwit.dev/memory': pod } } } as Outcome['pod'],
+      guest: {
+        ...made.guest,
+        spec: { domain: { devices: {}, memory: { guest, maxGuest: '2Gi' } } },
+        status: { ...made.guest?.status, memory: { guestAtBoot: '1Gi', guestCurrent: '1Gi', memoryOverhead: '100Mi' } },
+      } as Outcome['guest'],
+    };
+  };
+  const memoryScene = () => {
+    const [plugged, events]: [unknown[], string[]] = [[], []];
+    const memory = { plug: async (...args: unknown[]) => void plugged.push(args) };
+    const machines = { get: () => ({ memory }) as unknown as Machine };
+    const recorder = { event: (_: object, type: string, reason: string) => void events.push(`${type} ${reason}`) };
+    return { plugging: new Plugging({ machines, recorder, log: silentLogger }), plugged, events };
+  };
+
+  it('gives a guest the memory that its pod was made for, and says so', async () => {
+    const { plugging, plugged, events } = memoryScene();
+    const { fields } = await plugging.bring(outcome('1280Mi'));
+    expect(plugged).toEqual([[2, 128 * MIB]]);
+    expect(fields.memory).toEqual({
+      guestAtBoot: '1Gi',
+      guestCurrent: '1280Mi',
+      guestRequested: '1280Mi',
+      memoryOverhead: '100Mi',
+    });
+    expect(events).toEqual(['Normal SuccessfulMemoryPlug']);
+  });
+
+  it('gives a guest no more than its pod was made for', async () => {
+    const { plugging, plugged } = memoryScene();
+    expect((await plugging.bring(outcome('1152Mi'))).fields.memory?.guestCurrent).toBe('1152Mi');
+    expect(await plugging.bring(outcome('1Gi'))).toEqual({ fields: {} });
+    expect(plugged).toEqual([[1, 128 * MIB]]);
+  });
+});
+
 describe('plugging in', () => {
   it('gives a guest the processors that its pod was made for, and says so', async () => {
     const { plugging, plugged, events } = scene();

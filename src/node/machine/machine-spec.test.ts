@@ -288,3 +288,34 @@ ${more}`).cpu;
     expect(cpuWith('', 'microvm')).toEqual({ sockets: 4, socketsMax: undefined });
   });
 });
+
+describe('memory', () => {
+  const memoryWith = (memory: string, status = '', type = 'q35') => {
+    const { memoryBytes, memoryRoom } = specOf(`
+spec:
+  domain:
+    machine: {type: ${type}}
+    memory: ${memory}
+    devices: {}
+${status}`);
+    return [
+      memoryBytes / 2 ** 20,
+      memoryRoom && [memoryRoom.unitBytes / 2 ** 20, memoryRoom.slots, memoryRoom.plugged],
+    ];
+  };
+  const GROWING = '{guest: 1280Mi, maxGuest: 2Gi}';
+
+  it('is what the guest started with, and what was plugged in since', () => {
+    expect(memoryWith('{guest: 1Gi, maxGuest: 2Gi}')).toEqual([1024, [128, 8, 0]]);
+    expect(memoryWith(GROWING, 'status: {memory: {guestAtBoot: 1Gi, guestCurrent: 1Gi}}')).toEqual([1024, [128, 8, 0]]);
+    expect(memoryWith(GROWING, 'status: {memory: {guestAtBoot: 1Gi, guestCurrent: 1280Mi}}')).toEqual([
+      1024,
+      [128, 8, 2],
+    ]);
+  });
+
+  it('cannot be plugged into a machine without PCI, nor without a limit', () => {
+    expect(memoryWith('{guest: 1Gi, maxGuest: 2Gi}', '', 'microvm')).toEqual([1024, undefined]);
+    expect(memoryWith('{guest: 1Gi}')).toEqual([1024, undefined]);
+  });
+});

@@ -1,9 +1,9 @@
 import type { Devices } from '../../api/kubevirt/domain.ts';
 import { whereMachineTypeIsKnown } from '../../api/kubevirt/machine-type.ts';
+import { bootMemoryBytes, bytesOf, memoryRoomOf, pluggedUnits } from '../../api/kubevirt/memory-room.ts';
 import type { Cpu } from '../../api/kubevirt/processor-and-memory.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
-import { parseQuantity, quantityToNumber } from '../../api/quantity.ts';
 import {
   type Accelerator,
   type CpuSpec,
@@ -53,7 +53,7 @@ export function machineSpec(
     machineType,
     accelerator: host.accelerator,
     cpu: { ...cpuOf(domain.cpu ?? {}, host.accelerator), ...socketsOf(guest, family) },
-    memoryBytes: memoryOf(guest.spec),
+    ...memoryOf(guest, family),
     disks,
     cdroms,
     networks: networksOf(guest, networks, places),
@@ -91,13 +91,22 @@ function uuidOf({ metadata, spec }: VirtualMachineInstance): string {
   return uuid.toLowerCase();
 }
 
-function memoryOf({ domain }: VirtualMachineInstanceSpec): number {
+/** The memory that the guest started with, with room for more and what was plugged in since. */
+function memoryOf(guest: VirtualMachineInstance, family: BusFamily): Pick<MachineSpec, 'memoryBytes' | 'memoryRoom'> {
+  const room = family === 'pci' ? memoryRoomOf(guest) : undefined;
+  if (!room) return { memoryBytes: askedMemory(guest.spec) };
+  const current = bytesOf(guest.status?.memory?.guestCurrent);
+  const plugged = current === undefined ? 0 : Math.max(0, Math.round(pluggedUnits(guest, room, current)));
+  return { memoryBytes: bootMemoryBytes(guest) ?? askedMemory(guest.spec), memoryRoom: { ...room, plugged } };
+}
+
+function askedMemory({ domain }: VirtualMachineInstanceSpec): number {
   const { memory, resources } = domain;
-  const asked =
-    memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory'] ?? memory?.hugepages?.pageSize;
-  const quantity = parseQuantity(asked);
-  const bytes = quantity ? Math.ceil(quantityToNumber(quantity)) : 0;
-  if (!(bytes > 0)) throw new MachineSpecError('spec.domain.memory.guest: says no size of memory');
+  const bytes = bytesOf(
+    memory?.guest ?? resources?.requests?.['memory'] ?? resources?.limits?.['memory'] ?? memory?.hugepages?.pageSize,
+  );
+  if (bytes === undefined || !(bytes > 0))
+    throw new MachineSpecError('spec.domain.memory.guest: says no size of memory');
   return bytes;
 }
 

@@ -38,6 +38,20 @@ describe('the copy of a guest', () => {
     expect(scene.told).toEqual(['copying']);
   });
 
+  it('is of a guest that stands still, where what it writes would be lost', async () => {
+    const scene = await CopyScene.open();
+    const memory = { plugged: async () => 1, pluggedBytes: async () => 0, plug: async () => undefined };
+    Object.defineProperty(scene.source, 'memory', { value: { ...memory, isTracked: async () => false } });
+    const { source } = scene;
+    const copy = await scene.start();
+    await scene.until(({ mode }) => mode === 'Paused');
+    expect(await scene.soon(source.status())).toBe('paused');
+    await scene.until(IS_OVER);
+    await scene.soon(copy.settled);
+    expect(copy.state).toBe('completed');
+    expect(scene.executing).toEqual([0, 0]);
+  });
+
   it('asks nothing of its machine between its stop and the switchover', async () => {
     const scene = await CopyScene.open();
     await scene.start();

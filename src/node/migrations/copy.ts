@@ -311,22 +311,29 @@ export class Copy {
 
   async #begin(asked: CopyOptions): Promise<void> {
     const options = inHurry(asked);
-    const { env, opened, method } = options;
+    const { env, opened, method, machine } = options;
+    // What it would write meanwhile would be lost.
+    const mustStandStill = (await machine.memory?.isTracked()) === false;
     this.#credentials = options.credentials;
     this.#road = options.road;
     const startedAtMs = env.clock.now();
     const watch = new CopyWatch({
       clock: env.clock,
       options: options.options,
-      ramBytes: await this.#migration.ramBytes(),
+      ramBytes: await memoryBytes(machine),
       isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
       startedAtMs,
       deadlineMs: options.deadlineMs,
       decisions: firstDecisions(asked.options, method, startedAtMs, asked.deadlineMs?.()),
+      ...(mustStandStill ? { resumed: { pausedAtMs: 0 } } : {}),
     });
     this.#watch = watch;
     this.#startMemory = async () => {
       this.#startMemory = undefined;
+      if (mustStandStill) {
+        await machine.stop();
+        this.#mode = 'Paused';
+      }
       await sendMemory(this.#migration, options, watch.firstDowntimeMs);
       await this.#forgetCredentials();
     };
@@ -358,7 +365,7 @@ export class Copy {
     this.#watch = new CopyWatch({
       clock: env.clock,
       options,
-      ramBytes: await this.#migration.ramBytes(),
+      ramBytes: await memoryBytes(machine),
       isPostCopyPossible: true,
       startedAtMs: startedAtMs ?? nowMs,
       deadlineMs,
@@ -461,4 +468,9 @@ function onEnded({ ended }: Machine, listener: (message: string) => void): () =>
   let hear: typeof listener | undefined = listener;
   void ended.then(({ message }) => hear?.(message));
   return () => (hear = undefined);
+}
+
+/** All of the memory that is to be sent. */
+async function memoryBytes({ migration, memory }: Machine): Promise<number> {
+  return (await migration.ramBytes()) + ((await memory?.pluggedBytes()) ?? 0);
 }

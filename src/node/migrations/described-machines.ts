@@ -60,7 +60,12 @@ export function describedMachines({
       if (file) diskFiles.set(placeName(disk.place), file);
     }
     const processorCount = await machine.processors?.count();
-    const now = { ramBytes: await machine.migration.ramBytes(), ...(processorCount ? { processorCount } : {}) };
+    const pluggedMemory = spec.memoryRoom ? await machine.memory?.plugged() : undefined;
+    const now = {
+      ramBytes: await machine.migration.ramBytes(),
+      ...(processorCount ? { processorCount } : {}),
+      ...(pluggedMemory === undefined ? {} : { pluggedMemory }),
+    };
     return {
       diskFiles,
       machine: { spec, ...now, diskBytes },

@@ -151,6 +151,7 @@ const spec = shape<MachineSpec>({
   accelerator: choice('kvm', 'tcg'),
   cpu,
   memoryBytes: count,
+  memoryRoom: optional(shape({ unitBytes: count, slots: count, plugged: count })),
   disks: optional(listOf(disk, DEVICES_MAX)),
   cdroms: optional(listOf(cdrom, DEVICES_MAX)),
   networks: optional(listOf(network, DEVICES_MAX)),
@@ -163,6 +164,7 @@ const machine = shape<DescribedMachine>({
   spec,
   ramBytes: count,
   processorCount: optional(count),
+  pluggedMemory: optional(count),
   diskBytes: optional(mapOf(count, DEVICES_MAX, NAME_LENGTH_MAX)),
 });
 

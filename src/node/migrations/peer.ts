@@ -91,6 +91,7 @@ export interface DescribedMachine {
   readonly spec: MachineSpec;
   readonly ramBytes: number;
   readonly processorCount?: number;
+  readonly pluggedMemory?: number;
   /** By the name of each place. */
   readonly diskBytes?: Readonly<Record<string, number>>;
 }
