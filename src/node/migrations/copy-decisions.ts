@@ -16,6 +16,8 @@ export function firstDecisions(
   atMs: number,
   /** By when the guest must have gone over; undefined while there is no such time. */
   deadlineMs?: number,
+  /** Whether what the guest writes while it is copied would be lost. */
+  mustStandStill = false,
 ): readonly MigrationDecision[] {
   const first = (decision: string, reason: string, message: string): MigrationDecision => {
     return { time: formatTime(atMs), decision, reason, message, iteration: 0 };
@@ -25,7 +27,9 @@ export function firstDecisions(
   const fragile =
     'there is no post-copy without TLS: the copy goes through the agents, and a guest must not hang on them';
   const hurried = `the guest has to be gone by ${formatTime(deadlineMs ?? atMs)}, and is slowed down if it writes too fast`;
+  const untracked = 'this QEMU would lose what the guest writes to memory that was plugged in, while that is copied';
   return [
+    ...(mustStandStill ? [first('pause', 'MemoryNotTracked', untracked)] : []),
     ...(disableTLS && isEncrypted ? [first('keep-encryption', 'AuthenticationNeeded', untrusted)] : []),
     ...(!isEncrypted && wantsPostCopy(options) ? [first('forgo-post-copy', 'NotEncrypted', fragile)] : []),
     ...(deadlineMs !== undefined && !allowAutoConverge ? [first('allow-throttling', 'DeadlineGiven', hurried)] : []),

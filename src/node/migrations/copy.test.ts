@@ -49,6 +49,7 @@ describe('the copy of a guest', () => {
     await scene.until(IS_OVER);
     await scene.soon(copy.settled);
     expect(copy.state).toBe('completed');
+    expect(copy.decisions).toMatchObject([{ decision: 'pause', reason: 'MemoryNotTracked' }]);
     expect(scene.executing).toEqual([0, 0]);
   });
 

@@ -324,7 +324,7 @@ export class Copy {
       isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
       startedAtMs,
       deadlineMs: options.deadlineMs,
-      decisions: firstDecisions(asked.options, method, startedAtMs, asked.deadlineMs?.()),
+      decisions: firstDecisions(asked.options, method, startedAtMs, asked.deadlineMs?.(), mustStandStill),
       ...(mustStandStill ? { resumed: { pausedAtMs: 0 } } : {}),
     });
     this.#watch = watch;
