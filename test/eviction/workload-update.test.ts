@@ -223,6 +223,21 @@ describe('a guest that gets more memory', () => {
     expect(await updatesOf('large')).toHaveLength(2);
   });
 
+  it('goes on where it was when a move is called off, though it may have stood still for it', async () => {
+    await guests.configure({ bandwidthPerMigration: '1Mi' });
+    const before = await guests.holder('large');
+    const migration = await guests.ask('large');
+    await guests.reaches(migration, 'Running');
+    await guests.cancel(migration);
+    await guests.isGone(migration);
+    await guests.configure({ bandwidthPerMigration: '0' });
+    await guests.isWhole('large');
+    expect(await guests.holder('large')).toEqual(before);
+    expect((await condition('large', 'Paused'))?.status).not.toBe('True');
+    await guests.move('large');
+    expect(await guests.host.ask('large', 'memory')).toMatch(/ bad=0\b/);
+  });
+
   it('is to be restarted for what does not come in pieces, for more than it may have, or for less', async () => {
     const restart = async (): Promise<string | undefined> => {
       const { status } = (await guests.host.api.request('GET', `${API}/virtualmachines/large`)).expect(200).json;
