@@ -97,4 +97,21 @@ describe('a guest whose pod is preempted', () => {
     await scene.pass(5000);
     await agents.carryOut(next?.metadata.name ?? '', 'web');
   });
+
+  it('finishes the move that it is in though it could not begin one any more, and nobody writes the same again and again', async () => {
+    await scene.patch(guests, 'web', { spec: { evictionStrategy: 'LiveMigrateIfPossible' } });
+    await preempt();
+    const { name = '' } = (await theOnlyMove()).metadata;
+    await agents.runTarget(name);
+    await agents.reaches(name, 'PreparingTarget');
+    await agents.says('web', { migrationState: { startTimestamp: '2026-01-01T00:00:00Z' } });
+    await agents.says('web', { conditions: [{ type: 'LiveMigratable', status: 'False', reason: 'Test' }] });
+    await scene.pass(1000);
+    const { length: before } = scene.writes;
+    for (let turn = 0; turn < 50; turn++) await scene.pass(100);
+    expect(scene.writes.slice(before)).toEqual([]);
+    const { evacuationCauses } = (await scene.get(guests, 'web')).status ?? {};
+    expect(evacuationCauses).toMatchObject([{ cause: 'Preemption' }]);
+    expect(await scene.list(migrations)).toHaveLength(1);
+  });
 });

@@ -95,6 +95,37 @@ describe('a guest whose pod is preempted', () => {
     await hasMoved(bootId);
   });
 
+  it('runs on, and moves, though its agent is started anew and does not hear how the cluster is configured', async () => {
+    let isDeaf = false;
+    await scene({ isUnanswered: (agent, path) => isDeaf && agent === SOURCE && path.includes('/kubevirts') });
+    const bootId = boot();
+    await preempted();
+    await nodes.pass(3000);
+    nodes.kill(SOURCE);
+    isDeaf = true;
+    nodes.restart(SOURCE);
+    await nodes.pass(20_000);
+    expect(nodes.model('web-1')?.isExecuting).toBe(true);
+    isDeaf = false;
+    await nodes.handOff();
+    await hasMoved(bootId);
+  });
+
+  it('is shut down once its agent hears that the cluster has nobody held', async () => {
+    let isDeaf = false;
+    await scene({ isUnanswered: (agent, path) => isDeaf && agent === SOURCE && path.includes('/kubevirts') });
+    await nodes.configure(null);
+    nodes.kill(SOURCE);
+    isDeaf = true;
+    nodes.restart(SOURCE);
+    await preempted();
+    await nodes.pass(20_000);
+    expect(nodes.model('web-1')?.isExecuting).toBe(true);
+    const sinceMs = nodes.clock.elapsedMs;
+    isDeaf = false;
+    expect(await hasShutDown(sinceMs)).toBeLessThan(90_000);
+  });
+
   it('is shut down when its time is over, though it is being copied, and goes nowhere any more', async () => {
     await scene({ ...BUSY, bytesPerSecond: 300_000 });
     const sinceMs = await preempted();

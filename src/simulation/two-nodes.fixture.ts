@@ -1,7 +1,7 @@
 import { install, installation } from '../control/installation/install.ts';
 import type { MigrationState } from '../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
-import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../api/kubevirt/well-known.ts';
+import { NODE_NAME_LABEL, SYSTEM_NAMESPACE, TARGET_NODE_LABEL } from '../api/kubevirt/well-known.ts';
 import type { JsonObject, KubeObject } from '../api/meta.ts';
 import { turn } from '../env/turn.ts';
 import type { HostedModel } from '../hypervisor/model/hosted-model.ts';
@@ -9,8 +9,9 @@ import type { ModelTraits } from '../hypervisor/model/model-guest.ts';
 import { ModelHost } from '../hypervisor/model/model-host.ts';
 import { ModelNetwork } from '../hypervisor/model/model-network.ts';
 import type { Client } from '../kube/client.ts';
-import { virtualMachineInstances as guests } from '../kube/kubevirt-resources.ts';
+import { kubeVirts, virtualMachineInstances as guests } from '../kube/kubevirt-resources.ts';
 import type { Resource } from '../kube/resource.ts';
+import { type Transport, TransportError } from '../kube/transport.ts';
 import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
 import { nodes as nodeResource } from '../node/guests/out-of-service.ts';
 import { NearPeers } from '../node/migrations/near-peers.fixture.ts';
@@ -38,6 +39,8 @@ export interface TwoNodesOptions {
   readonly onLine?: (line: string) => void;
   /** How long pods may take to end. */
   readonly podGraceSeconds?: number;
+  /** Which requests of an agent are not answered, at this moment. */
+  readonly isUnanswered?: (agent: string, path: string) => boolean;
 }
 
 /**
@@ -58,7 +61,8 @@ export class TwoNodes {
   readonly #client: Client;
   readonly #podGraceSeconds: number;
 
-  constructor({ traits = {}, bytesPerSecond = 100_000_000, onLine, podGraceSeconds = 30 }: TwoNodesOptions = {}) {
+  constructor(options: TwoNodesOptions = {}) {
+    const { traits = {}, bytesPerSecond = 100_000_000, onLine, podGraceSeconds = 30, isUnanswered } = options;
     this.#podGraceSeconds = podGraceSeconds;
     const streams = new Streams(1);
     const mix = calmed(mixOf([], streams));
@@ -79,7 +83,14 @@ export class TwoNodes {
       onUnusable: (message) => this.violations.push(message),
       onCommit: () => undefined,
     });
-    this.#world = new World({ clock, streams, trace, mix, log, server: this.server });
+    const spoilTransport = (component: string, transport: Transport): Transport => ({
+      send: async (request) => {
+        if (isUnanswered?.(component, request.path)) throw new TransportError('nobody answers');
+        return transport.send(request);
+      },
+      close: () => transport.close(),
+    });
+    this.#world = new World({ clock, streams, trace, mix, log, server: this.server, spoilTransport });
     const process = this.#world.newProcess({ name: 'test', life: 1, canCrash: false, onCrash: () => undefined });
     this.#client = this.#world.clientOf(process, ADMIN);
     for (const name of [SOURCE, TARGET]) this.#addNode(name, streams, traits);
@@ -219,6 +230,12 @@ export class TwoNodes {
     const options = subresource === undefined ? {} : { subresource };
     const patch = { type: 'strategic', body } as const;
     await this.during(this.#client.patch(nodeResource, '', name, patch, unending(), options));
+  }
+
+  /** Changes the cluster's configuration; null takes all of it away. */
+  async configure(configuration: JsonObject | null): Promise<void> {
+    const patch = { type: 'merge', body: { spec: { configuration } } } as const;
+    await this.during(this.#client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', patch, unending()));
   }
 
   /** Deletes the guest, as its owner does. */

@@ -10,7 +10,7 @@ import {
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { EVACUATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
-import { dispositionOf } from '../../migration/disruption/disposition.ts';
+import { type Disposition, dispositionOf } from '../../migration/disruption/disposition.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import { hasDrainTaint } from '../../migration/eviction/drain-taint.ts';
 import { isHandedOff, sourceNodeOf } from '../../migration/phase/facts.ts';
@@ -43,8 +43,10 @@ export function isLeavable(guest: VirtualMachineInstance): boolean {
 export function markAfter(facts: EvacuationFacts): Mark {
   const { guest, node, configuration, nowMs } = facts;
   const outcome = evictionOutcomeOf(guest, configuration);
-  // Whom nobody keeps from being evicted is not moved either: it may not be possible any more.
-  const kept = outcome === 'Evict' || !isWhereMarked(guest) ? withoutCauses(guest, () => true) : lastingMark(facts);
+  // Whom nobody keeps from being evicted is not moved either: it may not be possible any more. One that is held all the same
+  // is on its way, and whoever holds it goes by its mark.
+  const isLeft = !isWhereMarked(guest) || (outcome === 'Evict' && !isHeld(facts));
+  const kept = isLeft ? withoutCauses(guest, () => true) : lastingMark(facts);
   const isMovedByTaint = outcome === 'Migrate' || outcome === 'External';
   if (!isMovedByTaint || !node || !hasDrainTaint(node, configuration) || !isOnItsNode(guest)) return kept;
   const left = { ...guest, status: { ...guest.status, ...kept } } as VirtualMachineInstance;
@@ -106,11 +108,22 @@ export function decideMove(facts: EvacuationFacts): MoveDecision {
 }
 
 /** Whether the guest's pod is being deleted, and nobody waits for the guest to move: then it is shut down. */
-function isShutDown({ guest, pods, node, configuration, nowMs }: EvacuationFacts): boolean {
+function isShutDown(facts: EvacuationFacts): boolean {
+  const disposition = endingOf(facts);
+  return disposition !== undefined && (disposition === 'stop' || disposition.untilMs <= facts.nowMs);
+}
+
+/** Whether the guest's pod is being deleted, and waits for the guest to move. */
+function isHeld(facts: EvacuationFacts): boolean {
+  const disposition = endingOf(facts);
+  return disposition !== undefined && disposition !== 'stop';
+}
+
+/** What becomes of the guest with its pod; undefined where that is not being deleted. */
+function endingOf({ guest, pods, node, configuration }: EvacuationFacts): Disposition | undefined {
   const holder = guest.status?.rightToRun?.holder?.podUID;
   const pod = pods.find(({ metadata }) => metadata.uid === holder && metadata.deletionTimestamp !== undefined);
-  const disposition = pod && dispositionOf({ pod, guest, configuration, node });
-  return disposition !== undefined && (disposition === 'stop' || disposition.untilMs <= nowMs);
+  return pod && dispositionOf({ pod, guest, configuration, node });
 }
 
 /** Pods that are not about to end, besides the one that the guest is in: of a move that nobody has tidied up after yet. */
