@@ -1,4 +1,4 @@
-import { percentile, report } from '../figures.ts';
+import { percentile, report, rounded } from '../figures.ts';
 import type { LoadConnection } from '../load-connection.ts';
 import { until } from '../migration/until.ts';
 
@@ -87,8 +87,8 @@ export async function drainNode(connection: LoadConnection, { node, guests, kind
     ['Running', 'eviction to copy under way'],
   ] as const) {
     const times = sights.after(evicted, what);
-    const [value, last] = [percentile(times, 0.5), times.at(-1)];
-    report('eviction', { figure: `${of}, ${words}, median`, value, unit: 'ms', first: times[0], last });
+    const [first, last] = [rounded(times[0] ?? Number.NaN), rounded(times.at(-1) ?? Number.NaN)];
+    report('eviction', { figure: `${of}, ${words}, median`, value: percentile(times, 0.5), unit: 'ms', first, last });
   }
   report('eviction', { figure: `${of}, node empty`, value: seconds, unit: 's', failed: sights.count('Failed') });
 }
@@ -116,8 +116,11 @@ export async function evict(connection: LoadConnection, pod: string, isDryRun = 
 export async function cordon(connection: LoadConnection, node: string, isCordoned: boolean): Promise<void> {
   const path = `/api/v1/nodes/${node}`;
   await until(async () => {
-    const found = JSON.parse(await connection.text('GET', path)) as { spec?: object };
-    const body = JSON.stringify({ ...found, spec: { ...found.spec, unschedulable: isCordoned } });
+    const found = JSON.parse(await connection.text('GET', path)) as { metadata: object; spec?: object };
+    // Small, as bodies of a load connection have to be.
+    const metadata = { ...found.metadata, managedFields: undefined };
+    const spec = { ...found.spec, unschedulable: isCordoned };
+    const body = JSON.stringify({ ...found, metadata, spec, status: undefined });
     return connection.request('PUT', path, body).catch(() => undefined);
   }, `${node} cannot be written`);
 }

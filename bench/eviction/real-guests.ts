@@ -23,7 +23,7 @@ export async function realGuests(): Promise<void> {
   const cluster = new LocalCluster(NODES.length);
   try {
     await cluster.start();
-    cluster.importGuests();
+    cluster.importProbe();
     const connection = await cluster.connect();
     const [node, ...others] = NODES;
     for (const other of others) await cordon(connection, other, true);

@@ -52,8 +52,8 @@ export class LocalCluster {
     return { servesMs, readyMs: performance.now() - startedMs };
   }
 
-  /** Builds the guests, and takes them in. The Linux guest comes with every cluster, if it was built before. */
-  importGuests(): void {
+  /** Builds the bare-metal guest, and takes it in. */
+  importProbe(): void {
     run(join(guests, 'probe', 'build.sh'), this.directory);
     const images = ['--data-dir', this.dataDirectory];
     run(
@@ -66,6 +66,12 @@ export class LocalCluster {
       join(this.directory, 'probe.elf'),
       ...images,
     );
+  }
+
+  /** Builds the guests, and takes them in. The Linux guest comes with every cluster, if it was built before. */
+  importGuests(): void {
+    this.importProbe();
+    const images = ['--data-dir', this.dataDirectory];
     const linux = join(this.directory, 'linux');
     run(process.execPath, join(guests, 'linux', 'build.mjs'), '--out', linux);
     const files = ['--kernel', join(linux, 'vmlinux'), '--initrd', join(linux, 'initramfs')];
