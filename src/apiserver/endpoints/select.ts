@@ -9,7 +9,7 @@ import {
   parseLabelSelector,
   type Selector,
 } from '../../machinery/selectors.ts';
-import { decodeStored } from '../registry/codec.ts';
+import { readStored } from '../registry/recent-objects.ts';
 import type { Facet, Interest } from '../storage/audience.ts';
 import type { Stored } from '../storage/store.ts';
 
@@ -43,7 +43,7 @@ const ALWAYS = ['metadata.name', 'metadata.namespace'];
 function selectableOf(definition: ResourceDefinition, stored: Stored): Selectable {
   const known = stored.selectable as Selectable | undefined;
   if (known?.definition === definition) return known;
-  const object = decodeStored(definition, stored);
+  const object = readStored(definition, stored);
   const labels = object.metadata.labels ?? NO_LABELS;
   const selectable: Selectable = { definition, labels, fields: fieldsOf(definition, object) };
   stored.selectable = selectable;

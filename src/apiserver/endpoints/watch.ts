@@ -6,6 +6,7 @@ import { toTable } from '../../machinery/table.ts';
 import { WATCH_BUFFER_BYTES_MAX } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
+import { readStored } from '../registry/recent-objects.ts';
 import { type Change, ExpiredRevision, type Store, type Stored } from '../storage/store.ts';
 import { type BucketWatch, watchBucket, type WatchOptions as BucketWatchOptions } from '../storage/watch.ts';
 import { includeObjectOf, partialMetadata } from './list.ts';
@@ -88,7 +89,7 @@ class EventEncoder {
     const { definition, representation } = this.#request;
     if (type === 'DELETED' && change.type === 'put') return this.#departure(change);
     if (representation.as === 'Object') return sharedLine(definition, type, change);
-    return this.#line(type, decodeStored(definition, change.stored));
+    return this.#line(type, readStored(definition, change.stored));
   }
 
   /** An object that goes on but has left the selector: shown as it was last seen, at the revision of its leaving. */

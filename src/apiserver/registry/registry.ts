@@ -23,6 +23,7 @@ import {
   prepareUpdate,
   resetFieldsOf,
 } from './preparation.ts';
+import { readStored, RecentObjects } from './recent-objects.ts';
 import { creationErrors, refuseInvalid, updateErrors } from './validation.ts';
 import { BucketView } from './view.ts';
 
@@ -36,7 +37,10 @@ const OBJECT_LENGTH_MAX = BODY_BYTES_MAX;
 
 type Change = (current: KubeObject) => KubeObject | Promise<KubeObject>;
 
-/** A write's outcome: the object, and its text as this definition shows it (so that answers need no second encoding). */
+/**
+ * A write's outcome: the object, which is shared and must not be changed, and its text as this definition shows it (so
+ * that answers need no second encoding).
+ */
 export interface Written {
   readonly object: KubeObject;
   readonly text: string;
@@ -52,6 +56,7 @@ export class ResourceRegistry implements Registry {
   readonly #catalog: Catalog;
   readonly #admission: AdmissionChain;
   readonly #views = new Map<string, BucketView>();
+  readonly #recent = new RecentObjects();
 
   constructor(options: {
     env: Env;
@@ -101,11 +106,11 @@ export class ResourceRegistry implements Registry {
   }
 
   async create(context: WriteContext, target: Target, object: KubeObject): Promise<KubeObject> {
-    return (await this.createText(context, target, object)).object;
+    return clone((await this.createText(context, target, object)).object);
   }
 
   async update(context: WriteContext, target: Target, change: Change): Promise<KubeObject> {
-    return (await this.updateText(context, target, (current) => change(clone(current)))).object;
+    return clone((await this.updateText(context, target, (current) => change(clone(current)))).object);
   }
 
   /** As `create`, with the text for the answer. */
@@ -163,7 +168,8 @@ export class ResourceRegistry implements Registry {
       return { object, text: JSON.stringify(object) };
     }
     const encode = withinLimit(this.#encoder(definition, object));
-    const stored = await this.#store.put({ bucket, key, expected: 0, encode });
+    const onStaged = (stored: Stored): void => this.#recent.keep(definition, stored, object);
+    const stored = await this.#store.put({ bucket, key, expected: 0, encode, onStaged });
     return this.#written(definition, object, stored);
   }
 
@@ -182,7 +188,7 @@ export class ResourceRegistry implements Registry {
 
   async #updateOnce(context: WriteContext, target: Target, latest: Stored, change: Change): Promise<Written> {
     const { definition, subresource } = target;
-    const current = decodeStored(definition, latest);
+    const current = readStored(definition, latest);
     // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
     const changed = change(current);
     const updated = changed instanceof Promise ? await changed : changed;
@@ -205,8 +211,9 @@ export class ResourceRegistry implements Registry {
     if (mutating) await mutating;
     prepareUpdate(target, updated, current);
     setManagedFields(updated, managedFields);
-    // Most of it is as it was, and nobody changes it from here on.
+    // Most of it is as it was, and nobody changes it from here on; but for the resourceVersion, which is its own.
     shareUnchanged(updated, current);
+    updated.metadata = { ...updated.metadata };
     refuseInvalid(definition, updated, () => updateErrors(target, updated, current));
     warn(context, definition.strategy?.warnings?.(updated, current));
     const validating = context.isAdmitted ? undefined : this.#admission.validate(attributes);
@@ -239,7 +246,8 @@ export class ResourceRegistry implements Registry {
       // What is on its way out may be as large as it is.
       encode: isGone ? this.#encoder(definition, updated) : withinLimit(this.#encoder(definition, updated)),
     };
-    const stored = isGone ? await this.#store.delete(write) : await this.#store.put(write);
+    const onStaged = (stored: Stored): void => this.#recent.keep(definition, stored, updated);
+    const stored = isGone ? await this.#store.delete(write) : await this.#store.put({ ...write, onStaged });
     return this.#written(definition, updated, stored);
   }
 

@@ -10,6 +10,8 @@ export interface Stored {
   readonly text: string;
   /** A memo for the registry: parsed labels and selectable fields. Lives as long as this state is in memory. */
   selectable?: unknown;
+  /** Another: the object itself, for a while after it was written. */
+  parsed?: unknown;
 }
 
 /**
@@ -56,6 +58,7 @@ export class PastState implements Stored {
   readonly key: string;
   readonly revision: number;
   selectable: unknown = undefined;
+  parsed: unknown = undefined;
   readonly #read: () => string;
   #text: string | undefined;
 
@@ -73,5 +76,5 @@ export class PastState implements Stored {
 
 /** A state, always of the same shape, so that a hundred thousand of them share one hidden class. */
 export function stored(key: string, revision: number, text: string): Stored {
-  return { key, revision, text, selectable: undefined };
+  return { key, revision, text, selectable: undefined, parsed: undefined };
 }

@@ -34,6 +34,8 @@ export interface Write {
   readonly expected: number;
   /** The object's text, given the revision that the write gets. Called at once, or never. */
   readonly encode: (revision: number) => string;
+  /** Told of the state that the write makes, before anybody sees it. */
+  readonly onStaged?: (stored: Stored) => void;
 }
 
 export interface ListOptions {
@@ -252,6 +254,7 @@ export class Store {
       const overlay = this.#overlay.get(bucket);
       if (overlay !== undefined) overlay.set(key, staged);
       else this.#overlay.set(bucket, new Map([[key, staged]]));
+      write.onStaged?.(staged.stored);
       this.#committer.stage(staged);
     } catch (error) {
       reject(error as Error);

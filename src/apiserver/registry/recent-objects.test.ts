@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../api/meta.ts';
+import { stored } from '../storage/model.ts';
+import { decodeStored } from './codec.ts';
+import { readStored, RecentObjects } from './recent-objects.ts';
+import { builtinOf, TestRegistry, userContext } from './registry.fixture.ts';
+
+const PODS = builtinOf('', 'pods');
+const MAPS = builtinOf('', 'configmaps');
+
+const map = (name: string, data: Record<string, string>): KubeObject => ({
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name, namespace: 'ns' },
+  data,
+});
+
+const state = (object: KubeObject, revision = 7) => stored('ns/a', revision, JSON.stringify(object));
+
+describe('an object that was just written', () => {
+  it('is read without being parsed, at its revision, but only as what it was written as', () => {
+    const [object, at] = [map('a', { x: '1' }), state(map('a', { x: '1' }))];
+    new RecentObjects().keep(MAPS, at, object);
+    expect(readStored(MAPS, at)).toBe(object);
+    expect(object.metadata.resourceVersion).toBe('7');
+    expect(readStored(PODS, at)).not.toBe(object);
+  });
+
+  it('is parsed again when many others were written since, or when it is large', () => {
+    const recent = new RecentObjects();
+    const [object, at] = [map('a', {}), state(map('a', {}))];
+    recent.keep(MAPS, at, object);
+    for (let revision = 8; revision < 600; revision++) recent.keep(MAPS, state(object, revision), map('b', {}));
+    expect(at.parsed).toBeUndefined();
+    expect(readStored(MAPS, at)).toMatchObject({ kind: 'ConfigMap', metadata: { name: 'a' } });
+    const large = map('large', { x: 'x'.repeat(100_000) });
+    const whole = state(large);
+    recent.keep(MAPS, whole, large);
+    expect(whole.parsed).toBeUndefined();
+  });
+
+  it('is what its text says, whatever was written before, and whoever was given it changes', async () => {
+    const registry = await TestRegistry.open();
+    const target = { definition: MAPS, namespace: 'ns', name: 'a' };
+    const context = userContext();
+    const asItIs = (): KubeObject => {
+      const at = registry.stored(target);
+      if (!at) throw new Error('it is not there');
+      expect(at.parsed).toBeDefined();
+      expect(readStored(MAPS, at)).toEqual(decodeStored(MAPS, at));
+      return decodeStored(MAPS, at);
+    };
+    const created = await registry.create(context, target, map('a', { x: '1', y: '1' }));
+    created['data'] = { forged: 'yes' };
+    expect(asItIs()).toMatchObject({ data: { x: '1', y: '1' } });
+    const updated = await registry.update(context, target, (current) => {
+      (current['data'] as Record<string, string>)['x'] = '2';
+      return current;
+    });
+    (updated['data'] as Record<string, string>)['x'] = 'forged';
+    expect(asItIs()).toMatchObject({ data: { x: '2', y: '1' } });
+    await expect(
+      registry.update(context, target, (current) => {
+        current['data'] = 7;
+        return current;
+      }),
+    ).rejects.toThrow();
+    expect(asItIs()).toMatchObject({ data: { x: '2', y: '1' } });
+    await registry.updateText(context, target, (current) => ({ ...current, data: { x: '2' } }));
+    expect(asItIs()['data']).toEqual({ x: '2' });
+  });
+});
