@@ -193,8 +193,7 @@ export class Guests {
   } {
     const { peers, credentials, relays, cpus, host, diskBytesOf, diskFileOf } = migration;
     const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
-    const migrationOf = (podUID: string) => this.#recall(podUID).guest?.status?.migrationState;
-    const describe = describedMachines({ machines, notes, migrationOf, directoryOf, diskBytesOf, diskFileOf });
+    const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf, diskFileOf });
     const advance = (podUID: string): Promise<void> => this.advance(podUID);
     const outgoing = new Outgoing({
       env,
@@ -208,7 +207,17 @@ export class Guests {
       enqueue: (podUID) => this.enqueue(podUID),
       tell: (podUID) => this.#controller.enqueue(podUID, { afterMs: NEWS_MS }),
     });
-    const incoming = new Incoming({ env, journal, machines, describe, credentials, relays, host, advance });
+    const describeComing = (podUID: string) => describe(podUID, this.#recall(podUID).guest?.status?.migrationState);
+    const incoming = new Incoming({
+      env,
+      journal,
+      machines,
+      describe: describeComing,
+      credentials,
+      relays,
+      host,
+      advance,
+    });
     const { address } = migration;
     return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
   }

@@ -84,10 +84,9 @@ describe('disks that go with a guest', () => {
     const describe = describedMachines({
       machines: { get: () => machine } as unknown as Machines,
       notes: { get: () => ({ spec: { ...SMALL_MACHINE, disks: [disk] } }) } as unknown as GuestNotes,
-      migrationOf: () => ({ migratedVolumes }),
       directoryOf: () => '/pods/1',
     });
-    return (await describe('1')).copiedDisks.length;
+    return (await describe('1', { migratedVolumes })).copiedDisks.length;
   };
 
   it.each<[string, DiskSpec, number]>([

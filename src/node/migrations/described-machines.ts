@@ -19,13 +19,12 @@ export interface DiskFile {
   readonly file: string;
 }
 
-export type DescribeMachine = (podUID: string) => Promise<MachineDescription>;
+/** Describes the machine of a pod, for a migration of its guest. */
+export type DescribeMachine = (podUID: string, migration: MigrationState | undefined) => Promise<MachineDescription>;
 
 export interface DescribedMachinesOptions {
   readonly machines: Machines;
   readonly notes: GuestNotes;
-  /** The guest's migration, as it was last heard of. */
-  readonly migrationOf: (podUID: string) => MigrationState | undefined;
   /** Where what belongs to a pod alone is kept. */
   readonly directoryOf: (podUID: string) => string;
   /** How large the guest sees a disk; undefined where nobody can tell. */
@@ -38,16 +37,14 @@ export interface DescribedMachinesOptions {
 export function describedMachines({
   machines,
   notes,
-  migrationOf,
   directoryOf,
   diskBytesOf,
   diskFileOf,
 }: DescribedMachinesOptions): DescribeMachine {
-  return async (podUID) => {
+  return async (podUID, state) => {
     const { spec } = notes.get(podUID) ?? {};
     const machine = machines.get(podUID);
     if (!spec || !machine) throw new Error('nobody knows what the machine of this pod is like');
-    const state = migrationOf(podUID);
     const copied = (spec.disks ?? []).filter((disk) => isOwn(disk, directoryOf(podUID)) || isMigrated(disk, state));
     const diskBytes = new Map<string, number>();
     for (const disk of copied) {

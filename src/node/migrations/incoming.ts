@@ -15,7 +15,7 @@ import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import type { Admission, ConnectionCounts, CopyRelays } from './copy-relays.ts';
-import { type DescribeMachine, sentFiles } from './described-machines.ts';
+import { type MachineDescription, sentFiles } from './described-machines.ts';
 import { messageOf } from './letters.ts';
 import { listenAgain } from './listen-again.ts';
 import type { TargetFacts } from './migration-report.ts';
@@ -32,7 +32,8 @@ export interface IncomingOptions {
   readonly env: Env;
   readonly journal: JournalFile;
   readonly machines: Machines;
-  readonly describe: DescribeMachine;
+  /** What the machine of a pod is like, for the migration that its guest is in. */
+  readonly describe: (podUID: string) => Promise<MachineDescription>;
   readonly credentials: Pick<CopyCredentials, 'issue'>;
   readonly relays?: Pick<CopyRelays, 'admit'> | undefined;
   /** The address at which machines of this node wait for copies. */

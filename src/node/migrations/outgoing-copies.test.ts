@@ -80,3 +80,25 @@ it('asks for encryption where it could not prove otherwise who it is', async () 
   // What a target answers that does as it likes is no proof.
   expect(leaving.failure).toMatch(/did not say how it knows who comes/);
 });
+
+it('adopts no copy that carries disks of which nothing is known: the guest would go without them', async () => {
+  const place = { bus: 'virtio', at: 4 } as const;
+  const mirror = { place, state: 'whole', copiedBytes: 1, totalBytes: 1, message: undefined } as const;
+  const copies = new OutgoingCopies({
+    env: testEnv(),
+    peers: { exchange: () => Promise.reject(new Error('nobody is asked')) },
+    credentials: { write: () => Promise.reject(new Error('nobody asked for any')) },
+    cpus: 1,
+    machines: {
+      get: () => ({ migration: { ...NO_MIGRATION, mirrors: async () => [mirror] } }) as unknown as Machine,
+    } as unknown as Machines,
+    describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+    advance: () => undefined,
+    enqueue: () => undefined,
+    tell: () => undefined,
+  });
+  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: '10.0.0.2', port: 7000 });
+  await copies.adopt({ podUID: 'pod-a', guest: undefined } as unknown as Outcome, leaving);
+  expect(leaving.copy).toBeUndefined();
+  expect(leaving.failure).toMatch(/disks are being copied of which nothing is known/);
+});

@@ -1,7 +1,7 @@
 import { errorMessage } from '../../api/error-message.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
-import { differences } from '../../hypervisor/compare.ts';
+import { differences, placeName } from '../../hypervisor/compare.ts';
 import type { Machine } from '../../hypervisor/hypervisor.ts';
 import type { DevicePlace } from '../../hypervisor/machine.ts';
 import { withinTime } from '../../kube/time-limit.ts';
@@ -83,7 +83,7 @@ export class OutgoingCopies {
     leaving.isOpening = true;
     try {
       if (!peer) throw new PeerError('Refused', 'nobody has said where the target is');
-      const here = await describe(podUID);
+      const here = await describe(podUID, guest?.status?.migrationState);
       const options = frozenOptions(configurationOf(guest));
       const { portRange } = options;
       const method = wantedMethod(options, {
@@ -160,7 +160,11 @@ export class OutgoingCopies {
     const known = guest?.status?.migrationState ?? {};
     const startedAtMs = known.startTimestamp === undefined ? undefined : Date.parse(known.startTimestamp);
     await this.#startWith(podUID, leaving, async (machine) => {
-      const { copiedDisks } = await describe(podUID);
+      const { copiedDisks } = await describe(podUID, known);
+      const places = new Set(copiedDisks.map(placeName));
+      // Nobody may have said yet to this agent that they are: the guest would be let go without them.
+      const unknown = (await machine.migration.mirrors()).filter(({ place }) => !places.has(placeName(place)));
+      if (unknown.length > 0) throw new Error('disks are being copied of which nothing is known');
       const context = this.#context(podUID, machine, guest, copiedDisks, leaving);
       return { begin: () => Copy.adopt({ ...context, known, startedAtMs }), undo: async () => undefined };
     });
