@@ -21,6 +21,13 @@ function guestOfManifest(manifest: string): VirtualMachineInstance {
 }
 
 describe('the launcher pod', () => {
+  it('is not called outdated because the one before it is', () => {
+    const guest = guestOfManifest(CONTAINER_DISK_MACHINE);
+    const labels = { ...guest.metadata.labels, 'kubevirt.io/outdatedLauncherImage': '' };
+    const pod = launcherPod({ ...guest, metadata: { ...guest.metadata, labels } }, options);
+    expect(pod.metadata.labels).not.toHaveProperty('kubevirt.io/outdatedLauncherImage');
+  });
+
   it('of a guest with an image', () => {
     expect(launcherPod(guestOfManifest(CONTAINER_DISK_MACHINE), options)).toMatchInlineSnapshot(`
       {

@@ -7,6 +7,7 @@ import {
   APP_LABEL,
   CREATED_BY_LABEL,
   MACHINE_NAME_LABEL,
+  OUTDATED_LAUNCHER_LABEL,
   SCHEDULABLE_LABEL,
   TEMPLATE_HASH_ANNOTATION,
   UNPAUSED_CONDITION,
@@ -84,7 +85,9 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
 }
 
 function podMetadata(guest: VirtualMachineInstance): ObjectMeta {
-  const { name = '', namespace = '', uid = '', labels, annotations = {} } = guest.metadata;
+  const { name = '', namespace = '', uid = '', annotations = {} } = guest.metadata;
+  // Of the guest in the pod that it leaves.
+  const { [OUTDATED_LAUNCHER_LABEL]: _outdated, ...labels } = guest.metadata.labels ?? {};
   const {
     'kubectl.kubernetes.io/last-applied-configuration': _,
     [TEMPLATE_HASH_ANNOTATION]: _hash,

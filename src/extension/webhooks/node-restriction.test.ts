@@ -113,6 +113,7 @@ describe('the right to run', () => {
     ['does not lower an epoch', 'a', RUNNING, { rightToRun: { epoch: 3, holder: A } }, /steps of the protocol/],
     ['does not forget the record', 'a', RUNNING, { rightToRun: undefined }, /steps of the protocol/],
     ['tells of processors that it plugged in', 'a', RUNNING, { currentCPUTopology: { sockets: 4 } }, /^ok$/],
+    ['tells of memory that it plugged in', 'a', RUNNING, { memory: { guestCurrent: '2Gi' } }, /^ok$/],
     ['tells nothing of those of others', 'c', RUNNING, { currentCPUTopology: { sockets: 4 } }, NOTHING],
     ['notes its volumes', 'a', RUNNING, { rightToRun: { ...RUNNING.rightToRun, volumes: [] } }, /^ok$/],
     [
