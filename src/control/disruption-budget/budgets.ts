@@ -107,12 +107,14 @@ export class Budgets {
   /** Makes a guest's budget what it should be, if it is still what it was. Rejects with 409 where it is not. */
   async change(
     guest: VirtualMachineInstance,
-    { metadata }: DisruptionBudget,
+    { metadata, spec }: DisruptionBudget,
     { minAvailable, migration }: { readonly minAvailable: number; readonly migration: string | undefined },
     signal: AbortSignal,
   ): Promise<void> {
     const { namespace = '', name = '', uid = '', resourceVersion = '', ownerReferences = [] } = metadata;
     const others = ownerReferences.filter((each) => each.uid !== guest.metadata.uid && each.controller !== true);
+    const { matchLabels } = budgetSelector(guest);
+    const unwanted = Object.fromEntries(Object.keys(spec?.selector?.matchLabels ?? {}).map((key) => [key, null]));
     const body = {
       metadata: {
         uid,
@@ -120,8 +122,13 @@ export class Budgets {
         labels: { [BUDGET_MIGRATION_LABEL]: migration ?? null },
         ownerReferences: [...others, budgetOwner(guest)],
       },
-      // A merge would leave in place what somebody else has added to the selector.
-      spec: { minAvailable, maxUnavailable: null, selector: { matchExpressions: null, ...budgetSelector(guest) } },
+      // A merge would leave in place what somebody else has added.
+      spec: {
+        minAvailable,
+        maxUnavailable: null,
+        unhealthyPodEvictionPolicy: null,
+        selector: { matchExpressions: null, matchLabels: { ...unwanted, ...matchLabels } },
+      },
     };
     const patch = { type: 'merge', body } as unknown as Parameters<ControlContext['client']['patch']>[3];
     await this.#context.client.patch(disruptionBudgets, namespace, name, patch, signal);

@@ -59,6 +59,16 @@ describe('a budget', () => {
     ['loses the name of a migration that is over', { budget: budget(1, 'm') }, ['correct 1']],
     ['grows to what is there', { budget: budget(1), podCount: 2 }, ['correct 2']],
     ['is made for what is there', { podCount: 2 }, ['create 2']],
+    [
+      'keeps pods also while they are not ready',
+      { budget: { ...budget(1), spec: { ...budget(1).spec, unhealthyPodEvictionPolicy: 'AlwaysAllow' } } },
+      ['correct 1'],
+    ],
+    [
+      'may say in words what it does anyway',
+      { budget: { ...budget(1), spec: { ...budget(1).spec, unhealthyPodEvictionPolicy: 'IfHealthyBudget' } } },
+      [],
+    ],
   ])('%s', (_, more, steps) => {
     expect(done(facts('LiveMigrate', MOVABLE, more))).toEqual(steps);
   });

@@ -8,6 +8,7 @@ import {
   budgetOwner,
   budgetSelector,
   type DisruptionBudget,
+  isLenient,
   keptPods,
 } from '../../migration/eviction/disruption-budget.ts';
 import { isFinal } from '../vmi/phase.ts';
@@ -68,6 +69,7 @@ function correctionOf(budget: DisruptionBudget, facts: BudgetFacts): BudgetStep 
   const isWhole =
     deepEqual(budget.spec?.selector, budgetSelector(guest)) &&
     budget.spec?.maxUnavailable === undefined &&
+    !isLenient(budget) &&
     budget.metadata.ownerReferences?.some((each) => deepEqual(each, budgetOwner(guest))) === true;
   if (isWhole && !isShrunk && minAvailable === kept) return undefined;
   return { kind: 'correct', minAvailable, isShrunk: isShrunk && isWhole };

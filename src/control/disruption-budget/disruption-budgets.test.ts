@@ -175,6 +175,8 @@ describe('a disruption budget', () => {
     ['allows what must not be', { minAvailable: 0 }],
     ['counts the other way round', { minAvailable: null, maxUnavailable: 1 }],
     ['selects nothing', { selector: { matchLabels: { 'kubevirt.io/created-by': 'nobody' } } }],
+    ['wants one more label', { selector: { matchLabels: { app: 'web' } } }],
+    ['lets pods go that are not ready', { unhealthyPodEvictionPolicy: 'AlwaysAllow' }],
     ['selects less', { selector: { matchExpressions: [{ key: 'x', operator: 'Exists' }] } }],
   ])('is corrected when somebody %s', async (_, spec) => {
     const guest = await made('LiveMigrate');

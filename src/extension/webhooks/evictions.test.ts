@@ -104,11 +104,16 @@ function putPod(metadata: KubeObject['metadata'] = {}, ready = 'True'): void {
   });
 }
 
-function putBudget(status: DisruptionBudget['status'], metadata: KubeObject['metadata'] = {}): void {
+function putBudget(
+  status: DisruptionBudget['status'],
+  metadata: KubeObject['metadata'] = {},
+  spec: DisruptionBudget['spec'] = {},
+): void {
   const budget = budgetFor(guest(), 1);
   put('poddisruptionbudgets', {
     ...budget,
     metadata: { ...budget.metadata, generation: 1, ...metadata },
+    spec: { ...budget.spec, ...spec },
     status,
   } as KubeObject);
 }
@@ -222,6 +227,26 @@ describe('the interceptor of evictions', () => {
     [
       'it is of somebody else',
       () => putBudget({ observedGeneration: 1, disruptionsAllowed: 0 }, { ownerReferences: [] }),
+    ],
+    [
+      'somebody has it cover other pods',
+      () =>
+        putBudget(
+          { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 1 },
+          {},
+          { selector: { matchLabels: { app: 'other' } } },
+        ),
+    ],
+    [
+      'somebody has it let all pods go that are not ready',
+      () => {
+        putPod({}, 'False');
+        putBudget(
+          { observedGeneration: 1, disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 1 },
+          {},
+          { unhealthyPodEvictionPolicy: 'AlwaysAllow' },
+        );
+      },
     ],
     [
       'it does not cover the pod',

@@ -2,7 +2,6 @@ import { errorMessage } from '../../api/error-message.ts';
 import { causesOf, sourceAnnotation, withCause } from '../../api/kubevirt/evacuation.ts';
 import type { EvacuationCause } from '../../api/kubevirt/evacuation-cause.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { CREATED_BY_LABEL } from '../../api/kubevirt/well-known.ts';
 import { formatTime, type KubeObject, type OwnerReference } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
@@ -10,6 +9,7 @@ import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
+import { selectorFrom } from '../../machinery/selectors.ts';
 import { budgetName, isRefusing } from '../../migration/eviction/disruption-budget.ts';
 import { nodes } from '../subresources/https-agents.ts';
 import type { WebhookContext } from './context.ts';
@@ -161,11 +161,14 @@ async function isCordoned({ client }: WebhookContext, name: string, signal: Abor
 /** Whether the guest's budget says no to whoever is let pass here. */
 async function isKeptByBudget({ context, pod, signal }: Question, guest: VirtualMachineInstance): Promise<boolean> {
   const { namespace = '', uid } = guest.metadata;
-  if (pod.metadata.labels?.[CREATED_BY_LABEL] !== uid || context.rivals.hasForeignBudget(pod)) return false;
+  if (context.rivals.hasForeignBudget(pod)) return false;
   try {
     const budget = await context.client.find(disruptionBudgets, namespace, budgetName(guest), signal);
+    if (!budget || controllerOf(budget)?.uid !== uid) return false;
+    // Anybody who may write budgets, or the labels of pods, can have it keep others.
+    if (!selectorFrom(budget.spec?.selector).matches(pod.metadata.labels)) return false;
     const isReady = pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-    return budget !== undefined && controllerOf(budget)?.uid === uid && isRefusing(budget, isReady);
+    return isRefusing(budget, isReady);
   } catch {
     // Who cannot be asked keeps nobody: the answer is given here.
     return false;

@@ -15,6 +15,7 @@ export interface DisruptionBudget extends KubeObject {
     readonly selector?: LabelSelectorObject;
     readonly minAvailable?: number | string;
     readonly maxUnavailable?: number | string;
+    readonly unhealthyPodEvictionPolicy?: string;
   };
   status?: {
     readonly observedGeneration?: number;
@@ -85,6 +86,11 @@ export function isCounted({ metadata, status }: DisruptionBudget): boolean {
  */
 export function isRefusing(budget: DisruptionBudget, isPodReady: boolean): boolean {
   const { disruptionsAllowed, currentHealthy = 0, desiredHealthy = 0 } = budget.status ?? {};
-  const isEnough = isPodReady || currentHealthy < desiredHealthy;
+  const isEnough = isPodReady || (!isLenient(budget) && currentHealthy < desiredHealthy);
   return isCounted(budget) && disruptionsAllowed === 0 && isEnough;
+}
+
+/** Whether a budget lets all pods go that are not ready, whoever has it do so: guests go on in such pods. */
+export function isLenient({ spec }: DisruptionBudget): boolean {
+  return spec?.unhealthyPodEvictionPolicy === 'AlwaysAllow';
 }
