@@ -30,6 +30,7 @@ describe('a pod that is being deleted', () => {
     ['by somebody whose clock is ahead', { writtenAt: 0, trueAt: 40 }, true],
     ['long ago, by somebody whose clock is ahead', { writtenAt: -600, trueAt: -10 }, false],
     ['after the deletion', { writtenAt: 20, trueAt: 20 }, false],
+    ['just before, by a server whose clock is a little ahead of the next', { writtenAt: 1, trueAt: 1 }, true],
     ['before, by somebody who has written again since', { writtenAt: 20, trueAt: -1 }, true],
     ['who knows when: only the condition says', { writtenAt: undefined, trueAt: -30 }, true],
     ['who knows when, and the condition is old', { writtenAt: undefined, trueAt: -300 }, false],

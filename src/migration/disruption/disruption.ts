@@ -37,6 +37,9 @@ export const DISRUPTION_GATES: Readonly<Record<DisruptionCause, FeatureGate>> = 
 /** A reason that was given so long before the deletion has nothing to do with it; Kubernetes takes such reasons back. */
 const STALE_MS = 2 * 60_000;
 
+/** A cluster may have several API servers, whose clocks differ, and times are told in whole seconds. */
+const SKEW_MS = 2000;
+
 /** The times of a pod that is being deleted: it says when its time is over, not when that was asked for. */
 export function deletionOf({ metadata }: DisruptedPod): { askedMs: number; endMs: number } | undefined {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
@@ -64,7 +67,7 @@ function isFresh(pod: DisruptedPod, { lastTransitionTime }: PodCondition, askedM
   const writtenMs = Math.min(...disruptionEntries(pod.metadata).map(({ time }) => timeOf(time)));
   const isStale = (Number.isFinite(writtenMs) ? writtenMs : trueSinceMs) < askedMs - STALE_MS;
   const givenMs = Math.min(writtenMs, trueSinceMs);
-  return !isStale && !(Number.isFinite(givenMs) && givenMs > askedMs);
+  return !isStale && !(Number.isFinite(givenMs) && givenMs > askedMs + SKEW_MS);
 }
 
 /** Infinite where nothing is said. */
