@@ -2,6 +2,7 @@ import { needsBudget } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { CREATED_BY_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError } from '../../api/status.ts';
 import { errorText } from '../../kube/error-text.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -42,11 +43,16 @@ export class Budgets {
 
   /** How many launcher pods of the guest have not ended. */
   podCount(guest: VirtualMachineInstance): number {
-    const { uid } = guest.metadata;
-    return this.#pods
-      .byIndex('launched', keyOf(guest))
-      .filter((pod) => controllerOf(pod)?.uid === uid)
-      .filter(({ status }) => status?.phase !== 'Succeeded' && status?.phase !== 'Failed').length;
+    const { uid = '' } = guest.metadata;
+    return this.#pods.byIndex('launched', keyOf(guest)).filter((pod) => isLive(pod, uid)).length;
+  }
+
+  /** The same, as the server has it and as it was heard: no pod is forgotten that we have not heard of yet. */
+  async podCountMax(guest: VirtualMachineInstance, signal: AbortSignal): Promise<number> {
+    const { namespace = '', uid = '' } = guest.metadata;
+    const labelSelector = `${CREATED_BY_LABEL}=${uid}`;
+    const { items } = await this.#context.client.list(pods, { namespace, labelSelector }, signal);
+    return Math.max(this.podCount(guest), items.filter((pod) => isLive(pod, uid)).length);
   }
 
   /**
@@ -74,13 +80,13 @@ export class Budgets {
     const budget = this.of(guest);
     if (!budget && !needsBudget(guest, this.#configuration())) return true;
     const { name = '' } = metadata;
-    const minAvailable = this.podCount(guest) + 1;
+    const isNamed = budget?.metadata.labels?.[BUDGET_MIGRATION_LABEL] === name;
+    if (budget && isNamed && keptPods(budget) > this.podCount(guest)) return isCounted(budget);
+    const minAvailable = (await this.podCountMax(guest, signal)) + 1;
     if (!budget) {
       await this.create(guest, minAvailable, name, signal);
       return false;
     }
-    const isExpanded = budget.metadata.labels?.[BUDGET_MIGRATION_LABEL] === name && keptPods(budget) >= minAvailable;
-    if (isExpanded) return isCounted(budget);
     await this.change(guest, budget, { minAvailable, migration: name }, signal);
     this.#tell(guest, 'Normal', 'SuccessfulUpdate', `Expanded PodDisruptionBudget ${budget.metadata.name}`);
     return false;
@@ -137,4 +143,10 @@ export class Budgets {
   #tell(guest: VirtualMachineInstance, type: 'Normal' | 'Warning', reason: string, message: string): void {
     this.#context.recorder.event(guest, type, reason, message);
   }
+}
+
+/** Whether a pod is the guest's, and has not ended. */
+function isLive(pod: LauncherPod, guestUID: string): boolean {
+  const { phase } = pod.status ?? {};
+  return controllerOf(pod)?.uid === guestUID && phase !== 'Succeeded' && phase !== 'Failed';
 }

@@ -336,6 +336,21 @@ describe('while a guest moves', () => {
     await keeps(2, move());
   });
 
+  it('it stays as it is while the other pod is there, though nobody has heard of that yet', async () => {
+    await running('LiveMigrate');
+    await kept();
+    await expanded();
+    scene.hold('pods');
+    await counted();
+    const target = await agents.targetPod(move());
+    await scene.patch(migrations, move(), { status: { phase: 'Failed' } }, 'status');
+    await scene.pass(3000);
+    await keeps(2, move());
+    await scene.delete(pods, target.metadata.name ?? '', 0);
+    scene.release('pods');
+    await keeps(1);
+  });
+
   it('people are told where nobody counts it', async () => {
     await running('LiveMigrate');
     await kept();

@@ -17,6 +17,7 @@ import {
   BUDGET_MIGRATION_LABEL,
   budgetName,
   type DisruptionBudget,
+  keptPods,
 } from '../../migration/eviction/disruption-budget.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { guestKeyOf, guestKeysOf, launchedGuestsOf, uidsOf } from '../migration/keys.ts';
@@ -146,6 +147,8 @@ export class DisruptionBudgets implements Service {
   ): Promise<void> {
     const budget = this.#budgets.of(guest);
     if (!budget) return;
+    // We may not have heard of the other pod yet; when we do, we come again.
+    if (minAvailable === 1 && keptPods(budget) > 1 && (await this.#budgets.podCountMax(guest, signal)) > 1) return;
     const migration = minAvailable === 1 ? undefined : budget.metadata.labels?.[BUDGET_MIGRATION_LABEL];
     await this.#budgets.change(guest, budget, { minAvailable, migration }, signal);
     const verb = isShrunk ? 'shrank' : 'corrected';
