@@ -14,15 +14,20 @@ const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 
 export class ServerProcess {
   readonly directory = mkdtempSync(join(tmpdir(), 'godwit-bench-'));
+  readonly #nodeOptions: readonly string[];
   #child: ChildProcess | undefined;
   #connections: LoadConnection[] = [];
+
+  constructor(nodeOptions: readonly string[] = []) {
+    this.#nodeOptions = nodeOptions;
+  }
 
   /** Starts, or starts again on the same data; answers the milliseconds until it serves. */
   async start(): Promise<number> {
     const startedMs = performance.now();
     const child = spawn(
       process.execPath,
-      [main, 'up', '--nodes', '0', '--data-dir', this.directory, '--listen', '127.0.0.1:0'],
+      [...this.#nodeOptions, main, 'up', '--nodes', '0', '--data-dir', this.directory, '--listen', '127.0.0.1:0'],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     this.#child = child;

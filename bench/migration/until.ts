@@ -2,8 +2,12 @@ const LOOK_MS = 1;
 const WAIT_MS_MAX = 180_000;
 
 /** Looks until there is something, and answers it. */
-export async function until<T>(look: () => T | undefined | Promise<T | undefined>, failure: string): Promise<T> {
-  const deadlineMs = performance.now() + WAIT_MS_MAX;
+export async function until<T>(
+  look: () => T | undefined | Promise<T | undefined>,
+  failure: string,
+  waitMsMax = WAIT_MS_MAX,
+): Promise<T> {
+  const deadlineMs = performance.now() + waitMsMax;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
