@@ -6,7 +6,7 @@ import { impersonate } from './auth/impersonation.ts';
 import type { Authorizer, Decision } from './auth/rbac.ts';
 import { ANONYMOUS } from './auth/users.ts';
 import { HEALTH_PATHS } from './health.ts';
-import { REQUESTS_IN_FLIGHT_MAX, WATCHES_MAX } from './http/limits.ts';
+import { REQUESTS_IN_FLIGHT_MAX, REQUESTS_OF_ONE_USER_MAX, WATCHES_MAX } from './http/limits.ts';
 import type { ApiRequest, ApiResponse, RequestInfo, UserInfo } from './http/message.ts';
 import { parseRequestInfo } from './http/request-info.ts';
 import { errorResponse } from './http/outgoing.ts';
@@ -49,6 +49,8 @@ const REFUSED: Decision = { allowed: false, reason: '' };
 export class Pipeline {
   readonly #options: PipelineOptions;
   #requests = 0;
+  /** By the name of who asks. */
+  readonly #requestsOf = new Map<string, number>();
   #watches = 0;
 
   constructor(options: PipelineOptions) {
@@ -117,11 +119,16 @@ export class Pipeline {
   async #answer(passage: Passage): Promise<ApiResponse> {
     const isWatch = passage.info.verb === 'watch';
     this.#requests++;
+    let requester: string | undefined;
     try {
       // A server that is busy is not dead: whoever restarts it for its silence makes it all worse.
       if (this.#requests > REQUESTS_IN_FLIGHT_MAX && !HEALTH_PATHS.includes(passage.info.path))
         throw tooManyRequests('too many requests, please try again later', 1);
       await this.#pass(passage);
+      requester = passage.real.username;
+      this.#count(requester, 1);
+      if ((this.#requestsOf.get(requester) ?? 0) > REQUESTS_OF_ONE_USER_MAX)
+        throw tooManyRequests('too many requests of one user, please try again later', 1);
       if (isWatch && this.#watches >= WATCHES_MAX) throw tooManyRequests('too many watches, please try again later', 5);
       return await this.#options.route(passage.request, passage.info, passage.user);
     } catch (error) {
@@ -129,7 +136,14 @@ export class Pipeline {
       return errorResponse(passage.failure, passage.request.headers['accept']);
     } finally {
       this.#requests--;
+      if (requester !== undefined) this.#count(requester, -1);
     }
+  }
+
+  #count(requester: string, change: 1 | -1): void {
+    const count = (this.#requestsOf.get(requester) ?? 0) + change;
+    if (count === 0) this.#requestsOf.delete(requester);
+    else this.#requestsOf.set(requester, count);
   }
 
   async #pass(passage: Passage): Promise<void> {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { REQUESTS_IN_FLIGHT_MAX, WATCHES_MAX } from '../../src/apiserver/http/limits.ts';
+import { REQUESTS_IN_FLIGHT_MAX, REQUESTS_OF_ONE_USER_MAX, WATCHES_MAX } from '../../src/apiserver/http/limits.ts';
 import type { ApiRequest, ApiResponse } from '../../src/apiserver/http/message.ts';
 import { InProcessApi } from '../support/in-process.ts';
 
@@ -15,7 +15,7 @@ afterEach(() => api.stop());
 
 describe('requests at once', () => {
   /** A request whose body comes when it is let. */
-  function slowly(name: string, arrival: Promise<void>): Promise<ApiResponse> {
+  function slowly(name: string, arrival: Promise<void>, commonName = 'admin'): Promise<ApiResponse> {
     const request: ApiRequest = {
       method: 'POST',
       path: ROOT,
@@ -25,7 +25,7 @@ describe('requests at once', () => {
         await arrival;
         return Buffer.from(JSON.stringify({ metadata: { name } }));
       },
-      certificate: { commonName: 'admin', organizations: ['system:masters'], fingerprint: 'AA' },
+      certificate: { commonName, organizations: ['system:masters'], fingerprint: 'AA' },
       remoteAddress: '127.0.0.1',
       signal: new AbortController().signal,
     };
@@ -37,7 +37,9 @@ describe('requests at once', () => {
     const arrival = new Promise<void>((resolve) => {
       arrive = resolve;
     });
-    const underWay = Array.from({ length: REQUESTS_IN_FLIGHT_MAX }, (_, index) => slowly(`c${index}`, arrival));
+    const underWay = Array.from({ length: REQUESTS_IN_FLIGHT_MAX }, (_, index) =>
+      slowly(`c${index}`, arrival, `admin-${index % 2}`),
+    );
     for (const path of [ROOT, '/version', '/metrics']) {
       const refused = await api.request('GET', path);
       expect(refused.expect(429).json).toMatchObject({
@@ -52,6 +54,20 @@ describe('requests at once', () => {
     expect(new Set((await Promise.all(underWay)).map(({ status }) => status))).toEqual(new Set([201]));
     const { items } = (await api.request('GET', `${ROOT}?limit=2000`)).expect(200).json;
     expect(items.length).toBeGreaterThanOrEqual(REQUESTS_IN_FLIGHT_MAX);
+  });
+
+  it('of one user leave room for others', async () => {
+    let arrive = (): void => undefined;
+    const arrival = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    const underWay = Array.from({ length: REQUESTS_OF_ONE_USER_MAX }, (_, index) => slowly(`c${index}`, arrival));
+    const [tooMuch, another] = ['admin', 'another'].map((user) => slowly(`of-${user}`, arrival, user));
+    expect((await tooMuch)?.status).toBe(429);
+    arrive();
+    expect((await another)?.status).toBe(201);
+    expect(new Set((await Promise.all(underWay)).map(({ status }) => status))).toEqual(new Set([201]));
+    expect((await slowly('later', arrival)).status).toBe(201);
   });
 });
 

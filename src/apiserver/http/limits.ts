@@ -8,6 +8,8 @@ const BODIES_BYTES_MAX = 256 * 1024 * 1024;
 const URL_LENGTH_MAX = 32 * 1024;
 /** Requests in flight at once, watches and proxies not counted; past it clients are told to come back. */
 export const REQUESTS_IN_FLIGHT_MAX = 1024;
+/** Of those, what one user may have: whoever is asked on the way, such as a webhook, has questions of his own. */
+export const REQUESTS_OF_ONE_USER_MAX = 768;
 /** Watches at once: each costs a buffer, and 1 000 nodes with ten informers each must fit. */
 export const WATCHES_MAX = 20_000;
 /** What a watcher may leave unread before it is cut off; it then resumes from where it was. */
