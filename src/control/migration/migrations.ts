@@ -24,6 +24,7 @@ import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
 import { type LauncherPod, pods } from '../resources.ts';
+import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
 import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, requestOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
@@ -58,6 +59,7 @@ export class Migrations implements Service {
   readonly #pods: Informer<LauncherPod>;
   readonly #kubeVirts: Informer<KubeVirt>;
   readonly #ledger: Ledger;
+  readonly #launcherImage: string;
   readonly #steps: MigrationSteps;
   readonly #finished: FinishedMigrations;
   readonly #controller: Controller;
@@ -73,6 +75,7 @@ export class Migrations implements Service {
     this.#guests = informers.of(virtualMachineInstances);
     this.#pods = informers.of(pods, { migration: migrationUidsOf, uid: uidsOf });
     this.#kubeVirts = informers.of(kubeVirts);
+    this.#launcherImage = options.launcherImage;
     this.#ledger = new Ledger({
       env,
       client,
@@ -210,7 +213,9 @@ export class Migrations implements Service {
 
   #causes(migration: VirtualMachineInstanceMigration, guest: VirtualMachineInstance | undefined): ServedCause[] {
     const { workloadUpdateMethods = [] } = this.#kubeVirt()?.spec.workloadUpdateStrategy ?? {};
-    return servedCauses(migration, guest, { isUpdatedByMoving: workloadUpdateMethods.includes('LiveMigrate') });
+    const isUpdatedByMoving = workloadUpdateMethods.includes('LiveMigrate');
+    const isOutdated = isUpdatedByMoving && guest !== undefined && isLauncherOutdated(guest, this.#launcherImage);
+    return servedCauses(migration, guest, { isOutdated });
   }
 
   #slots(

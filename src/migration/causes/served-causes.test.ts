@@ -7,13 +7,14 @@ import { at, guestWith, handedOff, migrationIn } from '../phase/moves.fixture.ts
 import { earliestDeadlineMs, effectivePriority } from '../slots/order.ts';
 import { mostUrgent, servedCauses } from './served-causes.ts';
 
-const BY_MOVING = { isUpdatedByMoving: true };
+const UP_TO_DATE = { isOutdated: false };
+const OUTDATED = { isOutdated: true };
 
 const marked = (...evacuationCauses: EvacuationCause[]): VirtualMachineInstance =>
   guestWith({ evacuationNodeName: 'node-a', evacuationCauses });
 
-const served = (guest: VirtualMachineInstance | undefined, migration = migrationIn('Pending')) =>
-  servedCauses(migration, guest, BY_MOVING);
+const served = (guest: VirtualMachineInstance | undefined, migration = migrationIn('Pending'), ground = UP_TO_DATE) =>
+  servedCauses(migration, guest, ground);
 
 const OWN = { cause: 'User', priority: 0, since: at(60_000) };
 
@@ -75,14 +76,17 @@ describe('a migration serves', () => {
   });
 
   it('an old launcher, where those are moved for that', () => {
-    const guest = guestWith({}, { labels: { [OUTDATED_LAUNCHER_LABEL]: '' } });
-    expect(served(guest)).toEqual([OWN, { cause: 'WorkloadUpdate', priority: 100 }]);
-    expect(servedCauses(migrationIn('Pending'), guest, { isUpdatedByMoving: false })).toEqual([OWN]);
+    const expected = [OWN, { cause: 'WorkloadUpdate', priority: 100 }];
+    expect(served(guestWith({}), migrationIn('Pending'), OUTDATED)).toEqual(expected);
+  });
+
+  it('no old launcher on the word of a label, by which any owner could go before all others', () => {
+    expect(served(guestWith({}, { labels: { [OUTDATED_LAUNCHER_LABEL]: '' } }))).toEqual([OWN]);
   });
 
   it('several causes by one move: drained, outdated and rebalanced', () => {
     const guest = marked({ cause: 'Descheduler' }, { cause: 'APIEviction', untilUncordon: true });
-    const causes = served({ ...guest, metadata: { ...guest.metadata, labels: { [OUTDATED_LAUNCHER_LABEL]: '' } } });
+    const causes = served(guest, migrationIn('Pending'), OUTDATED);
     expect(causes.map(({ cause }) => cause)).toEqual(['User', 'Descheduler', 'APIEviction', 'WorkloadUpdate']);
     expect(effectivePriority(undefined, causes)).toBe(100);
   });

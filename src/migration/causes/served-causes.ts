@@ -5,7 +5,6 @@ import type { MigrationCause, ServedCause } from '../../api/kubevirt/migration-c
 import { type MigrationPriority, priorityNumber } from '../../api/kubevirt/migration-priority.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { OUTDATED_LAUNCHER_LABEL } from '../../api/kubevirt/well-known.ts';
 import { isHandedOff } from '../phase/facts.ts';
 
 /**
@@ -14,8 +13,8 @@ import { isHandedOff } from '../phase/facts.ts';
  */
 
 export interface CauseGround {
-  /** Whether guests with an old launcher are to be moved; whether they are old is then nobody's concern otherwise. */
-  readonly isUpdatedByMoving: boolean;
+  /** Whether the guest's launcher is old, and guests are moved for that. Not by a label, which its owner may set. */
+  readonly isOutdated: boolean;
 }
 
 /** The class of the migrations that a cause is worth. The descheduler only tidies up; everybody else needs the room. */
@@ -72,12 +71,11 @@ function evacuations(guest: VirtualMachineInstance): ServedCause[] {
   }));
 }
 
-function updates(guest: VirtualMachineInstance, { isUpdatedByMoving }: CauseGround): ServedCause[] {
+function updates(guest: VirtualMachineInstance, { isOutdated }: CauseGround): ServedCause[] {
   const cause = 'WorkloadUpdate';
   const changes = changesOf(guest);
   const since = changes.flatMap(({ lastTransitionTime }) => lastTransitionTime ?? []).toSorted()[0];
   const message = changes.map(({ type }) => type).join(', ');
-  const isOutdated = isUpdatedByMoving && Object.hasOwn(guest.metadata.labels ?? {}, OUTDATED_LAUNCHER_LABEL);
   return [
     ...(changes.length > 0
       ? [{ cause, priority: priorityNumber('user-triggered'), ...(since ? { since } : {}), message } as const]

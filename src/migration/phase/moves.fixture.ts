@@ -67,7 +67,7 @@ export function factsOf(more: Partial<MigrationFacts>): MigrationFacts {
   return {
     migration,
     guest,
-    causes: servedCauses(migration, guest, { isUpdatedByMoving: true }),
+    causes: servedCauses(migration, guest, { isOutdated: false }),
     targetPod: undefined,
     slots: undefined,
     hasBetterRival: false,
