@@ -223,7 +223,9 @@ class Simulation {
     const run = ACTIONS[action.what as ActionName];
     this.#trace.add('user', `does ${action.what}`);
     try {
-      await run({ client, state: this.#observer, random: this.#streams.of(action.stream), signal: this.#forever });
+      const random = this.#streams.of(action.stream);
+      const nowMs = this.#clock.now();
+      await run({ client, state: this.#observer, random, nowMs, signal: this.#forever });
     } catch (error) {
       this.#trace.add('user', `${action.what} failed: ${errorText(error)}`);
     }

@@ -7,6 +7,8 @@ export interface UserContext {
   readonly client: Client;
   readonly state: State;
   readonly random: Random;
+  /** What time it is, for whoever writes it down. */
+  readonly nowMs: number;
   readonly signal: AbortSignal;
 }
 

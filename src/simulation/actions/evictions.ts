@@ -1,5 +1,5 @@
 import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
-import type { KubeObject } from '../../api/meta.ts';
+import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import { nodes, pods } from '../../cluster/resources.ts';
 import { virtualMachines } from '../../kube/kubevirt-resources.ts';
@@ -71,11 +71,12 @@ export async function deschedule(context: UserContext): Promise<void> {
 
 /** A scheduler in need of room says why, and deletes a launcher. */
 export async function preempt(context: UserContext): Promise<void> {
-  const { client, signal } = context;
+  const { client, nowMs, signal } = context;
   const pod = someLauncher(context);
   if (!pod) return;
   const { name = '', uid = '' } = pod.metadata;
-  const body = { metadata: { uid }, status: { conditions: [PREEMPTED] } };
+  const condition = { ...PREEMPTED, lastTransitionTime: formatTime(nowMs) };
+  const body = { metadata: { uid }, status: { conditions: [condition] } };
   await client.patch(pods, NAMESPACE, name, { type: 'strategic', body }, signal, { subresource: 'status' });
   await client.delete(pods, NAMESPACE, name, signal, { preconditions: { uid } });
 }
