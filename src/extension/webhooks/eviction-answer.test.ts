@@ -125,6 +125,22 @@ describe('the eviction of a launcher pod', () => {
     },
   );
 
+  it('of a pod that holds a guest on its way would cut its time short, though the guest could not begin to move', () => {
+    const pod: EvictedPod = {
+      ...podOf({ deletionTimestamp: '2026-01-01T00:05:45Z', deletionGracePeriodSeconds: 345 }),
+      spec: { nodeName: 'node01', terminationGracePeriodSeconds: 345 },
+    };
+    const preemption = { cause: 'Preemption', podUID: 'pod', deadline: '2026-01-01T00:05:45Z' } as const;
+    const status: VirtualMachineInstanceStatus = {
+      evacuationNodeName: 'node01',
+      evacuationCauses: [preemption],
+      migrationState: { sourcePod: 'virt-launcher-vm-cirros-wn5v4', startTimestamp: '2026-01-01T00:00:10Z' },
+    };
+    const answer = answered(pod, guestOf('LiveMigrateIfPossible', false, status));
+    expect(answer).toContain('deny: Eviction request for terminating Pod');
+    expect(answered(pod, guestOf('LiveMigrateIfPossible', false, { ...status, migrationState: {} }))).toBe('allow');
+  });
+
   it.each<[string, VirtualMachineInstance]>([
     ['is being deleted', { ...guestOf('LiveMigrate', true), metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } }],
     ['has ended', guestOf('LiveMigrate', true, { phase: 'Succeeded' })],

@@ -4,16 +4,15 @@ import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { unreachable } from '../../api/unreachable.ts';
+import { dispositionOf } from '../../migration/disruption/disposition.ts';
+import type { DisruptedPod } from '../../migration/disruption/disruption.ts';
 
 /** What is answered to whoever wants to evict the launcher pod of a guest; pure. The sentences are those of KubeVirt. */
 
 /** What is looked at in a pod. */
 export interface EvictedPod extends KubeObject {
-  spec?: { readonly nodeName?: string };
-  status?: {
-    readonly phase?: string;
-    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
-  };
+  spec?: DisruptedPod['spec'];
+  status?: { readonly phase?: string } & DisruptedPod['status'];
 }
 
 export type EvictionAnswer =
@@ -44,11 +43,17 @@ export function answerTo(
   if (isElsewhere(pod, guest)) return deny('Eviction request for target Pod');
   const outcome = outcomeOf(guest, configuration);
   // Nothing in the eviction API would keep its grace period from being cut short.
-  if (outcome !== 'Evict' && pod.metadata.deletionTimestamp !== undefined)
+  const isEnding = pod.metadata.deletionTimestamp !== undefined;
+  if (isEnding && (outcome !== 'Evict' || isHeld(pod, guest, configuration)))
     return deny(
       `Eviction request for terminating Pod of VMI ${quoted(guest)}, which is moved or shut down in its own time`,
     );
   return answerOf(outcome, guest);
+}
+
+/** Whether a guest that could not begin to move is held all the same: it is on its way. */
+function isHeld(pod: EvictedPod, guest: VirtualMachineInstance, configuration: KubeVirtConfiguration): boolean {
+  return dispositionOf({ pod, guest, configuration, node: undefined }) !== 'stop';
 }
 
 function answerOf(outcome: EvictionOutcome, guest: VirtualMachineInstance): EvictionAnswer {
