@@ -44,6 +44,9 @@ async function hasMoved(bootId: string | undefined): Promise<void> {
   expect((await nodes.guest()).status?.phase).toBe('Running');
 }
 
+/** Waits until the last of a guest that has gone over has followed it. */
+const sourceIsOver = (): Promise<void> => nodes.until('over', () => nodes.model('web-1')?.end !== undefined, 100_000);
+
 /** Waits until the guest has turned itself off: nobody had to. Answers how many milliseconds after this moment that was. */
 async function hasShutDown(sinceMs: number): Promise<number> {
   await nodes.until('ended', () => nodes.model('web-1')?.end !== undefined, 400_000);
@@ -150,6 +153,42 @@ describe('a guest whose pod is preempted', () => {
     expect((await nodes.migrationState()).decisions?.map(({ decision }) => decision)).toContain('pause');
     await hasMoved(bootId);
   });
+
+  it('goes over first, and its memory follows, where that is allowed and there is time', async () => {
+    await scene({ ...BUSY, podGraceSeconds: 75 });
+    const bootId = boot();
+    const sinceMs = await preempted();
+    await nodes.handOff({ ...PATIENT, allowPostCopy: true });
+    await nodes.guestIs('moved', ({ status }) => status?.rightToRun?.holder?.node === TARGET);
+    expect(nodes.clock.elapsedMs - sinceMs).toBeLessThan(40_000);
+    expect((await nodes.migrationState()).decisions).toContainEqual(
+      expect.objectContaining({ decision: 'post-copy', reason: 'DeadlineNear' }),
+    );
+    await sourceIsOver();
+    await hasMoved(bootId);
+  });
+
+  it.each(['its agent lives', 'its agent is killed'])(
+    'is not ended where the rest of its memory is when its time is over: the link is broken, and %s',
+    async (fate) => {
+      await scene({ ...BUSY, podGraceSeconds: 75 });
+      const bootId = boot();
+      await preempted();
+      await nodes.handOff({ ...PATIENT, allowPostCopy: true });
+      await nodes.until('in post-copy', isSource('postcopy-active'));
+      await nodes.until('taken', () => nodes.model('web-2')?.isExecuting === true);
+      nodes.network.link(TARGET).become('cut');
+      if (fate === 'its agent is killed') nodes.kill(SOURCE);
+      await nodes.pass(100_000);
+      expect(nodes.model('web-1')?.end).toBeUndefined();
+      if (fate === 'its agent is killed') nodes.restart(SOURCE);
+      await nodes.pass(10_000);
+      expect(nodes.model('web-1')?.end).toBeUndefined();
+      nodes.network.link(TARGET).become('up');
+      await sourceIsOver();
+      await hasMoved(bootId);
+    },
+  );
 
   it('is shut down in time by an agent that was not there when its time was over', async () => {
     await scene();
