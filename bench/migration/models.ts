@@ -34,6 +34,7 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
   const inspectPort = await freePort();
   const server = new ServerProcess([`--inspect=127.0.0.1:${inspectPort}`]);
   let agents: ChildProcess | undefined;
+  let rooms: RoomShares | undefined;
   try {
     await server.start();
     const connection = await server.connect();
@@ -42,7 +43,7 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     if (agents.stdout) await once(agents.stdout, 'data');
-    const rooms = await RoomShares.attach(inspectPort);
+    rooms = await RoomShares.attach(inspectPort);
     let machines = 0;
     for (const count of counts) {
       await appear(await server.connect(), machines, count);
@@ -51,6 +52,8 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
     }
   } finally {
     agents?.kill('SIGKILL');
+    // A process does not end while somebody inspects it.
+    rooms?.close();
     await server.remove();
   }
 }
