@@ -129,6 +129,18 @@ describe('a guest whose pod is preempted', () => {
     expect(await hasShutDown(sinceMs)).toBeLessThan(90_000);
   });
 
+  it('runs on, and moves, though its pod is evicted besides, with nobody there to say no', async () => {
+    await scene();
+    const bootId = boot();
+    await preempted();
+    await nodes.pass(3000);
+    await nodes.evict('web-1');
+    await nodes.pass(60_000);
+    expect(nodes.model('web-1')?.isExecuting).toBe(true);
+    await nodes.handOff();
+    await hasMoved(bootId);
+  });
+
   it('is shut down when its time is over, though it is being copied, and goes nowhere any more', async () => {
     await scene({ ...BUSY, bytesPerSecond: 300_000 });
     const sinceMs = await preempted();
@@ -320,6 +332,14 @@ describe('a guest whose pod is driven away by a taint', () => {
 });
 
 describe('a guest whose pod is deleted', () => {
+  it('is shut down, though its pod is evicted besides', async () => {
+    await scene();
+    const sinceMs = nodes.clock.elapsedMs;
+    await nodes.deletePod('web-1');
+    await nodes.evict('web-1');
+    expect(await hasShutDown(sinceMs)).toBeLessThan(30_000);
+  });
+
   it('is shut down in its own time, however long its pod may take', async () => {
     await scene();
     const sinceMs = nodes.clock.elapsedMs;

@@ -226,6 +226,12 @@ export class TwoNodes {
     await this.deletePod(name);
   }
 
+  /** Asks for the eviction of a pod, where no webhook is there to say no. */
+  async evict(name: string): Promise<void> {
+    const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace: NAMESPACE, name } };
+    await this.during(this.#client.post(pods, NAMESPACE, name, 'eviction', eviction, unending()));
+  }
+
   async patchNode(name: string, body: JsonObject, subresource?: string): Promise<void> {
     const options = subresource === undefined ? {} : { subresource };
     const patch = { type: 'strategic', body } as const;

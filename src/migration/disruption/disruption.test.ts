@@ -14,7 +14,13 @@ describe('a pod that is being deleted', () => {
     ['was tainted away', { reason: 'DeletionByTaintManager' }, 'NoExecuteTaint'],
     ['was not deleted at all', { isDeleted: false }, undefined],
     ['was told that it is safe again', { status: 'False' }, undefined],
-    ['was evicted by the API', { reason: 'EvictionByEvictionAPI' }, undefined],
+    [
+      'was evicted by the API, which signs nothing',
+      { reason: 'EvictionByEvictionAPI', writtenAt: undefined },
+      undefined,
+    ],
+    ['was preempted, and evicted besides', { reason: 'EvictionByEvictionAPI' }, 'Preemption'],
+    ['was evicted long after it was to be preempted', { reason: 'EvictionByEvictionAPI', writtenAt: -200 }, undefined],
     ['is pressed out by its kubelet', { reason: 'TerminationByKubelet' }, undefined],
     ['is garbage', { reason: 'DeletionByPodGC' }, undefined],
     ['was given a reason that everything has', { reason: 'constructor' }, undefined],
@@ -42,6 +48,12 @@ describe('a pod that is being deleted', () => {
 });
 
 describe('a pod that a taint manager deleted', () => {
+  it('is known as such also where it is evicted besides', () => {
+    const pod = disruptedPod({ reason: 'EvictionByEvictionAPI' });
+    expect(disruptionOf(pod, taintedNode([CRITICAL]))).toBe('NoExecuteTaint');
+    expect(disruptionOf(pod, taintedNode([UNREACHABLE]))).toBeUndefined();
+  });
+
   const forAWhile = [
     { key: UNREACHABLE.key, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 300 },
   ] as const;

@@ -2,7 +2,7 @@ import { DISRUPTION_TARGET, disruptionEntries } from '../../api/disruption-targe
 import type { FeatureGate } from '../../api/kubevirt/feature-gates.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import type { Node, PodCondition, Toleration } from '../fit/objects.ts';
-import { isDrivenAway } from './driven-away.ts';
+import { isDrivenAway, isTainted } from './driven-away.ts';
 
 /**
  * Whether a pod that is being deleted was preempted or tainted away. Schedulers and taint managers tell a pod why, then
@@ -28,6 +28,9 @@ const CAUSES: ReadonlyMap<string, DisruptionCause> = new Map([
   ['DeletionByTaintManager', 'NoExecuteTaint'],
 ]);
 
+/** The reason that the eviction API gives. */
+const EVICTED = 'EvictionByEvictionAPI';
+
 /** Which feature makes an eviction of it. */
 export const DISRUPTION_GATES: Readonly<Record<DisruptionCause, FeatureGate>> = {
   Preemption: 'PreemptionEvictionLiveMigration',
@@ -52,9 +55,22 @@ export function deletionOf({ metadata }: DisruptedPod): { askedMs: number; endMs
 export function disruptionOf(pod: DisruptedPod, node: Node | undefined): DisruptionCause | undefined {
   const deletion = deletionOf(pod);
   const condition = pod.status?.conditions?.find(({ type }) => type === DISRUPTION_TARGET);
-  const cause = condition?.status === 'True' ? CAUSES.get(condition.reason ?? '') : undefined;
+  const cause = condition?.status === 'True' ? causeOf(pod, condition, node) : undefined;
   if (!deletion || !condition || !cause || !isFresh(pod, condition, deletion.askedMs)) return undefined;
   return cause === 'NoExecuteTaint' && !isDrivenAway(pod, node, deletion.askedMs) ? undefined : cause;
+}
+
+/**
+ * What the condition stands for. An eviction by the API puts its own reason in the place of the one that was given before,
+ * and signs nothing: whoever has signed was there first, and by the node it is told who that was.
+ */
+function causeOf(
+  pod: DisruptedPod,
+  { reason = '' }: PodCondition,
+  node: Node | undefined,
+): DisruptionCause | undefined {
+  if (reason !== EVICTED || disruptionEntries(pod.metadata).length === 0) return CAUSES.get(reason);
+  return isTainted(pod, node) ? 'NoExecuteTaint' : 'Preemption';
 }
 
 /**

@@ -18,11 +18,20 @@ interface Tolerant {
  */
 export function isDrivenAway(pod: Tolerant, node: Node | undefined, deletedMs: number): boolean {
   if (!node) return true;
-  const evicting = (node.spec?.taints ?? []).filter((taint) => evicts(taint, pod.spec?.tolerations ?? []));
+  const evicting = evictingTaints(pod, node);
   if (evicting.some(({ key }) => !OF_BROKEN_NODES.has(key))) return true;
   if (evicting.length > 0) return false;
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
   return ready?.status === 'True' && !(Date.parse(ready.lastTransitionTime ?? '') > deletedMs);
+}
+
+/** Whether the node has taints that the pod does not stay with for ever. */
+export function isTainted(pod: Tolerant, node: Node | undefined): boolean {
+  return node !== undefined && evictingTaints(pod, node).length > 0;
+}
+
+function evictingTaints(pod: Tolerant, { spec }: Node): readonly Taint[] {
+  return (spec?.taints ?? []).filter((taint) => evicts(taint, pod.spec?.tolerations ?? []));
 }
 
 /** Whether the pod does not stay for ever where the taint is. */
