@@ -41,6 +41,7 @@ describe('a pod that is being deleted', () => {
     ['who knows when: only the condition says', { writtenAt: undefined, trueAt: -30 }, true],
     ['who knows when, and the condition is old', { writtenAt: undefined, trueAt: -300 }, false],
     ['who knows when', { writtenAt: undefined, trueAt: undefined }, true],
+    ['who knows when, by somebody who has written since', { writtenAt: 20, trueAt: undefined }, true],
     ['by somebody, long ago', { writtenAt: -300, trueAt: undefined }, false],
   ] as const)('was told why %s', (_, options, isDisrupted) => {
     expect(disruptionOf(disruptedPod(options), NODE)).toBe(isDisrupted ? 'Preemption' : undefined);

@@ -83,7 +83,9 @@ function isFresh(pod: DisruptedPod, { lastTransitionTime }: PodCondition, askedM
   const writtenMs = Math.min(...disruptionEntries(pod.metadata).map(({ time }) => timeOf(time)));
   const isStale = (Number.isFinite(writtenMs) ? writtenMs : trueSinceMs) < askedMs - STALE_MS;
   const givenMs = Math.min(writtenMs, trueSinceMs);
-  return !isStale && !(Number.isFinite(givenMs) && givenMs > askedMs + SKEW_MS);
+  // Where nobody says since when it is true, its last writer may have changed no more than the reason.
+  const isLater = Number.isFinite(trueSinceMs) && givenMs > askedMs + SKEW_MS;
+  return !isStale && !isLater;
 }
 
 /** Infinite where nothing is said. */
