@@ -31,6 +31,13 @@ describe('the table', () => {
     for (const line of lines) expect(line.length).toBeLessThanOrEqual(40);
   });
 
+  it('obeys nobody whose words it shows', () => {
+    const shown = picture(row('shop/web', 'Blocked', { detail: 'no\n\u001b[2Jall is\r well\u2028\u202e' }));
+    const said = 'no [2Jall is  well ';
+    expect(tableLines('node-a', shown, SIZE)[1]?.endsWith(said)).toBe(true);
+    expect(changedLines(undefined, shown)).toEqual([`shop/web: Blocked, ${said}`]);
+  });
+
   it('of a node without machines says what else there is', () => {
     const shown = { rows: [], pods: [{ pod: 'shop/web-1', refusal: 'not now' }] };
     expect(tableLines('node-a', shown, SIZE)).toEqual([

@@ -58,7 +58,7 @@ export function tableLines(node: string, picture: DrainPicture, size: { columns:
   const roomFor = Math.max(1, size.lines - 3);
   const shown =
     all.length > roomFor + 1 ? [...all.slice(0, roomFor + 1), `... and ${all.length - roomFor - 1} more`] : all;
-  return [...shown, summaryOf(node, picture)].map((line) => line.slice(0, size.columns));
+  return [...shown, summaryOf(node, picture)].map((line) => oneLine(line).slice(0, size.columns));
 }
 
 function aligned(cells: readonly (readonly string[])[]): string[] {
@@ -90,7 +90,12 @@ export function changedLines(before: DrainPicture | undefined, now: DrainPicture
       .filter(({ pod, refusal }) => knownPods.get(pod) !== (refusal ?? ''))
       .map(({ pod, refusal }) => `pod ${pod}: ${refusal ?? 'is being evicted'}`),
     ...[...knownPods.keys()].filter((pod) => !left.has(pod)).map((pod) => `pod ${pod}: has gone`),
-  ];
+  ].map(oneLine);
+}
+
+/** What others have said, and a terminal obeys nobody but us: it stays one line, of what can be read. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
 }
 
 /** For pipes and files. */
