@@ -85,4 +85,11 @@ describe('on a terminal', () => {
     expect(written[0]?.startsWith('\u001b[J')).toBe(true);
     expect(written[1]?.startsWith('\u001b[3A\u001b[J')).toBe(true);
   });
+
+  it('that does not know its size something is shown, too', () => {
+    const written: string[] = [];
+    const view = new TerminalView('node-a', { columns: 0, rows: 0, write: (text) => written.push(text) });
+    view.show(picture(row('shop/web', 'Waiting')));
+    expect(written.join('')).toContain('1 of 1 virtual machines left on node-a');
+  });
 });

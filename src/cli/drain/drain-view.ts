@@ -133,7 +133,9 @@ export class TerminalView implements DrainView {
   }
 
   show(picture: DrainPicture): void {
-    const { columns = DEFAULT_SIZE.columns, rows = DEFAULT_SIZE.rows } = this.#terminal;
+    // Some terminals do not know how large they are, and say 0.
+    const columns = this.#terminal.columns || DEFAULT_SIZE.columns;
+    const rows = this.#terminal.rows || DEFAULT_SIZE.rows;
     const lines = tableLines(this.#node, picture, { columns, lines: rows - 1 });
     if (lines.join('\n') === this.#lines.join('\n')) return;
     const back = this.#lines.length > 0 ? `\u001b[${this.#lines.length}A` : '';
