@@ -18,6 +18,7 @@ const COUNTS = [100, 1000, 10_000];
 const AT_ONCE = 50;
 const LOOK_MS = 10;
 const STILL_MS_MAX = 120_000;
+const NODES_LOOK_MS = 500;
 /** Two from and to each node at most, as usual; in all as many as that leaves room for. */
 const LIMITS = { parallelMigrationsPerCluster: 2 * NODES };
 const CONFIGURATION = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
@@ -43,6 +44,7 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     if (agents.stdout) await once(agents.stdout, 'data');
+    await nodesReady(connection);
     rooms = await RoomShares.attach(inspectPort);
     let machines = 0;
     for (const count of counts) {
@@ -64,6 +66,21 @@ async function allow(connection: LoadConnection): Promise<void> {
   const { spec } = current;
   const body = { ...current, spec: { ...spec, configuration: { ...spec.configuration, migrations: LIMITS } } };
   await connection.request('PUT', CONFIGURATION, JSON.stringify(body));
+}
+
+/** A hundred agents that start are a load of their own, which is not what is measured. */
+async function nodesReady(connection: LoadConnection): Promise<void> {
+  const countReady = async (): Promise<number> => {
+    const { items } = JSON.parse(await connection.text('GET', '/api/v1/nodes')) as { items: ReportedNode[] };
+    const isReady = ({ status }: ReportedNode): boolean =>
+      status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
+    return items.filter(isReady).length;
+  };
+  while ((await countReady()) < NODES) await new Promise((resolve) => setTimeout(resolve, NODES_LOOK_MS));
+}
+
+interface ReportedNode {
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 /** Starts machines until there are so many, and waits until all of them run. */
