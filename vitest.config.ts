@@ -1,4 +1,16 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
+
+/** What takes minutes of a processor. It goes first, so that it does not come last when everything else is over. */
+const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts'];
+
+class LongFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((name) => moduleId.endsWith(`/${name}`));
+    const sorted = await super.sort(files);
+    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+  }
+}
 
 export default defineConfig({
   test: {
@@ -8,5 +20,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     // Two cores: more forks only make real processes starve each other.
     maxWorkers: 2,
+    sequence: { sequencer: LongFirst },
   },
 });
