@@ -75,6 +75,7 @@ describe('a pod that a taint manager deleted', () => {
     ],
     ['the taint is gone', taintedNode([]), undefined, true],
     ['the taint is gone, and so is the time in which the node was not heard of', taintedNode([], 30), undefined, false],
+    ['the taint is gone, and the node was heard of again in the very second', taintedNode([], 0), undefined, false],
     ['the node is not ready, and does not say so by a taint yet', taintedNode([], 30, false), undefined, false],
     ['nobody knows the node', undefined, undefined, true],
   ] as const)('%s', (_, node, tolerations, isDrivenAway) => {

@@ -22,7 +22,8 @@ export function isDrivenAway(pod: Tolerant, node: Node | undefined, deletedMs: n
   if (evicting.some(({ key }) => !OF_BROKEN_NODES.has(key))) return true;
   if (evicting.length > 0) return false;
   const ready = node.status?.conditions?.find(({ type }) => type === 'Ready');
-  return ready?.status === 'True' && !(Date.parse(ready.lastTransitionTime ?? '') > deletedMs);
+  // Times are told in whole seconds: a node that is heard of again in the very second was not heard of before.
+  return ready?.status === 'True' && !(Date.parse(ready.lastTransitionTime ?? '') >= deletedMs);
 }
 
 /** Whether the node has taints that the pod does not stay with for ever. */
