@@ -3,7 +3,7 @@ import { MuteDisk } from './mute-disk.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import { PLANTED_EVICTION_BUGS } from './planted-eviction-bugs.ts';
 import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
-import { withServerCrashes } from './provocations.ts';
+import { withDeaths, withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
 import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
 
@@ -232,9 +232,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     description: 'agents that start again do not find the machines that run',
     scenario: 'machines',
     invariant: 'runs-once',
-    firstSeed: 5,
+    firstSeed: 1,
     seedsMax: 10,
     spoilHypervisor: denyingMachines,
+    provoke: withDeaths,
   },
   {
     name: 'empty-promises',

@@ -14,6 +14,19 @@ export function withServerCrashes(plan: Plan): Plan {
   return { ...plan, strikes: [...plan.strikes, ...crashes] };
 }
 
+const DEATH_EVERY_MS = 20_000;
+/** Far enough from any simple fraction that everybody's turn comes. */
+const GOLDEN_RATIO = 0.618;
+
+/** One component after the other is killed, all the time. */
+export function withDeaths(plan: Plan): Plan {
+  const count = Math.ceil(plan.horizonMs / DEATH_EVERY_MS);
+  const deaths = Array.from({ length: count }, (_, index): Strike => {
+    return { atMs: (index + 1) * DEATH_EVERY_MS, what: 'kill', victim: (index * GOLDEN_RATIO) % 1, durationMs: 0 };
+  });
+  return { ...plan, strikes: [...plan.strikes, ...deaths] };
+}
+
 /** What the user does, and when. */
 export type Act = readonly [atMs: number, what: ActionName];
 
