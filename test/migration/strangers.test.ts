@@ -86,7 +86,7 @@ describe('a copy that is not encrypted', () => {
         const { progress } = (await guests.host.guest('broken')).status.migrationState;
         expect(progress?.transferredBytes).toBeGreaterThan(0);
       }, 60_000);
-      await guests.host.replaceAgent(sides[side].node);
+      await guests.host.killAgent(sides[side].node);
       const { status } = await guests.fails(migration);
       say(`a plain copy whose agent at the ${side} was killed: ${status.migrationState.failureReason}`);
       expect(await guests.isWhole('broken')).toHaveLength(1);

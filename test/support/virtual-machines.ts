@@ -294,6 +294,13 @@ export class VirtualMachines {
     spawn(command, args, { detached: true, stdio: 'ignore' }).unref();
   }
 
+  /** kill -9 to the agent; `godwit up` starts another, which is there when this is over, and stays. */
+  async killAgent(node: string): Promise<void> {
+    const pid = await this.#agentThatRuns(node);
+    process.kill(pid, 'SIGKILL');
+    await eventually(() => expect([undefined, pid]).not.toContain(this.agentOf(node)), PATIENCE_MS);
+  }
+
   /** Stops the agent in its tracks. What it answers lets it go on, as if nothing had been. */
   async holdAgent(node: string): Promise<() => void> {
     const pid = await this.#agentThatRuns(node);
