@@ -18,8 +18,8 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // Two cores: more forks only make real processes starve each other.
-    maxWorkers: 2,
+    // One more than the two cores: tests of real processes wait for most of their time.
+    maxWorkers: 3,
     sequence: { sequencer: LongFirst },
   },
 });
