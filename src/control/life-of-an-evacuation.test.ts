@@ -136,6 +136,30 @@ describe('a machine that is driven from node to node', () => {
     expect((await scene.get(virtualMachines, 'web')).status?.printableStatus).toBe('Running');
   });
 
+  it('costs the controllers so many writes, from the mark until its target pod waits for a node', async () => {
+    scene.writes.length = 0;
+    await drain('node-a');
+    await agents.targetPod(await moveAway());
+    await scene.pass(3000);
+    const resourceOf = (write: string): string =>
+      /^(\w+) .*\/(?:shop|kubevirt)\/(\w+)(?:\/[^/]+)?(\/status)?$/.exec(write)?.slice(1).filter(Boolean).join(' ') ??
+      write;
+    expect(scene.writes.map(resourceOf).toSorted()).toEqual([
+      'PATCH poddisruptionbudgets',
+      // That somebody sees to it, for whoever would ask again.
+      'PATCH pods',
+      // Pending, and then Scheduling.
+      'PATCH virtualmachineinstancemigrations /status',
+      'PATCH virtualmachineinstancemigrations /status',
+      // The condition EvictionRequested, on the guest and on its machine.
+      'PATCH virtualmachineinstances /status',
+      'PATCH virtualmachines /status',
+      'POST pods',
+      'POST virtualmachineinstancemigrations',
+      'PUT configmaps',
+    ]);
+  });
+
   it('stays when that is called off before it has begun, and nothing is left of it', async () => {
     await drain('node-a');
     const move = await moveAway();
@@ -146,6 +170,27 @@ describe('a machine that is driven from node to node', () => {
       expect(await scene.list(pods)).toHaveLength(1);
     });
     await isSettled('node-a');
+  });
+
+  it('is not kept there by what its user asks for, where no node has that', async () => {
+    await agents.move('to-zone-b', 'web', { addedNodeSelector: { zone: 'b' } });
+    const target = await agents.targetPod('to-zone-b');
+    const conditions = [{ type: 'PodScheduled', status: 'False', reason: 'Unschedulable' }];
+    await scene.patch(pods, target.metadata.name ?? '', { status: { conditions } }, 'status');
+    await agents.reaches('to-zone-b', 'Scheduling');
+    await drain('node-a');
+    const { status } = await agents.reaches('to-zone-b', 'Failed');
+    expect(status?.causes?.map(({ cause }) => cause)).toEqual(['User', 'APIEviction']);
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'migrationFailed',
+        reason: 'Superseded',
+        message: expect.stringMatching(/: APIEviction$/),
+      }),
+    );
+    await carryOut('node-b');
+    await isSettled('node-b');
+    expect(await scene.list(migrations)).toHaveLength(2);
   });
 
   it.each(Array.from({ length: 10 }, (_, writes) => writes))(

@@ -1,3 +1,5 @@
+import { isMarked } from '../../api/kubevirt/evacuation.ts';
+import { wantsEvacuation } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -187,6 +189,7 @@ export class Migrations implements Service {
       slots: this.#slots(uid, guest, pod),
       causes: this.#causes(migration, guest),
       hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
+      isEvacuated: this.#isEvacuated(guest),
       isOtherOwnerAlive: this.#isAlive(owner),
       newsMs: this.#newsMs(uid, guest, nowMs),
       nowMs,
@@ -205,6 +208,7 @@ export class Migrations implements Service {
       ...facts,
       guest,
       causes: this.#causes(migration, guest),
+      isEvacuated: this.#isEvacuated(guest),
       targetPod: isOurs ? targetPodFacts(pod) : undefined,
       slots: this.#slots(migration.metadata.uid ?? '', guest, pod),
       isOtherOwnerAlive: this.#isAlive(owner),
@@ -216,6 +220,12 @@ export class Migrations implements Service {
     const isUpdatedByMoving = workloadUpdateMethods.includes('LiveMigrate');
     const isOutdated = isUpdatedByMoving && guest !== undefined && isLauncherOutdated(guest, this.#launcherImage);
     return servedCauses(migration, guest, { isOutdated });
+  }
+
+  /** Whoever is marked, and ours to move, is moved by us. */
+  #isEvacuated(guest: VirtualMachineInstance | undefined): boolean {
+    const configuration = this.#kubeVirt()?.spec.configuration ?? {};
+    return guest !== undefined && isMarked(guest) && wantsEvacuation(guest, configuration);
   }
 
   #slots(

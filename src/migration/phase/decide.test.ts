@@ -314,6 +314,39 @@ describe('the way of a migration', () => {
   });
 });
 
+describe('a migration that asks for nodes none of which takes the guest, which has to leave', () => {
+  const nowhere = podWith({ isUp: false, nodeName: '', isUnschedulable: true, createdMs: NOW_MS });
+  const asking = (addedNodeSelector: Readonly<Record<string, string>>, metadata: object = {}) => {
+    const migration = migrationIn('Scheduling', metadata);
+    return { ...migration, spec: { ...migration.spec, addedNodeSelector } };
+  };
+  const choosy = asking({ zone: 'b' });
+  const guest = guestWith({ evacuationNodeName: 'node-a', evacuationCauses: [{ cause: 'DrainTaint' }] });
+  const facts = { migration: choosy, guest, targetPod: nowhere, isEvacuated: true };
+
+  it('makes way for the one that empties the node, and says for what', () => {
+    const decision = decide(factsOf(facts));
+    expect(said(decision)).toBe('Failed Superseded');
+    expect(decision.failure?.message).toMatch(/: DrainTaint$/);
+  });
+
+  it.each<Row>([
+    ['it asks for nothing of its own', 'Scheduling', { migration: asking({}) }],
+    ['it asks as those do that never said so', 'Scheduling', { migration: migrationIn('Scheduling') }],
+    ['the guest need not leave, or is not ours to move', 'Scheduling', { isEvacuated: false }],
+    ['the scheduler has not looked yet', 'Scheduling', { targetPod: { ...nowhere, isUnschedulable: false } }],
+    ['it has found a node', 'Scheduling', { targetPod: { ...nowhere, nodeName: 'node-b' } }],
+    [
+      'it waits for its turn',
+      'Pending',
+      { migration: { ...choosy, status: { phase: 'Pending' } }, targetPod: undefined },
+    ],
+    ['it was deleted', 'Failed Canceled', { migration: asking({ zone: 'b' }, GONE) }],
+  ])('but not where %s: %s', (_what, expected, more) => {
+    expect(said(decide(factsOf({ ...facts, ...more })))).toBe(expected);
+  });
+});
+
 describe('deadlines', () => {
   const unschedulable = podWith({ isUp: false, nodeName: '', isUnschedulable: true, createdMs: NOW_MS });
   const pending = podWith({ isUp: false, createdMs: NOW_MS });

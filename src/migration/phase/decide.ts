@@ -101,6 +101,7 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
   if (targetPod.isDown) return failed('TargetPodDown', targetPod.cause);
   if (targetPod.nodeName !== '' && targetPod.nodeName === guest.status?.rightToRun?.holder?.node)
     return failed('TargetIsSource');
+  if (isInTheWay(facts, targetPod)) return failed('Superseded', causeNames(facts));
   if (!targetPod.isUp) {
     const deadline = podDeadline(migration, targetPod);
     if (nowMs >= deadline.atMs) return { phase: 'Failed', failure: deadline.failure };
@@ -109,6 +110,20 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
   if (slots === 'elsewhere') return failed('SlotsElsewhere');
   if (slots === 'committed' && isFree(guest)) return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
   return within('Scheduled', facts, SLOT_TIMEOUT_MS, failure('SlotTimeout'));
+}
+
+/**
+ * Whether it asks for a node that nobody has, for a guest that has to leave the one that it is on: what empties that is
+ * not choosy. One that asks for nothing would find no better successor.
+ */
+function isInTheWay({ migration, isEvacuated }: MigrationFacts, pod: TargetPod): boolean {
+  const isChoosy = Object.keys(migration.spec.addedNodeSelector ?? {}).length > 0;
+  return isEvacuated && isChoosy && pod.nodeName === '' && pod.isUnschedulable;
+}
+
+/** What it serves besides what it was made for. */
+function causeNames({ migration, causes }: MigrationFacts): string {
+  return causes.flatMap(({ cause }) => (cause === migration.spec.cause ? [] : [cause])).join(', ');
 }
 
 /** Whether another migration that is not over has been handed off for this guest. */

@@ -17,6 +17,8 @@ export interface MigrationFacts {
   readonly slots: SlotState | 'elsewhere' | undefined;
   /** Another migration of the same guest that goes before this one. */
   readonly hasBetterRival: boolean;
+  /** Whether the guest has to leave its node, and gets a migration for that as soon as it has none. */
+  readonly isEvacuated: boolean;
   /** Whether the migration that the guest's state is of, if it is another one, is still there and not over. */
   readonly isOtherOwnerAlive: boolean;
   /** All causes that it serves now. */

@@ -13,6 +13,7 @@ export type FailureReason =
   | 'SlotsElsewhere'
   | 'StartTimeout'
   | 'StateCleared'
+  | 'Superseded'
   | 'TakenOver'
   | 'TargetIsSource'
   | 'TargetPodDown'
@@ -39,6 +40,8 @@ const MESSAGES: Readonly<Record<FailureReason, string>> = {
   SlotTimeout: 'the target node took no more guests for too long',
   StartTimeout: 'the source node did not begin in time',
   StateCleared: "VMI's migration state was cleared during the active migration.",
+  Superseded:
+    'the guest has to leave its node, and no node that this migration asks for takes it: another one moves it',
   TakenOver: "VMI's migration state was taken over by another migration job during active migration.",
   TargetIsSource: 'the target pod was bound to the node that the guest runs on',
   TargetPodDown: 'Migration failed because target pod shutdown during migration',

@@ -71,6 +71,7 @@ export function factsOf(more: Partial<MigrationFacts>): MigrationFacts {
     targetPod: undefined,
     slots: undefined,
     hasBetterRival: false,
+    isEvacuated: false,
     isOtherOwnerAlive: false,
     newsMs: NOW_MS - 1000,
     nowMs: NOW_MS,
