@@ -5,7 +5,7 @@ import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
  * try, and arrives late, is never taken for this one.
  */
 export interface Attempt {
-  /** The epoch in which the source holds the right; the target's begins one later. */
+  /** The epoch in which the source holds the right; the target's begins one later, where they have one record. */
   readonly epoch: number;
   readonly source: Runner;
   readonly target: Runner;
@@ -13,6 +13,27 @@ export interface Attempt {
   readonly targetMigrationUID: string;
   /** The volumes as the record has them once the target has taken; absent when none of them moves. */
   readonly volumes?: RightToRun['volumes'];
+  /** Where the guest's object at the target is another one, with a record of its own. */
+  readonly across?: Across;
+}
+
+/** What is different where the source and the target have records of their own. */
+export interface Across {
+  /**
+   * The epoch with which the target's record begins: `epochAcross` of what its machine remembers. The source, which does
+   * not know that, has the least that it can be; only the target's own counts.
+   */
+  readonly targetEpoch: number;
+}
+
+/** The epoch that begins at a target with a record of its own: above the source's, and above all that it ever had. */
+export function epochAcross(sourceEpoch: number, remembered: number | undefined): number {
+  return Math.max(sourceEpoch, remembered ?? 0) + 1;
+}
+
+/** The epoch in which the target holds what it took. */
+export function epochOfTake({ across, epoch }: Attempt): number {
+  return across?.targetEpoch ?? epoch + 1;
 }
 
 /** Whether both are the same launcher pod on the same registration of the same node. */
@@ -30,6 +51,7 @@ export function isSameRunner(one: Runner | undefined, other: Runner | undefined)
 export function isSameAttempt(one: Attempt, other: Attempt): boolean {
   return (
     one.epoch === other.epoch &&
+    (one.across === undefined) === (other.across === undefined) &&
     one.sourceMigrationUID === other.sourceMigrationUID &&
     one.targetMigrationUID === other.targetMigrationUID &&
     isSameRunner(one.source, other.source) &&

@@ -1,6 +1,6 @@
 import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import { unreachable } from '../../api/unreachable.ts';
-import { type Attempt, isSameAttempt } from './attempt.ts';
+import { type Attempt, epochOfTake, isSameAttempt } from './attempt.ts';
 import type { Entry, MachineEventName } from './entry.ts';
 
 /** Where a launcher pod stands by its agent's journal alone. */
@@ -76,7 +76,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
       return demand(standing.kind === 'none', standing, entry, { kind: 'receiving', attempt: entry.attempt });
     case 'taken':
       return demand(isReceiving(standing, entry.attempt), standing, entry, {
-        ...holding(entry.attempt.epoch + 1, entry.isPaused !== true),
+        ...holding(epochOfTake(entry.attempt), entry.isPaused !== true),
         taken: entry.attempt,
         ...(entry.attempt.volumes === undefined ? {} : { volumes: entry.attempt.volumes }),
       });

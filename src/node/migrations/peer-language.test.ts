@@ -51,6 +51,12 @@ describe('what agents say to each other', () => {
     expect(attemptOf(request)).toEqual(ATTEMPT);
   });
 
+  it('keeps apart what two records say of one attempt', () => {
+    const request: PeerRequest = { kind: 'look', attempt: { ...ATTEMPT, across: { targetEpoch: 12 } } };
+    expect(parseRequest(wire(request))).toEqual(request);
+    expect(() => parseRequest(look({ across: { targetEpoch: 0 } }))).toThrow('attempt.across.targetEpoch');
+  });
+
   it('is answered as it was meant', () => {
     expect(parseAnswer(wire(ANSWER))).toEqual(ANSWER);
     const { credentials: _, ...opened } = ANSWER.opened ?? {};

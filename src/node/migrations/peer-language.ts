@@ -10,7 +10,7 @@ import type {
   PortForward,
 } from '../../hypervisor/machine.ts';
 import type { MigrationAddress, MultipleChannels } from '../../hypervisor/migration.ts';
-import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import type { Across, Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { CopySecrets } from './copy-relays.ts';
 import type {
@@ -51,13 +51,16 @@ const runner = shape<Runner>({ node: word, nodeUID: uid, podUID: uid });
 type Volume = NonNullable<RightToRun['volumes']>[number];
 const volume = shape<Volume>({ name: word, claimUID: uid, imageEpoch: count });
 
+const epoch = integer(1, Number.MAX_SAFE_INTEGER);
+
 const attempt = shape<Attempt>({
-  epoch: integer(1, Number.MAX_SAFE_INTEGER),
+  epoch,
   source: runner,
   target: runner,
   sourceMigrationUID: uid,
   targetMigrationUID: uid,
   volumes: optional(listOf(volume, VOLUMES_MAX) as Reader<Volume[]>),
+  across: optional(shape<Across>({ targetEpoch: epoch })),
 });
 
 const message = shape<Message>({
