@@ -20,6 +20,7 @@ import { servingCertificate, type ServingCertificate } from './server/serving-ce
 import { HttpsAgents } from './subresources/https-agents.ts';
 import { OwnToken } from './subresources/own-token.ts';
 import { SubresourceServer } from './subresources/subresource-server.ts';
+import { WatchedCordons } from './webhooks/cordons.ts';
 import { IndexedRivals } from './webhooks/rivals.ts';
 import { WebhookServer } from './webhooks/webhook-server.ts';
 
@@ -39,8 +40,9 @@ export interface ExtensionOptions {
 export function extensionServices(options: ExtensionOptions): readonly Service[] {
   const informers = new SharedInformers(options);
   const rivals = new IndexedRivals(options.client, informers);
+  const cordons = new WatchedCordons(options.client, informers);
   const recorder = new EventRecorder({ client: options.client, env: options.env, component: SERVICE_NAME });
-  const extension = new Extension(options, informers.of(kubeVirts), rivals, recorder);
+  const extension = new Extension(options, { configuration: informers.of(kubeVirts), rivals, cordons, recorder });
   return [...informers.all(), recorder, extension];
 }
 
@@ -49,6 +51,14 @@ const CHECK_INTERVAL_MS = 60_000;
 /** How long it holds up whoever starts after it. */
 const PATIENCE_MS = 10_000;
 const RETRY_BACKOFF = { baseMs: 200, maxMs: 10_000 };
+
+/** What it knows of the cluster without asking, and who tells people. */
+interface Knowledge {
+  readonly configuration: Informer<KubeVirt>;
+  readonly rivals: IndexedRivals;
+  readonly cordons: WatchedCordons;
+  readonly recorder: EventRecorder;
+}
 
 /** What was told to API servers, and by what they recognise us. */
 interface Standing {
@@ -66,22 +76,13 @@ class Extension implements Service {
   /** Resolves when API servers know of it, or after a while without: others may be what it waits for. */
   readonly synced: Promise<void>;
   readonly #options: ExtensionOptions;
-  readonly #configuration: Informer<KubeVirt>;
-  readonly #rivals: IndexedRivals;
-  readonly #recorder: EventRecorder;
+  readonly #knowledge: Knowledge;
   #resolveSynced: () => void = () => undefined;
   #standing: Standing | undefined;
 
-  constructor(
-    options: ExtensionOptions,
-    configuration: Informer<KubeVirt>,
-    rivals: IndexedRivals,
-    recorder: EventRecorder,
-  ) {
+  constructor(options: ExtensionOptions, knowledge: Knowledge) {
     this.#options = options;
-    this.#configuration = configuration;
-    this.#rivals = rivals;
-    this.#recorder = recorder;
+    this.#knowledge = knowledge;
     this.synced = new Promise((resolve) => (this.#resolveSynced = resolve));
   }
 
@@ -105,7 +106,8 @@ class Extension implements Service {
     const port = await this.#listen(server);
     try {
       // Nobody is to be judged by what has not been read.
-      await Promise.race([Promise.all([this.#configuration.synced, this.#rivals.synced]), aborted(signal)]);
+      const { configuration, rivals, cordons } = this.#knowledge;
+      await Promise.race([Promise.all([configuration, rivals, cordons].map(({ synced }) => synced)), aborted(signal)]);
       await this.#untilDone(() => this.#register(port, signal), signal);
       if (signal.aborted) return;
       env.log.info('the extension serves', { port });
@@ -181,8 +183,9 @@ class Extension implements Service {
   #server(standing: Standing, agents: HttpsAgents): HttpsServer {
     const { env, client, version } = this.#options;
     const { clock, log } = env;
+    const { recorder, rivals, cordons } = this.#knowledge;
     const configuration = (): KubeVirtConfiguration => {
-      for (const { spec } of this.#configuration.list()) return spec.configuration ?? {};
+      for (const { spec } of this.#knowledge.configuration.list()) return spec.configuration ?? {};
       return {};
     };
     const webhooks = new WebhookServer({
@@ -190,8 +193,9 @@ class Extension implements Service {
       configuration,
       clock,
       random: env.random,
-      recorder: this.#recorder,
-      rivals: this.#rivals,
+      recorder,
+      rivals,
+      cordons,
     });
     const subresources = new SubresourceServer({
       client,

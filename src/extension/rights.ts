@@ -109,7 +109,7 @@ export function extensionRights(): KubeObject[] {
       rule([...READ, 'create'], 'kubevirt.io', MIGRATIONS),
       rule(READ, POLICIES, ['migrationpolicies']),
       rule(['get'], 'instancetype.kubevirt.io', INSTANCETYPES),
-      rule(['get', 'list'], '', ['nodes']),
+      rule(READ, '', ['nodes']),
       // Whoever is to be evicted is looked at, and what keeps it.
       rule(['get', 'list'], '', ['pods']),
       rule(READ, 'policy', ['poddisruptionbudgets']),

@@ -2,6 +2,7 @@ import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { Clock, Random } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
+import type { Cordons } from './cordons.ts';
 import type { Rivals } from './rivals.ts';
 
 /** What webhooks look things up with. */
@@ -14,6 +15,7 @@ export interface WebhookContext {
   readonly random: Random;
   /** Tells people what they could not know from an answer that somebody else got. */
   readonly recorder: Pick<EventRecorder, 'event'>;
+  readonly cordons: Cordons;
   /** Objects that stand in the way of others. */
   readonly rivals: Rivals;
 }

@@ -19,6 +19,7 @@ const TRIGGERED = '429 Eviction triggered evacuation of VMI "default/vm-cirros"'
 /** Objects as a server has them, by plural and name. */
 const objects = new Map<string, KubeObject>();
 const failures = new Map<string, unknown>();
+let reads: string[] = [];
 let writes: string[] = [];
 let told: string[] = [];
 let hasForeignBudget = false;
@@ -30,6 +31,7 @@ const client = {
     return object;
   },
   find: async ({ plural }: Resource, _namespace: string, name: string) => {
+    reads.push(plural);
     if (failures.has(plural)) throw failures.get(plural);
     return objects.get(`${plural}/${name}`);
   },
@@ -39,7 +41,7 @@ const client = {
     name: string,
     patch: Patch,
     _signal: unknown,
-    options: WriteOptions,
+    options: WriteOptions = {},
   ) => {
     const isStatus = options.subresource === 'status';
     writes.push(`${isStatus ? 'status' : 'object'}${options.dryRun ? ' dry' : ''}`);
@@ -121,6 +123,7 @@ function putBudget(
 beforeEach(() => {
   objects.clear();
   failures.clear();
+  reads = [];
   writes = [];
   told = [];
   hasForeignBudget = false;
@@ -128,6 +131,11 @@ beforeEach(() => {
   putPod();
   put('nodes', { metadata: { name: 'node01' }, spec: {} });
 });
+
+function isCordoned(node: string): boolean {
+  const { spec } = objects.get(`nodes/${node}`) as { spec?: { unschedulable?: boolean } };
+  return spec?.unschedulable === true;
+}
 
 interface Wish {
   readonly dryRun?: boolean;
@@ -145,6 +153,7 @@ async function asked(
     clock: new ManualClock(),
     configuration: () => ({}),
     random: undefined as never,
+    cordons: { isCordoned: async (name) => isCordoned(name) },
     rivals: { hasForeignBudget: () => hasForeignBudget } as unknown as Rivals,
     recorder: { event: (_, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) },
   });
@@ -200,7 +209,7 @@ describe('the interceptor of evictions', () => {
     ['of the deletion', { body: { deleteOptions: { dryRun: ['All'] } } }],
   ])('changes nothing in a dry run %s', async (_, wish) => {
     expect(await evicted(wish)).toBe(TRIGGERED);
-    expect(writes).toEqual(['status dry']);
+    expect(writes).toEqual([]);
     expect(guest().status?.evacuationNodeName).toBeUndefined();
   });
 
@@ -210,6 +219,18 @@ describe('the interceptor of evictions', () => {
     writes = [];
     expect(await evicted()).toBe('200');
     expect(writes).toEqual([]);
+  });
+
+  it('asks the server for no more than it takes', async () => {
+    const costs = async (wish?: Wish): Promise<readonly string[]> => {
+      [reads, writes] = [[], []];
+      await evicted(wish);
+      return [...reads, ...writes];
+    };
+    expect(await costs({ dryRun: true })).toEqual(['pods', 'virtualmachineinstances']);
+    expect(await costs()).toEqual(['pods', 'virtualmachineinstances', 'status']);
+    putBudget({ observedGeneration: 1, disruptionsAllowed: 0 });
+    expect(await costs()).toEqual(['pods', 'virtualmachineinstances', 'poddisruptionbudgets']);
   });
 
   it('lets them pass for a pod that is not ready, too, where it keeps that', async () => {

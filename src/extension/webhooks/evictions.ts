@@ -11,7 +11,6 @@ import type { Resource } from '../../kube/resource.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { selectorFrom } from '../../machinery/selectors.ts';
 import { budgetName, isRefusing } from '../../migration/eviction/disruption-budget.ts';
-import { nodes } from '../subresources/https-agents.ts';
 import type { WebhookContext } from './context.ts';
 import { disruptionBudgets } from './disruption-budgets.ts';
 import { answerTo, type EvictedPod, isFinished, quoted } from './eviction-answer.ts';
@@ -113,13 +112,15 @@ async function answer(question: Question): Promise<Verdict> {
 
 /** Writes down that the guest has to leave, and why. Rejects with 409 where it is not any more what it was. */
 async function mark({ context, request, dryRun, signal }: Question, guest: VirtualMachineInstance): Promise<void> {
-  const { client, clock } = context;
+  // Nothing that could be read before is needed for the answer.
+  if (dryRun) return;
+  const { client, clock, cordons } = context;
   const { nodeName = '' } = guest.status ?? {};
   const kind = isFromDescheduler(request) ? 'Descheduler' : 'APIEviction';
   const known = causesOf(guest).find((each) => each.cause === kind);
   // Whoever asks again for what is known changes nothing, unless it was a drain's, and now is not.
   if (known && known.untilUncordon !== true) return;
-  const isDrain = kind === 'APIEviction' && (await isCordoned(context, nodeName, signal));
+  const isDrain = kind === 'APIEviction' && (await cordons.isCordoned(nodeName, signal));
   if (known && isDrain) return;
   const cause: EvacuationCause = {
     cause: kind,
@@ -131,31 +132,17 @@ async function mark({ context, request, dryRun, signal }: Question, guest: Virtu
   if (!body) return;
   const { namespace = '', name = '' } = guest.metadata;
   const patch = { type: 'merge', body } as const;
-  const marked = await client.patch(virtualMachineInstances, namespace, name, patch, signal, {
-    subresource: 'status',
-    dryRun,
-  });
+  const options = { subresource: 'status' };
+  const marked = await client.patch(virtualMachineInstances, namespace, name, patch, signal, options);
   const annotations = sourceAnnotation(marked);
   if (!annotations) return;
   const { uid = '' } = guest.metadata;
-  await client.patch(
-    virtualMachineInstances,
-    namespace,
-    name,
-    { type: 'merge', body: { metadata: { uid, annotations } } },
-    signal,
-    { dryRun },
-  );
+  const noted = { type: 'merge', body: { metadata: { uid, annotations } } } as const;
+  await client.patch(virtualMachineInstances, namespace, name, noted, signal);
 }
 
 function isFromDescheduler({ object }: AdmissionRequest): boolean {
   return object?.metadata.annotations?.['requested-by'] === DESCHEDULER;
-}
-
-/** Whether the node takes no pods, and so is being emptied: whoever changes their mind uncordons it. */
-async function isCordoned({ client }: WebhookContext, name: string, signal: AbortSignal): Promise<boolean> {
-  const node = await client.find(nodes, '', name, signal);
-  return (node?.['spec'] as { readonly unschedulable?: boolean } | undefined)?.unschedulable === true;
 }
 
 /** Whether the guest's budget says no to whoever is let pass here. */

@@ -23,6 +23,7 @@ async function judge(request: Partial<AdmissionRequest>, known: KubeVirt[] = [])
     random: undefined as never,
     clock: undefined as never,
     recorder: undefined as never,
+    cordons: undefined as never,
     rivals: undefined as never,
   });
   const resource = { group: 'kubevirt.io', version: 'v1', resource: 'kubevirts' };

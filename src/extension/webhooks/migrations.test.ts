@@ -69,6 +69,7 @@ async function create(object: KubeObject, scene: Scene = {}): Promise<Verdict> {
     random: undefined as never,
     clock: undefined as never,
     recorder: undefined as never,
+    cordons: undefined as never,
     rivals: {
       ofMigration: async () => rivals,
       noteMigration: ({ metadata }: KubeObject) => noted.push(metadata.name ?? ''),
