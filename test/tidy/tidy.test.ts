@@ -19,7 +19,9 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8');
 }
 
-const BELOW_SIMULATION = 'node extension control cluster hypervisor migration kube apiserver machinery api'.split(' ');
+const BELOW_SIMULATION = 'sync node extension control cluster hypervisor migration kube apiserver machinery api'.split(
+  ' ',
+);
 
 /** What each room may import, besides itself and the ports of `env`. */
 const LAYERS: { readonly [room: string]: readonly string[] } = {
@@ -34,6 +36,7 @@ const LAYERS: { readonly [room: string]: readonly string[] } = {
   extension: ['kube', 'migration', 'machinery', 'api'],
   hypervisor: ['api'],
   node: ['kube', 'migration', 'hypervisor', 'machinery', 'api'],
+  sync: ['kube', 'migration', 'machinery', 'api'],
   simulation: [...BELOW_SIMULATION, 'env'],
   cli: [...BELOW_SIMULATION, 'simulation', 'env'],
 };
