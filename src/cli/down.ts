@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../env/ports.ts';
-import { nodeDirectories, STOP_GUESTS_TIMEOUT_MS } from './local-nodes.ts';
+import { STOP_GUESTS_TIMEOUT_MS } from './kept-process.ts';
+import { nodeDirectories } from './local-nodes.ts';
 import { stopHolder } from './stop-holder.ts';
 
 export interface DownOptions {
