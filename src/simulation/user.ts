@@ -6,12 +6,15 @@ import type { Node, Pod } from '../migration/fit/objects.ts';
 import { ENDS_AFTER_ANNOTATION } from './kubelet.ts';
 import type { Action, UserContext } from './actions/context.ts';
 import {
+  cancelLeaving,
   createProtected,
   deschedule,
   drainNode,
   drainTaint,
   evictLauncher,
   executeTaint,
+  leaveRoom,
+  needRoom,
   preempt,
   untaintAll,
 } from './actions/evictions.ts';
@@ -262,6 +265,9 @@ export const ACTIONS = {
   evictLauncher,
   deschedule,
   preempt,
+  needRoom,
+  leaveRoom,
+  cancelLeaving,
   drainTaint,
   executeTaint,
   untaintAll,

@@ -2,13 +2,19 @@ import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import { nodes, pods } from '../../cluster/resources.ts';
+import { cancelEvacuation } from '../../extension/subresources/evacuate-cancel.ts';
 import { virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import type { Node, Pod } from '../../migration/fit/objects.ts';
+import { guestsOf } from '../moves.ts';
+import { configurationIn } from '../protection.ts';
 import { oneOf } from '../streams.ts';
 import type { UserContext } from './context.ts';
 
-/** What drives guests off their nodes: people who drain, deschedulers, schedulers, taints; and who thinks better of it. */
+/**
+ * What drives guests off their nodes: people who drain, deschedulers, schedulers, taints, pods that need the room; and who
+ * thinks better of it.
+ */
 
 const NAMESPACE = 'default';
 const NAMES = ['db', 'mail', 'shop', 'web', 'wiki', 'cache'];
@@ -24,6 +30,8 @@ const STRATEGIES: readonly EvictionStrategy[] = [
   'None',
 ];
 const DRAIN_TAINT = { key: 'kubevirt.io/drain', effect: 'NoSchedule' };
+/** What pods are known by that need the room of guests. */
+const URGENT = { app: 'urgent' };
 const PREEMPTED = { type: 'DisruptionTarget', status: 'True', reason: 'PreemptionByScheduler' };
 
 /** A machine that always runs, and that is moved, kept or ended when it has to leave. */
@@ -79,6 +87,45 @@ export async function preempt(context: UserContext): Promise<void> {
   const body = { metadata: { uid }, status: { conditions: [condition] } };
   await client.patch(pods, NAMESPACE, name, { type: 'strategic', body }, signal, { subresource: 'status' });
   await client.delete(pods, NAMESPACE, name, signal, { preconditions: { uid } });
+}
+
+/** A pod that is more urgent than any guest, and fits only where some guest is: the scheduler makes room for it. */
+export async function needRoom(context: UserContext): Promise<void> {
+  const { client, state, random, signal } = context;
+  const node = state.get('nodes', someLauncher(context)?.spec?.nodeName ?? '') as Node | undefined;
+  if (!node) return;
+  const { memory = '' } = node.status?.allocatable ?? {};
+  const object: KubeObject = {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: `urgent-${Math.floor(random.number() * 1e6)}`, namespace: NAMESPACE, labels: URGENT },
+    spec: {
+      priorityClassName: 'high',
+      nodeSelector: { 'kubernetes.io/hostname': node.metadata.name },
+      // Nobody but who made it ends it: these nodes run nothing but guests.
+      tolerations: [{ operator: 'Exists' }],
+      containers: [{ name: 'main', image: 'none', resources: { requests: { memory } } }],
+    },
+  };
+  await client.create(pods, object as Pod, signal);
+}
+
+/** Nobody needs the room any more. */
+export async function leaveRoom({ client, state, signal }: UserContext): Promise<void> {
+  for (const { metadata } of state.list('pods')) {
+    const { name = '', labels } = metadata;
+    if (labels?.['app'] !== URGENT.app) continue;
+    await client.delete(pods, NAMESPACE, name, signal, { gracePeriodSeconds: 0 });
+  }
+}
+
+/** Somebody has a guest stay that has to leave, whatever it has to leave for. */
+export async function cancelLeaving({ client, state, random, signal }: UserContext): Promise<void> {
+  const marked = guestsOf(state).filter(({ status }) => status?.evacuationNodeName !== undefined);
+  const { name } = oneOf(random, marked)?.metadata ?? {};
+  if (name === undefined) return;
+  const wish = { resource: 'virtualmachineinstances', namespace: NAMESPACE, name, dryRun: false } as const;
+  await cancelEvacuation(client, configurationIn(state), { ...wish, evacuationNodeName: undefined }, signal);
 }
 
 /** Wants a node empty by a taint, or takes it back. */
