@@ -15,6 +15,7 @@ import {
 } from '../typed-schema.ts';
 import { migrationConfiguration } from './migration-configuration.ts';
 import { migrationProgress } from './migration-progress.ts';
+import { agentKeys, guestIdentity, halfVerdict, halfVolumes, slotState } from './migration-halves.ts';
 import { runner } from './right-to-run.ts';
 
 /**
@@ -22,7 +23,8 @@ import { runner } from './right-to-run.ts';
  * states are set for migrations between two control planes. Note the spelling: `migrationUid` here, `migrationUID` there.
  */
 
-const ports = mapOf('Which port of the node leads to which channel.', integer('The channel.'));
+/** Which port leads to which channel. */
+export const migrationPorts = mapOf('Which port of the node leads to which channel.', integer('The channel.'));
 const cpuSet = listOf("The node's processors that are the guest's.", integer('A processor.'));
 
 const side = {
@@ -37,15 +39,31 @@ const side = {
   selinuxContext: text('SELinux context of the launcher.'),
 };
 
+/** What is Godwit's own of both sides. */
+const ownSide = {
+  agentKeys,
+  slots: slotState,
+  volumes: halfVolumes,
+  verdict: halfVerdict,
+};
+
 const sourceState = object('The side that the guest leaves.', {
   ...side,
+  ...ownSide,
   nodeSelectors: mapOf('Labels that the target node must have.', text('A value.')),
+  runner: runner('Who executes the guest there.'),
+  epoch: long('The epoch in which it holds the right to run.', { minimum: 1 }),
+  identity: guestIdentity,
+  memoryBytes: long("The guest's memory.", { minimum: 0 }),
+  vcpus: integer('How many processors it has.', { minimum: 0 }),
 });
 
 const targetState = object('The side that the guest moves to.', {
   ...side,
+  ...ownSide,
+  runner: runner('Who waits for the guest there.'),
   nodeAddress: text('Where the target agent listens.'),
-  directMigrationNodePorts: ports,
+  directMigrationNodePorts: migrationPorts,
   domainDetected: flag('Whether the target knows the guest.'),
   domainReadyTimestamp: moment('When the guest ran at the target.'),
   attachmentPodUID: text('UID of the pod that holds plugged-in volumes.'),
@@ -53,14 +71,15 @@ const targetState = object('The side that the guest moves to.', {
   nodeTopology: text("The node's topology, as JSON."),
 });
 
-const mode = choice('How the guest moves.', ['PreCopy', 'PostCopy', 'Paused', '']);
+/** How a guest moves. */
+export const migrationMode = choice('How the guest moves.', ['PreCopy', 'PostCopy', 'Paused', '']);
 const migrationNetworkType = text('Pod or Migration.');
 
 /** What both halves of a migration have under the names of the proposal; `migration-twins` says which they have here. */
 const proposedSide = {
   migrationConfiguration,
   migrationNetworkType,
-  mode,
+  mode: migrationMode,
   migrationUid: side.migrationUID,
   node: side.node,
   pod: side.pod,
@@ -82,7 +101,7 @@ export const sourceMigrationState = object('The side that the guest leaves.', {
 export const targetMigrationState = object('The side that the guest moves to.', {
   ...proposedSide,
   nodeAddress: text('Where the target agent listens.'),
-  directMigrationNodePorts: ports,
+  directMigrationNodePorts: migrationPorts,
   nodeDomainDetected: flag('Whether the target knows the guest.'),
   nodeDomainReadyTimestamp: moment('When the guest ran at the target.'),
   attachmentPodUID: text('UID of the pod that holds plugged-in volumes.'),
@@ -90,13 +109,14 @@ export const targetMigrationState = object('The side that the guest moves to.', 
   nodeTopology: text("The node's topology, as JSON."),
 });
 
-const channel = object('What the copy was sent with.', {
+/** What a copy was sent with. */
+export const migrationChannel = object('What the copy was sent with.', {
   encrypted: flag('Whether it was encrypted; both sides prove who they are in any case.'),
   multifdChannels: integer('How many connections it was spread over; 0 for one in all.', { minimum: 0 }),
   compression: text('How it was packed: none or zstd.'),
 });
 
-const decision = object('What was decided while the guest moved.', {
+const migrationDecision = object('What was decided while the guest moved.', {
   time: moment('When.'),
   decision: needed(text('What was decided, in one word.')),
   reason: needed(text('One word for why.')),
@@ -105,7 +125,7 @@ const decision = object('What was decided while the guest moved.', {
 });
 
 /** What agents say to each other through the API where their own channel does not carry it. */
-const letter = (description: string) =>
+export const migrationLetter = (description: string) =>
   object(description, {
     kind: needed(
       choice('What it says.', ['grant', 'taken', 'refused', 'aborted', 'please-refuse', 'is-it-over'] as const),
@@ -121,6 +141,11 @@ const letter = (description: string) =>
 /** How many decisions a status has room for: the first and the last ones tell the story. */
 const DECISIONS_MAX = 64;
 
+/** All that was decided about a copy. */
+export const migrationDecisions = listOf('What was decided about the copy, in order.', migrationDecision, {
+  maxItems: DECISIONS_MAX,
+});
+
 /** Progress of a migration, in a guest's status. */
 export const migrationState = openObject('The migration that the guest is in, or was in last.', {
   migrationUid: text('UID of the migration object.'),
@@ -129,7 +154,7 @@ export const migrationState = openObject('The migration that the guest is in, or
   targetNode: text('The node that it moves to.'),
   targetPod: text('The launcher pod that it moves to.'),
   targetNodeAddress: text('Where the target agent listens.'),
-  targetDirectMigrationNodePorts: ports,
+  targetDirectMigrationNodePorts: migrationPorts,
   targetRunner: runner('Who waits for the guest there.'),
   targetNodeDomainDetected: flag('Whether the target knows the guest.'),
   targetNodeDomainReadyTimestamp: moment('When the guest ran at the target.'),
@@ -144,10 +169,10 @@ export const migrationState = openObject('The migration that the guest is in, or
   failureReason: text('Why it failed.'),
   abortRequested: flag('Whether somebody wants it to stop.'),
   abortStatus: choice('What became of that.', ['Succeeded', 'Failed', 'Aborting', '']),
-  mode,
+  mode: migrationMode,
   progress: migrationProgress,
-  channel,
-  decisions: listOf('What was decided about the copy, in order.', decision, { maxItems: DECISIONS_MAX }),
+  channel: migrationChannel,
+  decisions: migrationDecisions,
   downtimeMs: long('Milliseconds for which the guest stood still.', { minimum: 0 }),
   migratedVolumes: listOf(
     'Volumes that are on other claims at the target, and whose contents are copied there.',
@@ -162,12 +187,12 @@ export const migrationState = openObject('The migration that the guest is in, or
   migrationNetworkType,
   sourcePersistentStatePVCName: text('Claim with the state of firmware and TPM at the source.'),
   targetPersistentStatePVCName: text('The same at the target.'),
-  sourceLetter: letter('What the source has to say, where the target could not be reached.'),
-  targetLetter: letter('What the target has to say, where the source has not asked for it.'),
+  sourceLetter: migrationLetter('What the source has to say, where the target could not be reached.'),
+  targetLetter: migrationLetter('What the target has to say, where the source has not asked for it.'),
   sourceState,
   targetState,
 });
 
 export type MigrationLetter = NonNullable<MigrationState['sourceLetter']>;
 export type MigrationState = Infer<typeof migrationState>;
-export type MigrationDecision = Infer<typeof decision>;
+export type MigrationDecision = Infer<typeof migrationDecision>;

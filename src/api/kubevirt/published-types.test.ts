@@ -73,6 +73,8 @@ type Status<T extends { status?: unknown }> = Published<NonNullable<T['status']>
 /** What a migration's state has that the published types have not. */
 type OwnState =
   | `.migrationState.${'progress' | 'channel' | 'decisions' | 'downtimeMs' | 'targetRunner' | 'migratedVolumes' | 'sourceLetter' | 'targetLetter'}`
+  | `.migrationState.${'sourceState' | 'targetState'}.${'agentKeys' | 'runner' | 'slots' | 'verdict' | 'volumes'}`
+  | `.migrationState.sourceState.${'epoch' | 'identity' | 'memoryBytes' | 'vcpus'}`
   | `.migrationState.migrationConfiguration.${
       | 'parallelInboundMigrationsPerNode'
       | 'priorityAgeingSeconds'
