@@ -7,6 +7,7 @@ import type {
 import type { Clock, Logger } from '../../env/ports.ts';
 import { HypervisorError } from '../../hypervisor/hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
+import { type Attempt, epochAcross } from '../../migration/right-to-run/attempt.ts';
 import type { Plan, Refusal, Step } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { View, Wish } from '../../migration/right-to-run/view.ts';
@@ -126,7 +127,7 @@ export class Protocol {
     const spec = prepared?.kind === 'ready' && surroundings.isRegistered ? prepared.spec : undefined;
     const wish: Wish = {
       ...moving,
-      ...(receive && spec ? { receive } : {}),
+      ...(receive && spec ? { receive: await this.#received(receive, guest, signal) } : {}),
       ...(isStart
         ? {
             start: {
@@ -147,6 +148,14 @@ export class Protocol {
       wish,
     };
     return { view, plan: nextPlan(view, intent), spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
+  }
+
+  /** What is received into a record of its own begins above all that its machine ever had. */
+  async #received(attempt: Attempt, guest: VirtualMachineInstance | undefined, signal: AbortSignal): Promise<Attempt> {
+    if (!attempt.across || !guest) return attempt;
+    const remembered = await this.#options.surroundings.remembered(guest, signal);
+    const known = Math.max(remembered?.epoch ?? 0, guest.status?.rightToRun?.epoch ?? 0);
+    return { ...attempt, across: { targetEpoch: epochAcross(attempt.epoch, known) } };
   }
 
   #incoming(spec: MachineSpec): MachineSpec {
@@ -199,8 +208,9 @@ export class Protocol {
 
   /** What the machine is like that a guest has just come to. */
   #arrived({ record, self }: View, standing: Standing, podUID: string): MachineSpec | undefined {
-    const hasTaken = standing.kind === 'holding' && record !== undefined && record.epoch < standing.epoch;
-    return hasTaken && record.successor?.podUID === self.podUID ? this.#options.notes.get(podUID)?.spec : undefined;
+    if (standing.kind !== 'holding' || (record?.epoch ?? 0) >= standing.epoch) return undefined;
+    const isComing = record?.successor?.podUID === self.podUID || standing.taken?.across !== undefined;
+    return isComing ? this.#options.notes.get(podUID)?.spec : undefined;
   }
 
   /** What the guest's machine is like, on record for those who want to reach it, or to move it to another. */

@@ -1,6 +1,7 @@
 import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
+import type { Standing } from '../../migration/right-to-run/standing.ts';
 
 /** The second path of what the agents of a migration say: through the status of the guest. */
 
@@ -32,6 +33,19 @@ export function messageOf(letter: MigrationLetter | undefined, attempt: Attempt)
     ...(isPostCopy === undefined ? {} : { isPostCopy }),
     ...(isPaused === undefined ? {} : { isPaused }),
   };
+}
+
+/**
+ * What became of a migration at its target, by the target's journal: what a source with a record of its own is told in any
+ * case, since it cannot read the target's.
+ */
+export function settlingLetter(standing: Standing, migrationUid: string | undefined): MigrationLetter | undefined {
+  const [kind, attempt] =
+    standing.kind === 'refused'
+      ? (['refused', standing.attempt] as const)
+      : (['taken', standing.kind === 'holding' ? standing.taken : undefined] as const);
+  if (!attempt?.across || attempt.sourceMigrationUID !== migrationUid) return undefined;
+  return letterOf({ kind, attempt });
 }
 
 export function isSameLetter(one: MigrationLetter | undefined, other: MigrationLetter): boolean {

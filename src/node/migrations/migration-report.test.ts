@@ -40,6 +40,35 @@ describe('a target', () => {
     expect(ahead).toMatchObject({ mode: 'PostCopy', targetNodeDomainDetected: true });
     expect(ahead.completed).toBeUndefined();
   });
+
+  it('knows its migration by the object of the source, where each side has one', () => {
+    const pair: Standing = { kind: 'receiving', attempt: { ...ATTEMPT, targetMigrationUID: 'half' } };
+    expect(told(pair, STATE, {})).toEqual({ ...WRITTEN, targetRunner: runner('b') });
+    expect(told(pair, { migrationUid: 'half' }, {})).toEqual({});
+  });
+
+  describe('whose record its source cannot read', () => {
+    const across = { ...ATTEMPT, across: { targetEpoch: 9 } };
+    const ofIt = { epoch: 4, migrationUid: 'move', sourcePodUID: 'a-pod', targetPodUID: 'b-pod' };
+    const taken: Standing = { ...TAKEN, epoch: 9, taken: across };
+    const refused: Standing = { kind: 'refused', attempt: across };
+
+    it('writes down what became of it, once', () => {
+      const targetLetter = { ...ofIt, kind: 'taken' };
+      expect(told(taken, STATE, {})).toMatchObject({ targetLetter, completed: true });
+      expect(told(taken, { ...STATE, completed: true }, {})).toEqual({ targetLetter });
+      expect(told(taken, { ...STATE, completed: true, targetLetter: { ...ofIt, kind: 'taken' } }, {})).toEqual({});
+      expect(told(refused, STATE, {})).toEqual({ targetLetter: { ...ofIt, kind: 'refused' } });
+    });
+
+    it('says it in the place of what it asked before', () => {
+      const undelivered = { kind: 'is-it-over', attempt: across };
+      expect(told(refused, STATE, { undelivered })).toEqual({ targetLetter: { ...ofIt, kind: 'refused' } });
+    });
+
+    it('says nothing of it in a later migration', () =>
+      expect(told(taken, { migrationUid: 'later', completed: true }, {})).toEqual({}));
+  });
 });
 
 describe('a source', () => {

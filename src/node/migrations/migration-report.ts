@@ -4,7 +4,7 @@ import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
-import { isSameLetter, letterOf } from './letters.ts';
+import { isSameLetter, letterOf, settlingLetter } from './letters.ts';
 
 /** What each side writes of a migration into the status of the guest: its own half, and nothing that is there already. */
 
@@ -95,10 +95,10 @@ export function targetReport(
   { self, place, isWaiting, isPostCopy, downtimeMs, undelivered }: TargetFacts,
   nowMs: number,
 ): Partial<MigrationState> {
-  const letter = undelivered && letterOf(undelivered);
+  const letter = settlingLetter(standing, state.migrationUid) ?? (undelivered && letterOf(undelivered));
   const letters = letter && !isSameLetter(state.targetLetter, letter) ? { targetLetter: letter } : {};
   if (standing.kind === 'receiving') {
-    const isOfState = standing.attempt.targetMigrationUID === state.migrationUid;
+    const isOfState = standing.attempt.sourceMigrationUID === state.migrationUid;
     // An agent that was started anew may be elsewhere; its source needs to find it, however far the copy is.
     if (!place || !isOfState || (!isWaiting && state.targetNodeAddress === undefined)) return letters;
     return {

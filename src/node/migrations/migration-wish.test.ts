@@ -148,6 +148,68 @@ describe('what is asked of a launcher pod', () => {
   it('a source sends not before its target was opened', () => expect(wish(asked('a', READY), HOLDING, false)).toBe(''));
 });
 
+/** The same guest as two objects, whose nodes and pods are called alike. */
+const ACROSS = {
+  sourceState: { virtualMachineInstanceUID: 'guest-a', migrationUID: 'm', runner: A, epoch: 3 },
+  targetState: { virtualMachineInstanceUID: 'guest-b', migrationUID: 'n' },
+} satisfies MigrationState;
+const FAR_B = { ...B, node: 'node-a' };
+const FAR: MigrationState = { ...HANDED_OFF, ...ACROSS, targetNode: 'node-a', targetPod: 'web-a' };
+const FAR_ATTEMPT: Attempt = { ...ATTEMPT, target: FAR_B, targetMigrationUID: 'n', across: { targetEpoch: 4 } };
+
+function across(side: 'a' | 'b', state: MigrationState, rightToRun?: RightToRun): AskedPod {
+  const { guest, pod } = asked(side, state, { guest: { uid: `guest-${side}` }, pod: { name: 'web-a' } });
+  const { rightToRun: held, ...status } = guest?.status ?? {};
+  const record = side === 'a' ? held : rightToRun;
+  return {
+    self: side === 'a' ? A : FAR_B,
+    pod,
+    guest: guest && { ...guest, status: { ...status, ...(record ? { rightToRun: record } : {}) } },
+  };
+}
+
+describe('what is asked of the launcher pods of two objects', () => {
+  it('depends on which object they are of, whatever they are called', () => {
+    expect(partIn(across('a', FAR))?.side).toBe('source');
+    expect(partIn(across('b', FAR))?.side).toBe('target');
+    const { virtualMachineInstanceUID: _, ...rest } = ACROSS.sourceState;
+    const stranger = { ...FAR, sourceState: { ...rest, virtualMachineInstanceUID: 'guest-x' } };
+    expect(partIn(across('a', stranger))).toBeUndefined();
+  });
+
+  it('is the same attempt for both, though each has a record of its own', () => {
+    const ready = { ...FAR, targetNodeAddress: '10.0.0.2', targetRunner: FAR_B };
+    expect(askedAttempt(across('a', ready))).toEqual(FAR_ATTEMPT);
+    expect(askedAttempt(across('b', FAR))).toEqual(FAR_ATTEMPT);
+    expect(askedAttempt(across('b', FAR, { epoch: 17 }))).toEqual(FAR_ATTEMPT);
+  });
+
+  it('is none before the other side was heard', () => {
+    const { runner: _, ...nobody } = ACROSS.sourceState;
+    expect(askedAttempt(across('b', { ...FAR, sourceState: nobody }))).toBeUndefined();
+    const { epoch: _epoch, ...never } = ACROSS.sourceState;
+    expect(askedAttempt(across('b', { ...FAR, sourceState: never }))).toBeUndefined();
+    expect(askedAttempt(across('a', FAR))).toBeUndefined();
+  });
+
+  it('is an attempt of two migrations also where they are of one object', () => {
+    const pair = {
+      sourceState: { virtualMachineInstanceUID: 'guest', migrationUID: 'm' },
+      targetState: { virtualMachineInstanceUID: 'guest', migrationUID: 'n' },
+    };
+    for (const side of ['a', 'b'] as const)
+      expect(askedAttempt(asked(side, { ...READY, ...pair }, { guest: { uid: 'guest' } }))).toEqual({
+        ...ATTEMPT,
+        targetMigrationUID: 'n',
+      });
+  });
+
+  it('is over only by the word of the source, since nobody else sees its record', () => {
+    const { guest } = across('b', { ...FAR, migrationUid: 'later' });
+    expect(isReplaced(guest, FAR_ATTEMPT)).toBe(false);
+  });
+});
+
 describe('a try whose end nobody heard', () => {
   const C = runner('c');
   const NEXT: MigrationState = { ...BEGUN, migrationUid: 'next', targetNode: 'node-c' };

@@ -1,9 +1,10 @@
+import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { type Hold, LAST_MOMENT_MS } from '../../migration/disruption/disposition.ts';
-import { type Attempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
+import { type Attempt, epochAcross, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { Wish } from '../../migration/right-to-run/view.ts';
 import { isPodOver, type LauncherPod } from '../guests/launcher-pod.ts';
@@ -38,23 +39,48 @@ export function partIn({
 }: AskedPod): { side: 'source' | 'target'; state: MigrationState } | undefined {
   const state = guest?.status?.migrationState;
   const name = pod?.metadata.name;
-  if (!state?.migrationUid || name === undefined) return undefined;
-  if (state.sourceNode === self.node && state.sourcePod === name) return { side: 'source', state };
-  return state.targetNode === self.node && state.targetPod === name ? { side: 'target', state } : undefined;
+  if (!guest || !state?.migrationUid || name === undefined) return undefined;
+  const { isSource, isTarget } = sidesOf(guest);
+  if (isSource && state.sourceNode === self.node && state.sourcePod === name) return { side: 'source', state };
+  return isTarget && state.targetNode === self.node && state.targetPod === name ? { side: 'target', state } : undefined;
 }
 
 /** The try that is asked for; undefined where none is, or not all that it takes is known yet. */
 export function askedAttempt(asked: AskedPod): Attempt | undefined {
   const { self, guest } = asked;
-  const { epoch, holder } = guest?.status?.rightToRun ?? {};
   const part = partIn(asked);
-  if (!part || epoch === undefined || !holder) return undefined;
-  const { migrationUid = '', targetRunner } = part.state;
-  const uids = { sourceMigrationUID: migrationUid, targetMigrationUID: migrationUid };
-  if (part.side === 'target')
-    return holder.node === self.node ? undefined : { epoch, source: holder, target: self, ...uids };
-  const isReady = targetRunner?.node === part.state.targetNode && part.state.targetNodeAddress !== undefined;
-  return isReady && targetRunner ? { epoch, source: self, target: targetRunner, ...uids } : undefined;
+  if (!guest || !part) return undefined;
+  const { side, state } = part;
+  const { epoch, holder } = isAcross(guest) && side === 'target' ? farRight(state) : (guest.status?.rightToRun ?? {});
+  if (epoch === undefined || !holder) return undefined;
+  if (side === 'target')
+    return holder.podUID === self.podUID ? undefined : attemptIn(guest, epoch, { source: holder, target: self });
+  const { targetRunner, targetNode, targetNodeAddress } = state;
+  const isReady = targetRunner?.node === targetNode && targetNodeAddress !== undefined;
+  return isReady && targetRunner ? attemptIn(guest, epoch, { source: self, target: targetRunner }) : undefined;
+}
+
+/** A try of the migration that a guest is in, between these two. */
+export function attemptIn(
+  guest: VirtualMachineInstance,
+  epoch: number,
+  runners: Pick<Attempt, 'source' | 'target'>,
+): Attempt {
+  const { migrationUid = '', sourceState, targetState } = guest.status?.migrationState ?? {};
+  return {
+    epoch,
+    ...runners,
+    sourceMigrationUID: sourceState?.migrationUID || migrationUid,
+    targetMigrationUID: targetState?.migrationUID || migrationUid,
+    // What the target's machine remembers is looked up by whoever needs to know.
+    ...(isAcross(guest) ? { across: { targetEpoch: epochAcross(epoch, undefined) } } : {}),
+  };
+}
+
+/** Who holds the right by another record, as its side says. */
+function farRight({ sourceState }: MigrationState): { readonly epoch?: number; readonly holder?: Runner } {
+  const { epoch, runner } = sourceState ?? {};
+  return { ...(epoch === undefined ? {} : { epoch }), ...(runner ? { holder: runner } : {}) };
 }
 
 /** Whether the guest's status asks for a try that nothing was done about yet. */
@@ -96,7 +122,9 @@ export function migrationWish(asked: AskedPod, standing: Standing, canSend: (att
 export function isReplaced(guest: VirtualMachineInstance | undefined, attempt: Attempt): boolean {
   const { rightToRun, migrationState } = guest?.status ?? {};
   const { migrationUid } = migrationState ?? {};
-  const isAnother = migrationUid !== undefined && migrationUid !== attempt.targetMigrationUID;
+  // The record of a source elsewhere is not to be seen from here: only its own word counts.
+  if (attempt.across) return false;
+  const isAnother = migrationUid !== undefined && migrationUid !== attempt.sourceMigrationUID;
   const isSameRight = rightToRun?.epoch === attempt.epoch && isSameRunner(rightToRun.holder, attempt.source);
   return isAnother && isSameRight && !isSameRunner(rightToRun.successor, attempt.target);
 }

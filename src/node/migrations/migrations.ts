@@ -2,7 +2,7 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock } from '../../env/ports.ts';
-import type { Attempt } from '../../migration/right-to-run/attempt.ts';
+import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { View } from '../../migration/right-to-run/view.ts';
@@ -11,7 +11,7 @@ import type { Outcome, Scene } from '../guests/scene.ts';
 import type { Incoming } from './incoming.ts';
 import { isSameLetter, letterOf } from './letters.ts';
 import { sourceReport, targetReport } from './migration-report.ts';
-import { isReplaced, migrationWish, partIn, patienceOf } from './migration-wish.ts';
+import { attemptIn, isReplaced, migrationWish, partIn, patienceOf } from './migration-wish.ts';
 import { leavingAttempt } from './leaving.ts';
 import type { Outgoing } from './outgoing.ts';
 
@@ -63,7 +63,7 @@ export class Migrations {
     }
     const attempt = leavingAttempt(standing) ?? wish.migrate;
     if (!attempt) {
-      const question = questionOf(state, self);
+      const question = questionOf(guest, self);
       return { wish, inbox: question ? [question] : [], peerMachine: 'unknown', hasMigrationFailed: false };
     }
     return {
@@ -126,7 +126,7 @@ export class Migrations {
     const { side, state } = part;
     if (side === 'source') {
       const holder = guest?.status?.rightToRun?.holder;
-      const hasGone = holder !== undefined && holder.node !== self.node;
+      const hasGone = holder !== undefined && !isSameRunner(holder, self);
       const facts = { ...outgoing.facts(podUID, state), hasGone };
       return { ...state, ...sourceReport(state, standing, facts, clock.now()) };
     }
@@ -147,12 +147,12 @@ export class Migrations {
 }
 
 /** A target's question after an attempt of which nothing is left here, unless it was answered. */
-function questionOf(state: MigrationState | undefined, self: Runner): Message | undefined {
-  const { targetLetter: letter, sourceLetter, targetRunner } = state ?? {};
-  if (letter?.kind !== 'is-it-over' || letter.sourcePodUID !== self.podUID) return undefined;
+function questionOf(guest: VirtualMachineInstance | undefined, self: Runner): Message | undefined {
+  const { targetLetter: letter, sourceLetter, targetRunner } = guest?.status?.migrationState ?? {};
+  if (!guest || letter?.kind !== 'is-it-over' || letter.sourcePodUID !== self.podUID) return undefined;
   if (targetRunner?.podUID !== letter.targetPodUID) return undefined;
-  const uids = { sourceMigrationUID: letter.migrationUid, targetMigrationUID: letter.migrationUid };
-  const attempt: Attempt = { epoch: letter.epoch, source: self, target: targetRunner, ...uids };
+  const attempt = attemptIn(guest, letter.epoch, { source: self, target: targetRunner });
+  if (attempt.sourceMigrationUID !== letter.migrationUid) return undefined;
   const answered = letterOf({ kind: 'aborted', attempt });
   return isSameLetter(sourceLetter, answered) ? undefined : { kind: 'is-it-over', attempt };
 }
