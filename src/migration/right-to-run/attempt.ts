@@ -11,10 +11,24 @@ export interface Attempt {
   readonly target: Runner;
   readonly sourceMigrationUID: string;
   readonly targetMigrationUID: string;
-  /** The volumes as the record has them once the target has taken; absent when none of them moves. */
+  /** On the target: the volumes as its record has them once it has taken; absent when none of them moves. */
   readonly volumes?: RightToRun['volumes'];
+  /**
+   * The images of claims on this side that the attempt copies: at the source those that are left behind, at the target
+   * those that are filled. Each side knows its own alone.
+   */
+  readonly images?: readonly ImagePlace[];
   /** Where the guest's object at the target is another one, with a record of its own. */
   readonly across?: Across;
+}
+
+/** The image of a volume that is on a claim, and where this node finds it. */
+export interface ImagePlace {
+  readonly volume: string;
+  readonly claim: { readonly name: string; readonly uid: string };
+  readonly path: string;
+  /** Of one that is left behind: where its contents go, in words. */
+  readonly wentTo?: string;
 }
 
 /** What is different where the source and the target have records of their own. */

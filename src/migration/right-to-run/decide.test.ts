@@ -3,7 +3,6 @@ import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
-import { judgeImage } from './image-stamps.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
 import type { Plan, Step } from './plan.ts';
 import { isSeizable, type NodeWord, reclaim, seize } from './seize.ts';
@@ -142,7 +141,7 @@ describe('what an agent does, in its order', () => {
     [
       'grant',
       view(RESERVED, { record: NEXT_B, machine: 'postmigrate', peerMachine: 'paused' }),
-      'write granted, stamp, send grant',
+      'write granted, send grant',
     ],
     [
       'grant for a machine that died after it completed',
@@ -151,7 +150,7 @@ describe('what an agent does, in its order', () => {
         machine: 'dead',
         peerMachine: 'paused',
       }),
-      'write granted, stamp, send grant',
+      'write granted, send grant',
     ],
     ...(['unknown', 'inmigrate'] as const).map((peerMachine): [string, View, string] => [
       `wait to hear whether its target has all of it: ${peerMachine}`,
@@ -179,16 +178,16 @@ describe('what an agent does, in its order', () => {
       view(RESERVED, { record: NEXT_B, machine: 'paused', hasMigrationFailed: true }),
       'cancel-migration, write aborted, continue, record 1 a, send aborted',
     ],
-    ['grant again', view(GRANTED, { record: NEXT_B, machine: 'postmigrate' }), 'stamp, send grant'],
+    ['grant again', view(GRANTED, { record: NEXT_B, machine: 'postmigrate' }), 'send grant'],
     [
       'ask for it back',
       view(GRANTED, { record: NEXT_B, machine: 'postmigrate', wish: { isCancelled: true } }),
-      'stamp, send grant, send please-refuse',
+      'send grant, send please-refuse',
     ],
     [
       'go on after a refusal',
       view(GRANTED, { record: NEXT_B, machine: 'postmigrate', inbox: [{ kind: 'refused', attempt: ATTEMPT }] }),
-      'write regained, stamp, continue, record 2 a',
+      'write regained, continue, record 2 a',
     ],
     [
       'not after that of another attempt',
@@ -197,7 +196,7 @@ describe('what an agent does, in its order', () => {
         machine: 'postmigrate',
         inbox: [{ kind: 'refused', attempt: { ...ATTEMPT, targetMigrationUID: 'old' } }],
       }),
-      'stamp, send grant',
+      'send grant',
     ],
     [
       'end once the target has it',
@@ -356,34 +355,5 @@ describe('taking the right away', () => {
       { record: { epoch: 4, holder: B, successor: A } },
     );
     expect(inWords(decide(kept))).toBe('write regained, record 5 a');
-  });
-});
-
-describe('images', () => {
-  const recorded = { name: 'root', claimUID: 'new', imageEpoch: 2 };
-  it.each([
-    [recorded, { claimUID: 'new', stamp: '2' }, undefined],
-    [recorded, { claimUID: 'new', stamp: 'stale@2' }, 'StaleImage'],
-    [recorded, { claimUID: 'new', stamp: undefined }, 'StaleImage'],
-    [recorded, { claimUID: 'old', stamp: '2' }, 'StaleImage'],
-    [undefined, { claimUID: 'new', stamp: undefined }, undefined],
-    [undefined, { claimUID: 'new', stamp: 'stale@1' }, 'StaleImage'],
-  ])('%j with %j', (volume, image, code) => {
-    expect(judgeImage(volume, image)?.code).toBe(code);
-  });
-  it('are left behind stamped, and move with the take', () => {
-    const record: RightToRun = { ...NEXT_B, volumes: [{ name: 'root', claimUID: 'old', imageEpoch: 1 }] };
-    const attempt = { ...ATTEMPT, volumes: [recorded] };
-    const reserved: readonly Entry[] = [...RESERVED.slice(0, 3), { kind: 'reserved', attempt }];
-    const granted = decide(view(reserved, { record, machine: 'postmigrate', peerMachine: 'paused' })).steps;
-    expect(granted).toContainEqual({
-      kind: 'stamp',
-      stamps: [{ volume: 'root', claimUID: 'old', text: 'stale@1' }],
-    });
-    const late: readonly Entry[] = [
-      { kind: 'receiving', attempt },
-      { kind: 'taken', attempt },
-    ];
-    expect(decide(view(late, { self: B, record })).steps.at(-1)).toMatchObject({ to: { volumes: [recorded] } });
   });
 });

@@ -1,5 +1,5 @@
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
-import type { Attempt } from './attempt.ts';
+import type { Attempt, ImagePlace } from './attempt.ts';
 import type { Entry } from './entry.ts';
 import type { ImageStamp } from './image-stamps.ts';
 
@@ -31,7 +31,7 @@ export type MachineCommand =
   | 'kill';
 
 /**
- * One thing to do. A `journal` step is done when it is durable. A `record` step is done when the API server has changed
+ * One thing to do. A `journal` or a `stamp` step is done when it is durable. A `record` step is done when the API server has changed
  * the record from exactly `from` to `to`. When a step fails the rest is dropped, and everything is decided anew from
  * what is then seen.
  */
@@ -39,9 +39,14 @@ export type Step =
   | { readonly kind: 'journal'; readonly entry: Entry }
   | { readonly kind: 'record'; readonly from: RightToRun | undefined; readonly to: RightToRun }
   | { readonly kind: 'machine'; readonly command: MachineCommand }
-  | { readonly kind: 'stamp'; readonly stamps: readonly ImageStamp[] }
+  | { readonly kind: 'stamp'; readonly stamps: readonly NewStamp[] }
   | { readonly kind: 'discard-images'; readonly attempt: Attempt }
   | { readonly kind: 'send'; readonly message: Message };
+
+/** What is to be written beside an image. */
+export interface NewStamp extends Pick<ImageStamp, 'state' | 'epoch'> {
+  readonly image: ImagePlace;
+}
 
 /** Why something is not done. The codes are stable; the words are for people. */
 export type RefusalCode =

@@ -1,5 +1,6 @@
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { isSameRunner } from './attempt.ts';
+import { stampsOfTake } from './image-stamps.ts';
 import { change, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
 import { begin } from './record.ts';
 import { kill } from './source.ts';
@@ -43,6 +44,8 @@ function catchUp(view: View, holding: Holding, record: RightToRun): Plan {
   const steps: Step[] = [];
   const stands = view.machine === 'paused' || view.machine === 'postmigrate' || view.machine === 'postcopy';
   if (holding.mustContinue && stands) steps.push(machine('close-exports'), machine('continue'));
+  // Until the record says so, it is not known whether they were stamped.
+  if (holding.taken !== undefined) steps.push(...stampsOfTake(holding.taken));
   const isNext =
     record.epoch + 1 === holding.epoch &&
     (record.holder === undefined || isSameRunner(record.holder, self) || isSameRunner(record.successor, self));

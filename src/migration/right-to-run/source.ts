@@ -1,5 +1,5 @@
 import { type Attempt, isSameAttempt, isSameRunner } from './attempt.ts';
-import { stampsOfGrant, stampsOfHolder } from './image-stamps.ts';
+import { stampsOfGrant, stampsOfRefusal } from './image-stamps.ts';
 import { change, IDLE, journal, type Message, machine, type Plan, plan, refuse, type Step, send } from './plan.ts';
 import { begin, withoutSuccessor, withSuccessor } from './record.ts';
 import type { Holding, Standing } from './standing.ts';
@@ -62,7 +62,7 @@ export function grant(view: View, holding: Holding): Plan {
   const paused = holding.isPaused ? { isPaused: true as const } : {};
   return plan(
     journal({ kind: 'granted', attempt, isPostCopy, ...paused }),
-    { kind: 'stamp', stamps: stampsOfGrant(record, attempt) },
+    ...stampsOfGrant(attempt),
     send('grant', attempt, { isPostCopy, ...paused }),
   );
 }
@@ -94,7 +94,9 @@ export function afterGrant(view: View, granted: Granted): Plan {
   if (hears('refused')) {
     // A post-copy that has not ended left neither side with all of the guest.
     const isWhole = view.machine !== 'dead' && (!isPostCopy || view.machine === 'postmigrate');
-    return isWhole ? regain(view, granted) : giveUp(view, attempt);
+    if (isWhole) return regain(view, granted);
+    // Nobody has the guest, and nobody else has its disks.
+    return plan(...stampsOfRefusal(attempt), ...giveUp(view, attempt).steps);
   }
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
   // Nothing was granted before the record named the successor: its data was restored from before.
@@ -120,9 +122,9 @@ export function afterGrant(view: View, granted: Granted): Plan {
   if (nameAgain !== undefined) return nameAgain;
   // It may have taken the right and executed the guest: what is left here may be old.
   if (view.outOfService.has(attempt.target.nodeUID)) return giveUp(view, attempt);
-  const stamps = record === undefined ? [] : stampsOfGrant(record, attempt);
   const paused = granted.isPaused ? { isPaused: true } : {};
-  const grantAgain = [{ kind: 'stamp' as const, stamps }, send('grant', attempt, { isPostCopy, ...paused })];
+  // Whoever was killed after it had written the grant may not have come to stamp what it leaves behind.
+  const grantAgain = [...stampsOfGrant(attempt), send('grant', attempt, { isPostCopy, ...paused })];
   const canGoOn = view.machine === 'postmigrate' && !isPostCopy;
   return view.wish.isCancelled === true && canGoOn
     ? plan(...grantAgain, send('please-refuse', attempt))
@@ -132,8 +134,8 @@ export function afterGrant(view: View, granted: Granted): Plan {
 function regain(view: View, { attempt, isPaused }: Granted): Plan {
   const epoch = attempt.epoch + 1;
   const { record } = view;
-  const steps: Step[] = [journal({ kind: 'regained', epoch })];
-  if (record !== undefined) steps.push({ kind: 'stamp', stamps: stampsOfHolder(record) });
+  // What was refused can never be taken: the images are true again before anything else is.
+  const steps: Step[] = [...stampsOfRefusal(attempt), journal({ kind: 'regained', epoch })];
   if (!isPaused) steps.push(machine('continue'));
   if (record?.epoch === attempt.epoch) steps.push(change(record, begin(record, epoch, view.self)));
   return plan(...steps);

@@ -1,4 +1,5 @@
 import { isSameRunner } from './attempt.ts';
+import { judgeImages, stampsOfStart, volumesOfStart } from './image-stamps.ts';
 import { change, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
 import { begin } from './record.ts';
 import type { StartWish, View } from './view.ts';
@@ -20,8 +21,10 @@ export function start(view: View, wish: StartWish): Plan {
   if (standing.kind !== 'none' && standing.kind !== 'starting') {
     return refuse('Overtaken', 'this pod had its machine; another pod has to be made');
   }
+  const stale = wish.disks && judgeImages(wish.disks.images, wish.disks, record?.volumes, wish.remembered?.volumes);
   if (isSameRunner(record?.holder, self)) {
     if (record === undefined || standing.kind === 'none') return journalMissing();
+    if (stale !== undefined) return refuse(stale.code, stale.message);
     // What was read may be old, and the right seized since: only another write shows that the claim still stands.
     return plan(...claim(view, wish, record.epoch + 1));
   }
@@ -34,6 +37,7 @@ export function start(view: View, wish: StartWish): Plan {
   if (record !== undefined && epoch !== record.epoch + 1) {
     return refuse('Quarantined', `the machine remembers epoch ${epoch - 1}, the guest's record has ${record.epoch}`);
   }
+  if (stale !== undefined) return refuse(stale.code, stale.message);
   return plan(...claim(view, wish, epoch));
 }
 
@@ -53,11 +57,14 @@ export function outOfService(node: string): Plan {
 function claim(view: View, wish: StartWish, epoch: number): Step[] {
   const { record, standing } = view;
   // An earlier claim that was not answered names a record that is gone: it cannot come true any more.
+  const { images = [], vm = '' } = wish.disks ?? {};
   const isWritten = standing.kind === 'starting' && standing.epoch === epoch;
   return [
     ...(isWritten ? [] : [journal({ kind: 'starting', epoch })]),
-    change(record, begin(record, epoch, view.self, wish.volumes)),
+    change(record, begin(record, epoch, view.self, volumesOfStart(images, vm, epoch))),
     journal({ kind: 'started', epoch, ...(wish.isPaused ? { isPaused: true } : {}) }),
+    // Once the record is this pod's: nobody else's stamp is written over.
+    ...stampsOfStart(images, vm, epoch),
     machine('start'),
     ...(wish.isPaused ? [] : [machine('continue')]),
   ];

@@ -1,4 +1,5 @@
 import { type Attempt, isSameAttempt, isSameRunner } from './attempt.ts';
+import { stampsOfReceiving, stampsOfTake } from './image-stamps.ts';
 import { change, IDLE, journal, type Message, machine, type Plan, plan, refuse, type Step, send } from './plan.ts';
 import { takenBy, withoutSuccessor } from './record.ts';
 import { kill } from './source.ts';
@@ -18,7 +19,7 @@ export function receive(view: View, attempt: Attempt): Plan {
   if (view.outOfService.has(view.self.nodeUID)) return outOfService(view.self.node);
   if (view.standing.kind !== 'none') return refuse('Overtaken', 'this pod had its machine; another pod has to be made');
   if (view.machine !== 'dead') return refuse('AlreadyRunning', 'this pod has a machine already');
-  return plan(journal({ kind: 'receiving', attempt }), machine('start-incoming'));
+  return plan(journal({ kind: 'receiving', attempt }), ...stampsOfReceiving(attempt), machine('start-incoming'));
 }
 
 /** Take: the right has been granted to this very pod, the guest is here, and nothing was refused. */
@@ -42,6 +43,7 @@ export function take(view: View, granted: Message): Plan {
     machine('close-exports'),
     ...(isPaused ? [] : [machine('continue')]),
     send('taken', attempt),
+    ...stampsOfTake(attempt),
   ];
   // Where the record was not read since the reservation, it is brought up to date from the standing afterwards.
   if (record?.epoch === attempt.epoch && isSameRunner(record.successor, view.self)) {

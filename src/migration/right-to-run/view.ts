@@ -1,5 +1,6 @@
 import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { Attempt } from './attempt.ts';
+import type { SeenImage } from './image-stamps.ts';
 import type { Message } from './plan.ts';
 import type { Standing } from './standing.ts';
 
@@ -50,8 +51,13 @@ export interface Wish {
 /** What a start rests on, besides the record. */
 export interface StartWish {
   /** What the VirtualMachine remembers of earlier guests. */
-  readonly remembered?: { readonly epoch: number; readonly grantedAway?: boolean };
-  readonly volumes?: RightToRun['volumes'];
+  readonly remembered?: {
+    readonly epoch: number;
+    readonly grantedAway?: boolean;
+    readonly volumes?: RightToRun['volumes'];
+  };
+  /** The images that the machine is to be started on, as they are right now; none where it has no claims. */
+  readonly disks?: { readonly vm: string; readonly namespace: string; readonly images: readonly SeenImage[] };
   /** Whether the guest is to wait for its owner to let it run. */
   readonly isPaused?: boolean;
 }

@@ -61,6 +61,8 @@ const attempt = shape<Attempt>({
   targetMigrationUID: uid,
   volumes: optional(listOf(volume, VOLUMES_MAX) as Reader<Volume[]>),
   across: optional(shape<Across>({ targetEpoch: epoch })),
+  // Each side has its own, and nobody is told where to write what.
+  images: () => undefined,
 });
 
 const message = shape<Message>({
