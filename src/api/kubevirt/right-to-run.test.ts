@@ -21,6 +21,8 @@ function record(epoch: number, holder?: Runner, successor?: Runner): RightToRun 
   return { epoch, ...(holder ? { holder } : {}), ...(successor ? { successor } : {}) };
 }
 
+const across = (to: RightToRun): RightToRun => ({ ...to, across: true });
+
 const FROM = [
   record(EPOCH),
   record(EPOCH, A),
@@ -28,12 +30,16 @@ const FROM = [
   record(EPOCH, A, AGAIN),
   record(EPOCH, B),
   record(EPOCH, B, A),
+  across(record(EPOCH, A, B)),
+  across(record(EPOCH, B)),
 ];
-const TO = [EPOCH - 1, EPOCH, EPOCH + 1, EPOCH + 2].flatMap((epoch) =>
-  [undefined, A, B, AGAIN].flatMap((holder) =>
-    [undefined, A, B, C, AGAIN].map((successor) => record(epoch, holder, successor)),
-  ),
-);
+const TO = [EPOCH - 1, EPOCH, EPOCH + 1, EPOCH + 2]
+  .flatMap((epoch) =>
+    [undefined, A, B, AGAIN].flatMap((holder) =>
+      [undefined, A, B, C, AGAIN].map((successor) => record(epoch, holder, successor)),
+    ),
+  )
+  .flatMap((to) => [to, across(to)]);
 
 let api: InProcessApi;
 beforeAll(async () => {
@@ -67,7 +73,7 @@ describe('the right to run', () => {
       await makeGuest(name, from);
       const seen = new Set<RightTransition>();
       for (const to of TO) {
-        const body = { status: { rightToRun: { holder: null, successor: null, ...to } } };
+        const body = { status: { rightToRun: { holder: null, successor: null, across: null, ...to } } };
         const { status } = await api.request('PATCH', `${GUESTS}/${name}/status?dryRun=All`, { body, headers: merge });
         const transition = rightTransition(from, to);
         if (transition) seen.add(transition);
@@ -93,6 +99,21 @@ describe('the right to run', () => {
     [undefined, record(EPOCH, A), record(EPOCH + 1, AGAIN)],
     [undefined, record(EPOCH, A), record(EPOCH, A, A)],
     [undefined, record(EPOCH, A, B), record(EPOCH, A, C)],
+    ['reserve', record(EPOCH, A), across(record(EPOCH, A, B))],
+    ['abort', across(record(EPOCH, A, B)), record(EPOCH, A)],
+    ['refuse', across(record(EPOCH, A, B)), record(EPOCH + 1, A)],
+    ['give', across(record(EPOCH, A, B)), across(record(EPOCH + 1, B))],
+    ['give', undefined, across(record(5, B))],
+    ['give', record(EPOCH), across(record(EPOCH + 1, B))],
+    ['seize', across(record(EPOCH, B)), record(EPOCH + 1)],
+    ['raise', across(record(EPOCH, B)), across(record(EPOCH + 3, B))],
+    [undefined, across(record(EPOCH, A, B)), record(EPOCH + 1, B)],
+    [undefined, record(EPOCH, A, B), across(record(EPOCH + 1, B))],
+    [undefined, across(record(EPOCH, B)), record(EPOCH + 1, B)],
+    [undefined, across(record(EPOCH, B)), across(record(EPOCH, B, A))],
+    [undefined, across(record(EPOCH, A, B)), record(EPOCH, A, B)],
+    [undefined, record(EPOCH, A), across(record(EPOCH + 1, A))],
+    [undefined, record(EPOCH), across(record(EPOCH + 1))],
   ])('knows %s', (transition, from, to) => {
     expect(rightTransition(from, to)).toBe(transition);
   });

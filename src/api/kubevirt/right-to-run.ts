@@ -12,6 +12,10 @@ import { flag, type Infer, listByKey, long, needed, object, text } from '../type
  *   take     the successor holds it     epoch + 1
  *   refuse   the holder stays           epoch + 1, the successor is forgotten
  *   seize    nobody holds it            epoch + 1, the successor is forgotten
+ *   give     the successor holds it     epoch + 1; it executes the guest of another object, and has a record of its own
+ *
+ * Where the guest goes to another object, `across` says so of its successor, and of the holder that this one becomes:
+ * then nothing is left here to be executed, and nobody follows that holder but nobody, when an admin reclaims the guest.
  *
  * An agent whose journal is ahead of the record (the API's data was restored) raises the epoch by more than one and
  * changes nothing else.
@@ -40,6 +44,11 @@ const same = (one: string, other: string): string =>
   `(${['node', 'nodeUID', 'podUID'].map((field) => `${one}.${field} == ${other}.${field}`).join(' && ')})`;
 
 const HOLDER_STAYS = `has(self.holder) == has(oldSelf.holder) && (!has(self.holder) || ${same('self.holder', 'oldSelf.holder')})`;
+
+/** Whether the guest goes to another object, or went there. */
+const across = (record: string): string => `(has(${record}.across) && ${record}.across)`;
+/** Whether it went. */
+const away = (record: string): string => `(${across(record)} && !has(${record}.successor))`;
 
 const RULES: readonly ValidationRule[] = [
   {
@@ -72,6 +81,21 @@ const RULES: readonly ValidationRule[] = [
     rule: `self.epoch <= oldSelf.epoch + 1 || (${HOLDER_STAYS})`,
     message: 'an epoch that is raised by more than one changes no holder',
   },
+  {
+    rule: `!${across('self')} || has(self.holder)`,
+    message: 'a guest goes to another object only from a holder, or to one',
+    fieldPath: '.across',
+  },
+  {
+    rule: `self.epoch > oldSelf.epoch || (${away('self')} == ${away('oldSelf')} && (!has(self.successor) || !has(oldSelf.successor) || ${across('self')} == ${across('oldSelf')}))`,
+    message: 'whether the successor executes the guest of another object is said when it is reserved',
+    fieldPath: '.across',
+  },
+  {
+    rule: `self.epoch == oldSelf.epoch || !has(self.holder) || !has(oldSelf.holder) || ${across('self')} == (${same('self.holder', 'oldSelf.holder')} ? ${away('oldSelf')} : ${across('oldSelf')})`,
+    message: 'only the successor in another object executes its guest there',
+    fieldPath: '.across',
+  },
 ];
 
 /** The record in a guest's status. */
@@ -81,6 +105,7 @@ export const rightToRun = object(
     epoch: needed(long('Grows by one whenever the right changes hands or is confirmed.', { minimum: 1 })),
     holder: runner('Who may execute the guest; nobody when absent.'),
     successor: runner('Who may be granted the right next.'),
+    across: flag('Whether that one, or the holder that it became, executes the guest of another object than this.'),
     volumes: listByKey('Which contents of its volumes are the true ones.', 'name', volume),
   },
   { 'x-kubernetes-validations': RULES },

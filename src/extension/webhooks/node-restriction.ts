@@ -130,6 +130,9 @@ function isActorOf(
     // A successor may decline: its holder may be gone, and nobody else could.
     case 'abort':
       return old?.holder?.node === node || old?.successor?.node === node;
+    // Who took it cannot be heard here; the holder says so, or one whose record was restored from before it had one.
+    case 'give':
+      return !old?.holder || old.holder.node === node;
     // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
     case 'seize':
     case 'reserve':
