@@ -44,6 +44,15 @@ describe('options', () => {
       stall: { margin: 0.1, progressTimeoutMs: 40_000, patienceDecayFactor: 0.5, searchesMinima: true },
       downtimeSteps: { initialMs: 150, steps: 7, startAfterPass: 3, cooldownMs: 10_000 },
     }));
+  it.each([
+    ['by default', undefined, 30_000],
+    ['where there is no limit', 0, 30_000],
+    ['where there is more patience', 150, 30_000],
+    ['where there is less', 7, 7000],
+    ['where there is next to none', 1, 5000],
+  ])('say how long a link may be silent: %s', (_, progressTimeout, silenceTimeoutMs) =>
+    expect(optionsOf({ progressTimeout })).toMatchObject({ silenceTimeoutMs }),
+  );
   it('leave out what nobody asked for', () =>
     expect(optionsOf({})).toMatchObject({ stall: undefined, downtimeSteps: undefined }));
   it.each([

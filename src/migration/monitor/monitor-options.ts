@@ -66,6 +66,8 @@ const SWITCHOVER_TIMEOUT_SECONDS = 60;
 const AVERAGE_WEIGHT = 0.4;
 /** Longer than what TCP recovers from by itself within a few seconds, and than the search for dirty pages of big guests. */
 const SILENCE_TIMEOUT_MS = 30_000;
+/** However impatient somebody is: what TCP sends again within a few seconds is not lost. */
+const SILENCE_TIMEOUT_MS_MIN = 5000;
 const SETUP_TIMEOUT_MS = 60_000;
 /** QEMU before 9.0 without KVM looks through memory first, at about 1 ms for each MiB. */
 const SETUP_MS_PER_MIB = 2;
@@ -102,9 +104,14 @@ export function monitorOptions(options: MigrationOptions, facts: CopyFacts): Mon
     switchoverTimeoutMs: (stallDetector?.switchoverTimeout ?? SWITCHOVER_TIMEOUT_SECONDS) * SECOND,
     preCopyPossibleFactor: factor(stallDetector?.precopyPossibleFactor, PRE_COPY_POSSIBLE_FACTOR),
     averageWeight: Math.min(1, factor(stallDetector?.ewmaAlpha, AVERAGE_WEIGHT)),
-    silenceTimeoutMs: SILENCE_TIMEOUT_MS,
+    silenceTimeoutMs: silenceTimeoutMs(orForever(options.progressTimeout * SECOND)),
     setupTimeoutMs: SETUP_TIMEOUT_MS + (facts.sizeBytes / MIB) * SETUP_MS_PER_MIB,
   };
+}
+
+/** Where nothing comes over nothing comes any closer: who gives up for that sooner does so here, too. */
+function silenceTimeoutMs(progressTimeoutMs: number): number {
+  return Math.max(SILENCE_TIMEOUT_MS_MIN, Math.min(SILENCE_TIMEOUT_MS, progressTimeoutMs));
 }
 
 /** 0 is how options say "no limit". */
