@@ -340,6 +340,11 @@ describe('the right to run', () => {
     ['reserve', record(4, A), record(4, A, B)],
     ['abort', record(4, A, B), record(4, A)],
     ['take', record(4, A, B), record(5, B)],
+    [
+      'take, on other claims',
+      record(4, A, B),
+      { ...record(5, B), volumes: [{ name: 'root', claimUID: 'd', imageEpoch: 5 }] },
+    ],
     ['refuse', record(4, A, B), record(5, A)],
     ['seize', record(4, A), record(5)],
     ['seize both', record(4, A, B), record(5)],
@@ -369,6 +374,12 @@ describe('the right to run', () => {
     ['another successor', record(4, A, B), record(4, A, runner('c')), 'the first must be aborted'],
     ['a successor from the start', record(4, A), record(5, A, B), 'a new epoch begins without a successor'],
     ['another holder after a leap', record(4, A, B), record(9, B), 'raised by more than one'],
+    [
+      'another claim in the same epoch',
+      record(4, A),
+      { ...record(4, A), volumes: [{ name: 'root', claimUID: 'd', imageEpoch: 1 }] },
+      'volumes are on other claims only with a new epoch',
+    ],
     ['oblivion', record(4, A), null, 'the right to run may not be forgotten'],
     ['no epoch at all', record(4, A), { epoch: null }, 'status.rightToRun.epoch: Required value'],
   ])('refuses: %s', async (_, from, to, text) => {
@@ -388,7 +399,7 @@ describe('the right to run', () => {
     const body = { ...machine({ domain: { devices: {} } }), metadata: { name: 'memory' } };
     (await api.request('POST', kubevirt(MACHINES), { body })).expect(201);
     await patchStatus(MACHINES, 'memory', { rightToRun: { epoch: 7, grantedAway: true } });
-    await patchStatus(MACHINES, 'memory', { rightToRun: { epoch: 8, grantedAway: null } });
+    await patchStatus(MACHINES, 'memory', { rightToRun: { epoch: 8, grantedAway: null, volumes } });
     const answer = await tryStatus(MACHINES, 'memory', { rightToRun: { epoch: 7 } });
     expect(answer.json.message).toContain('the epoch may only grow');
   });

@@ -36,8 +36,16 @@ export const runner = (description: string) =>
 const volume = object('Which contents of a volume are the true ones.', {
   name: needed(text('Name of the volume.')),
   claimUID: needed(text('UID of the claim.', { maxLength: UID_LENGTH_MAX })),
-  imageEpoch: needed(long('The epoch that its image is stamped with.', { minimum: 0 })),
+  imageEpoch: needed(
+    long(
+      'The epoch in which its contents came to that claim; 0 where its image bears no stamp that all nodes can read.',
+      {
+        minimum: 0,
+      },
+    ),
+  ),
 });
+const volumes = listByKey('Which contents of its volumes are the true ones.', 'name', volume);
 
 /** Two runners are one. Written out, since to CEL objects of two fields are of two types and cannot be compared. */
 const same = (one: string, other: string): string =>
@@ -82,6 +90,11 @@ const RULES: readonly ValidationRule[] = [
     message: 'an epoch that is raised by more than one changes no holder',
   },
   {
+    rule: 'self.epoch > oldSelf.epoch || (has(self.volumes) == has(oldSelf.volumes) && (!has(self.volumes) || self.volumes == oldSelf.volumes))',
+    message: 'volumes are on other claims only with a new epoch',
+    fieldPath: '.volumes',
+  },
+  {
     rule: `!${across('self')} || has(self.holder)`,
     message: 'a guest goes to another object only from a holder, or to one',
     fieldPath: '.across',
@@ -106,7 +119,7 @@ export const rightToRun = object(
     holder: runner('Who may execute the guest; nobody when absent.'),
     successor: runner('Who may be granted the right next.'),
     across: flag('Whether that one, or the holder that it became, executes the guest of another object than this.'),
-    volumes: listByKey('Which contents of its volumes are the true ones.', 'name', volume),
+    volumes,
   },
   { 'x-kubernetes-validations': RULES },
 );
@@ -127,6 +140,7 @@ export const rememberedRight = object(
   {
     epoch: needed(long('The last epoch of any guest of this machine.', { minimum: 1 })),
     grantedAway: flag('Whether the guest went to another cluster or namespace: it must not start here again.'),
+    volumes,
   },
   {
     'x-kubernetes-validations': [

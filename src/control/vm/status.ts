@@ -72,14 +72,14 @@ function observedGeneration(guest: VirtualMachineInstance | undefined): number |
   return Number.isSafeInteger(generation) ? generation : undefined;
 }
 
-/** A guest made anew must begin in a later epoch than all before it. */
+/** A guest made anew must begin in a later epoch than all before it, on the disks that they left. */
 function rememberedRight(
   { rightToRun: known }: VirtualMachineStatus,
   guest: VirtualMachineInstance | undefined,
 ): VirtualMachineStatus['rightToRun'] {
-  const epoch = guest?.status?.rightToRun?.epoch;
+  const { epoch, volumes } = guest?.status?.rightToRun ?? {};
   if (epoch === undefined || (known && known.epoch >= epoch)) return known;
-  return { ...known, epoch };
+  return { ...known, epoch, ...(volumes ? { volumes } : {}) };
 }
 
 /** Conditions of a machine's own; all others are those of its guest. */

@@ -103,12 +103,13 @@ describe('a machine that always runs', () => {
     await make({ runStrategy: 'Always' });
     const first = await scene.until(guest);
     const holder = { node: 'a', nodeUID: 'b', podUID: 'c' };
-    await play('Running', { rightToRun: { epoch: 4, holder } });
+    const volumes = [{ name: 'root', claimUID: 'd', imageEpoch: 3 }];
+    await play('Running', { rightToRun: { epoch: 4, holder, volumes } });
     await play('Succeeded');
     const second = await another(first.metadata.uid);
     expect(second.spec.domain.firmware).toEqual(first.spec.domain.firmware);
     expect(second.spec.domain.devices.interfaces).toEqual(first.spec.domain.devices.interfaces);
-    expect((await machine()).status?.rightToRun).toEqual({ epoch: 4 });
+    expect((await machine()).status?.rightToRun).toEqual({ epoch: 4, volumes });
     expect((await machine()).status?.startFailure).toBeUndefined();
   });
   it('waits longer and longer for one that cannot start', async () => {
