@@ -11,11 +11,11 @@ import { ModelNetwork } from '../hypervisor/model/model-network.ts';
 import type { Client } from '../kube/client.ts';
 import { kubeVirts, virtualMachineInstances as guests } from '../kube/kubevirt-resources.ts';
 import type { Resource } from '../kube/resource.ts';
-import { type Transport, TransportError } from '../kube/transport.ts';
+import { type Transport, TransportError, type TransportRequest } from '../kube/transport.ts';
 import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
 import { nodes as nodeResource } from '../node/guests/out-of-service.ts';
 import { NearPeers } from '../node/migrations/near-peers.fixture.ts';
-import { Component } from './component.ts';
+import { Component, type Program } from './component.ts';
 import { calmed, mixOf } from './fault-mix.ts';
 import { ModelDisk } from './model-disk.ts';
 import { agentProgram, type ModelNode } from './model-node.ts';
@@ -41,6 +41,10 @@ export interface TwoNodesOptions {
   readonly podGraceSeconds?: number;
   /** Which requests of an agent are not answered, at this moment. */
   readonly isUnanswered?: (agent: string, path: string) => boolean;
+  /** What runs beside the agents, by its name: where there are controllers, the test need not play their parts. */
+  readonly others?: Readonly<Record<string, Program>>;
+  /** Told of every request. */
+  readonly onRequest?: (component: string, request: TransportRequest) => void;
 }
 
 /**
@@ -62,7 +66,14 @@ export class TwoNodes {
   readonly #podGraceSeconds: number;
 
   constructor(options: TwoNodesOptions = {}) {
-    const { traits = {}, bytesPerSecond = 100_000_000, onLine, podGraceSeconds = 30, isUnanswered } = options;
+    const {
+      traits = {},
+      bytesPerSecond = 100_000_000,
+      onLine,
+      podGraceSeconds = 30,
+      isUnanswered,
+      onRequest,
+    } = options;
     this.#podGraceSeconds = podGraceSeconds;
     const streams = new Streams(1);
     const mix = calmed(mixOf([], streams));
@@ -85,6 +96,7 @@ export class TwoNodes {
     });
     const spoilTransport = (component: string, transport: Transport): Transport => ({
       send: async (request) => {
+        onRequest?.(component, request);
         if (isUnanswered?.(component, request.path)) throw new TransportError('nobody answers');
         return transport.send(request);
       },
@@ -94,6 +106,7 @@ export class TwoNodes {
     const process = this.#world.newProcess({ name: 'test', life: 1, canCrash: false, onCrash: () => undefined });
     this.#client = this.#world.clientOf(process, ADMIN);
     for (const name of [SOURCE, TARGET]) this.#addNode(name, streams, traits);
+    for (const [name, program] of Object.entries(options.others ?? {})) this.#add(name, program);
   }
 
   async start(): Promise<void> {
@@ -306,6 +319,10 @@ export class TwoNodes {
       peers: this.peers.of(name),
       serve: (service) => void this.peers.services.set(name, service),
     }));
+    this.#add(name, program);
+  }
+
+  #add(name: string, program: Program): void {
     const component = new Component({
       world: this.#world,
       name,

@@ -148,6 +148,35 @@ describe('the ledger', () => {
     await scene.until(async () => expect(await holders()).toEqual(['m2 reserved', 'm3 reserved']));
   });
 
+  it('releases what the server was seen to say has ended, without asking it again', async () => {
+    leader.ledger.open();
+    const [first, second] = [await migration('m1'), await migration('m2')];
+    for (const request of [first, second]) leader.ledger.want(request);
+    await scene.until(async () => expect(await holders()).toHaveLength(2));
+    // Were it asked, it would say otherwise.
+    leader.ledger.over(first.uid);
+    await scene.until(async () => expect(await holders()).toEqual(['m2 reserved']));
+  });
+
+  it('writes down together what comes one upon the other, where there are many', async () => {
+    leader.rules = rulesOf(100);
+    leader.ledger.open();
+    const first = await migration('m1');
+    const want = (index: number): void => {
+      const uid = `many-${index}`;
+      leader.ledger.want({ ...first, uid, members: [{ namespace: NAMESPACE, name: uid, uid }], createdMs: index });
+    };
+    for (let index = 0; index < 50; index++) want(index);
+    await scene.until(async () => expect(await holders()).toHaveLength(50));
+    const writes = ledgerWrites().length;
+    for (let index = 50; index < 60; index++) {
+      want(index);
+      await scene.pass(10, 10);
+    }
+    await scene.until(async () => expect(await holders()).toHaveLength(60));
+    expect(ledgerWrites().length - writes).toBeLessThanOrEqual(4);
+  });
+
   it('finds out by itself, in the end, that one which nobody stands up for is over', async () => {
     leader.ledger.open();
     const request = await migration('m1');
@@ -177,11 +206,11 @@ describe('the ledger', () => {
     leader.ledger.want({ ...source, members: [...source.members, ...target.members] });
     await scene.until(async () => expect(await holders()).toEqual(['m1 reserved']));
     await become('m1', 'Failed');
-    leader.ledger.ended(source.uid);
+    leader.ledger.over(source.uid);
     await scene.pass(2000);
     expect(await holders()).toEqual(['m1 reserved']);
     await become('m2', 'Failed');
-    leader.ledger.ended(source.uid);
+    leader.ledger.over(source.uid);
     await scene.until(async () => expect(await holders()).toEqual([]));
   });
 

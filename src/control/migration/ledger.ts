@@ -18,9 +18,9 @@ import { newestRules } from './ledger-rules.ts';
  * a write was under way goes into the next one together. After an answer that got lost the ledger is read again: it says
  * whether the write was made.
  *
- * Slots are released only when the server itself says that a migration has ended or is gone. That is asked about each
- * holder that nobody stands up for (any more): one that its controller saw end, one that an old leader let in too late,
- * one that was deleted while nobody was there to see it.
+ * Slots are released only when the server itself has said that a migration has ended, or says that it is gone. It is asked
+ * about each holder that nobody stands up for (any more): one that an old leader let in too late, one that seems to be
+ * deleted, or was while nobody was there to see it. What was once seen to have ended has, in however old a cache.
  */
 
 export interface LedgerOptions {
@@ -35,6 +35,10 @@ export interface LedgerOptions {
 const BACKOFF = { baseMs: 50, maxMs: 10_000 };
 /** A holder that nobody stands up for, and that is not over, will be wanted by somebody soon, or end. */
 const LOOK_AGAIN_MS = 30_000;
+/** So few are written down at once, whenever something changes. */
+const FEW_HOLDERS = 10;
+/** For no longer does anybody wait for a slot that is free. */
+const GATHER_MS_MAX = 100;
 /** As many reads as one migration controller may have under way at once. */
 const READS_AT_ONCE = 16;
 
@@ -90,6 +94,16 @@ export class Ledger implements Service {
     this.#work.open();
   }
 
+  /** The server has said that a migration has ended: it wants nothing any more, and loses its slots with the next write. */
+  over(uid: string): void {
+    const { members = [] } = this.holder(uid) ?? {};
+    // Of whoever moves together with it, that says nothing.
+    if (members.some((member) => member.uid !== uid)) return this.ended(uid);
+    this.#book.isOver(uid);
+    this.#lookAtMs.delete(uid);
+    this.#work.open();
+  }
+
   /** The configuration may have changed. */
   rulesChanged(): void {
     this.#work.open();
@@ -111,6 +125,7 @@ export class Ledger implements Service {
           backoff.reset();
           await this.#rest(signal);
         } else if (this.#stored === undefined) await sleep(this.#env.clock, backoff.next(), signal);
+        else await this.#gather(signal);
       } catch (error) {
         // Nobody knows what became of the write, if it was one.
         this.#stored = undefined;
@@ -134,6 +149,12 @@ export class Ledger implements Service {
     const written = await replaceLedger(this.#client, stored, plan, signal);
     this.#load(written);
     return false;
+  }
+
+  /** Each write tells of all holders: the more there are, the longer it is waited for what else there is to write. */
+  async #gather(signal: AbortSignal): Promise<void> {
+    const { size } = this.#book.ledger.holders;
+    if (size > FEW_HOLDERS) await sleep(this.#env.clock, Math.min(size, GATHER_MS_MAX), signal);
   }
 
   async #read(signal: AbortSignal): Promise<StoredLedger | undefined> {

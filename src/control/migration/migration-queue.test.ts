@@ -94,7 +94,8 @@ describe('fifty migrations at the same moment', () => {
     const targetOf = (guest: string): string => `node-${3 + (Number(guest.split('-')[1]) % 3)}`;
     for (let round = 0; !(await playRound(targetOf)); round++) {
       expect(round).toBeLessThan(500);
-      await scene.settle();
+      // News of moves are looked at together.
+      await scene.pass(100);
       await expectWithinLimits();
     }
     expect(await inPhase('Succeeded')).toHaveLength(50);

@@ -25,6 +25,7 @@ import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/ph
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
+import { patienceMs } from '../moving-guests.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
@@ -122,8 +123,9 @@ export class Migrations implements Service {
       const { migrationState } = object.status ?? {};
       // One that is over is told what the agents say of it in the end.
       const isNews = type === 'deleted' || !deepEqual(migrationState, old?.status?.migrationState);
+      const afterMs = type === 'deleted' ? 0 : patienceMs(object);
       for (const each of this.#migrations.byIndex('guest', keyOf(object)))
-        if (isNews || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each));
+        if (isNews || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each), { afterMs });
     });
     this.#pods.onChange(({ object }) => {
       for (const key of jobKeysOf(object)) this.#controller.enqueue(key);
@@ -330,7 +332,8 @@ export class Migrations implements Service {
 
   #forget(migration: VirtualMachineInstanceMigration): void {
     const { uid = '' } = migration.metadata;
-    this.#ledger.ended(uid);
+    if (isFinalMigration(migration)) this.#ledger.over(uid);
+    else this.#ledger.ended(uid);
     this.#news.delete(uid);
     this.#steps.forget(keyOf(migration));
   }

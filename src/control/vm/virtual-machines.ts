@@ -17,6 +17,7 @@ import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import type { ClaimChange } from '../claim-changes.ts';
+import { patienceMs } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
@@ -72,7 +73,9 @@ export class VirtualMachines implements Service {
     });
     this.#machines.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
     // A guest has its machine's name.
-    this.#guests.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    this.#guests.onChange(({ type, object }) => {
+      this.#controller.enqueue(keyOf(object), { afterMs: type === 'deleted' ? 0 : patienceMs(object) });
+    });
     this.#claims.onChange(({ object, old }) => {
       if (old?.status?.phase === object.status?.phase && old) return;
       for (const machine of this.#machines.byIndex('claim', keyOf(object))) this.#controller.enqueue(keyOf(machine));

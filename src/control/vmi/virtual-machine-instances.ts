@@ -12,6 +12,7 @@ import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
+import { patienceMs } from '../moving-guests.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { deschedulerChanges } from '../descheduler.ts';
@@ -34,6 +35,8 @@ export interface VirtualMachineInstancesOptions extends ControlContext {
 const WORKERS = 8;
 /** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
 const RECHECK_MS = 1000;
+/** The pod that a guest has left ends a moment after the guest has come elsewhere: both are told together. */
+const ARRIVAL_MS = 200;
 /** How soon a pod is tried again that the server refused. */
 const RETRY_CREATE_MS = 10_000;
 
@@ -75,7 +78,11 @@ export class VirtualMachineInstances implements Service {
       reconcile: (key, signal) => this.#reconcile(key, signal),
       ...(metrics ? { metrics } : {}),
     });
-    this.#guests.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    // Of one that is gone nothing is left to do.
+    this.#guests.onChange(({ object }) => {
+      const afterMs = this.#isArriving(object) ? ARRIVAL_MS : patienceMs(object);
+      this.#controller.enqueue(keyOf(object), { afterMs });
+    });
     this.#pods.onChange(({ object }) => {
       const { namespace = '' } = object.metadata;
       if (guestUids(object).length > 0) this.#controller.enqueue(`${namespace}/${controllerOf(object)?.name ?? ''}`);
@@ -121,6 +128,16 @@ export class VirtualMachineInstances implements Service {
     if (pod && !isGoingDown(pod)) await this.#annotate(told, pod, signal);
     if (guest.metadata.deletionTimestamp !== undefined) await this.#end(told, all, signal);
     if (failure && failure.reason !== CLAIM_NOT_FOUND) return { requeueAfterMs: RETRY_CREATE_MS };
+  }
+
+  /** Whether a guest has come to another node, and the pod that it left has not been heard to have ended. */
+  #isArriving({ metadata, status }: VirtualMachineInstance): boolean {
+    const { nodeName, rightToRun: { holder } = {} } = status ?? {};
+    if (!holder || holder.node === nodeName || metadata.deletionTimestamp !== undefined) return false;
+    return this.#pods.byIndex('guest', metadata.uid ?? '').some((pod) => {
+      const isLeft = pod.spec?.nodeName === nodeName && pod.metadata.uid !== holder.podUID;
+      return isLeft && !isGoingDown(pod);
+    });
   }
 
   /** A guest is to be kept until nobody executes it: it says so before anybody can. */

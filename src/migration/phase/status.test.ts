@@ -88,6 +88,7 @@ describe('the status of a migration', () => {
       });
       return statusAfter(facts, { phase: 'Running' }).progress?.time;
     };
+    expect(shown(undefined, 9000)).toBeUndefined();
     expect(shown(undefined, 0)).toBe(at(0));
     expect(shown(4000, 0)).toBe(at(4000));
     expect(shown(5000, 0)).toBe(at(0));

@@ -30,6 +30,8 @@ export interface StatusInput {
 
 /** Seconds between two looks at progress are enough for people, and each costs a write. */
 const PROGRESS_INTERVAL_MS = 5000;
+/** How long a copy goes on before how far it is is worth a write: of one that is over by then, that is. */
+const FIRST_PROGRESS_MS = 1000;
 
 /** The fields of the status as they should be; what should be absent is undefined. */
 export function statusAfter(facts: MigrationFacts, input: StatusInput): VirtualMachineInstanceMigrationStatus {
@@ -85,8 +87,11 @@ function hasProgressed(
   state: MigrationState | undefined,
 ): boolean {
   if (!state?.progress) return false;
-  if (!progress) return true;
-  return Date.parse(state.progress.time ?? '') - Date.parse(progress.time ?? '') >= PROGRESS_INTERVAL_MS;
+  const [sinceMs, intervalMs] = progress
+    ? [Date.parse(progress.time ?? ''), PROGRESS_INTERVAL_MS]
+    : [Date.parse(state.startTimestamp ?? ''), FIRST_PROGRESS_MS];
+  // Where nobody said since when, it is due.
+  return !(Date.parse(state.progress.time ?? '') - sinceMs < intervalMs);
 }
 
 /** What the guest says of this migration; before it says anything, where the guest is, and why nothing came of it. */

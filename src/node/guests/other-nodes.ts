@@ -1,5 +1,4 @@
 import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
-import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
@@ -7,12 +6,15 @@ import { isOutOfService, nodes } from './out-of-service.ts';
 
 /** Often enough for whoever has given up a machine, and rarely enough for the API server. */
 const LOOK_EVERY_MS = 15_000;
+/** A handing over is done in less; only one that is not may wait for somebody to give up a node. */
+const FIRST_LOOK_MS = 3000;
 
 interface Look {
   /** The handing over that it was looked for. */
   readonly of: string;
   readonly nodeUID: string;
   readonly isOutOfService: boolean;
+  /** When it is time to look again. */
   readonly atMs: number;
 }
 
@@ -21,11 +23,11 @@ interface Look {
  * was under way holds for that handing over, and for no other: a node that serves again may be given the next guest.
  */
 export class OtherNodes {
-  readonly #client: Pick<Client, 'get'>;
+  readonly #client: Pick<Client, 'find'>;
   readonly #clock: Clock;
   readonly #looks = new Map<string, Look>();
 
-  constructor(client: Pick<Client, 'get'>, clock: Clock) {
+  constructor(client: Pick<Client, 'find'>, clock: Clock) {
     this.#client = client;
     this.#clock = clock;
   }
@@ -43,13 +45,18 @@ export class OtherNodes {
       return undefined;
     }
     const of = idOf(standing);
-    const known = this.#looks.get(podUID);
+    const { nodeUID } = other;
     const nowMs = this.#clock.now();
-    const sinceMs = nowMs - (known?.of === of ? known.atMs : Number.NEGATIVE_INFINITY);
-    if (known?.of === of && known.isOutOfService) return undefined;
-    if (sinceMs >= 0 && sinceMs < LOOK_EVERY_MS) return LOOK_EVERY_MS - sinceMs;
+    const first: Look = { of, nodeUID, isOutOfService: false, atMs: nowMs + FIRST_LOOK_MS };
+    const last = this.#looks.get(podUID);
+    const known = last?.of === of ? last : first;
+    if (known === first) this.#looks.set(podUID, first);
+    if (known.isOutOfService) return undefined;
+    const leftMs = known.atMs - nowMs;
+    // A clock that was set back must not keep anybody from looking.
+    if (leftMs > 0 && leftMs <= LOOK_EVERY_MS) return leftMs;
     const isOutOfService = await this.#isOutOfService(other, signal);
-    this.#looks.set(podUID, { of, nodeUID: other.nodeUID, isOutOfService, atMs: nowMs });
+    this.#looks.set(podUID, { of, nodeUID, isOutOfService, atMs: nowMs + LOOK_EVERY_MS });
     return isOutOfService ? undefined : LOOK_EVERY_MS;
   }
 
@@ -65,13 +72,8 @@ export class OtherNodes {
 
   /** One that is not there, or is another of the same name, nobody has said anything about. */
   async #isOutOfService({ node, nodeUID }: Runner, signal: AbortSignal): Promise<boolean> {
-    try {
-      const found = await this.#client.get(nodes, '', node, signal);
-      return found.metadata.uid === nodeUID && isOutOfService(found);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return false;
-      throw error;
-    }
+    const found = await this.#client.find(nodes, '', node, signal);
+    return found?.metadata.uid === nodeUID && isOutOfService(found);
   }
 }
 

@@ -27,6 +27,8 @@ export interface ReportsOptions {
   readonly notes: GuestNotes;
   readonly steps: Steps;
   readonly migrations: Pick<Migrations, 'status'>;
+  /** Does something that writes a pod, by its UID. */
+  readonly writePod: (podUID: string, write: () => Promise<LauncherPod>) => Promise<void>;
 }
 
 /** How much of what a machine printed last is told in an event. */
@@ -131,9 +133,10 @@ export class Reports {
   async #tell(pod: LauncherPod, status: LauncherPodStatus, signal: AbortSignal): Promise<void> {
     const body = statusPatch(pod, status);
     if (!body) return;
-    const { namespace = '', name = '' } = pod.metadata;
-    const options = { subresource: 'status' };
-    await this.#options.client.patch(launcherPods, namespace, name, { type: 'merge', body }, signal, options);
+    const { namespace = '', name = '', uid = '' } = pod.metadata;
+    const patch = { type: 'merge', body } as const;
+    const { client, writePod } = this.#options;
+    await writePod(uid, () => client.patch(launcherPods, namespace, name, patch, signal, { subresource: 'status' }));
   }
 
   async #delete({ metadata }: LauncherPod, signal: AbortSignal): Promise<void> {

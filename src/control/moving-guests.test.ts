@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
+import { patienceMs } from './moving-guests.ts';
+
+const guest = (status: VirtualMachineInstance['status'], metadata = {}): VirtualMachineInstance =>
+  ({ metadata: { name: 'web', ...metadata }, spec: { domain: {} }, status }) as VirtualMachineInstance;
+
+describe('that a guest has changed', () => {
+  const moving = { phase: 'Running', migrationState: { migrationUid: 'one' } } as const;
+
+  it('can wait while it is being moved', () => {
+    expect(patienceMs(guest(moving))).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['it is not moved', guest({ phase: 'Running' })],
+    ['nothing is left of its move', guest({ phase: 'Running', migrationState: {} })],
+    ['its move is over', guest({ ...moving, migrationState: { migrationUid: 'one', completed: true } })],
+    ['it has ended meanwhile', guest({ ...moving, phase: 'Failed' })],
+    ['it is to be deleted', guest(moving, { deletionTimestamp: '2030-01-01T00:00:00Z' })],
+  ])('is looked at at once where %s', (_, each) => {
+    expect(patienceMs(each)).toBe(0);
+  });
+});
