@@ -24,7 +24,7 @@ import { shutdownTimes } from './power-off.ts';
 import { Plugging } from './plugging.ts';
 import type { Preparation, Prepared } from './preparation.ts';
 import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
-import { Reports } from './reports.ts';
+import { Reports, type ReportsOptions } from './reports.ts';
 import type { Scene } from './scene.ts';
 import { Steps } from './steps.ts';
 import { machineUidOf, type Surroundings } from './surroundings.ts';
@@ -130,7 +130,8 @@ export class Guests {
       ramBytesOf: options.migration.ramBytesOf,
       interfacesOf: options.interfacesOf,
     });
-    this.#reports = new Reports({ clock, client, recorder, notes, steps, migrations });
+    const writePod: ReportsOptions['writePod'] = (podUID, write) => surroundings.writePod(podUID, write);
+    this.#reports = new Reports({ clock, client, recorder, notes, steps, migrations, writePod });
     this.#controller = new Controller({
       name: 'guests',
       env,

@@ -16,8 +16,9 @@ import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { StartWish } from '../../migration/right-to-run/view.ts';
 import { agentIdOf } from '../registration/node-object.ts';
 import type { GuestNote } from './guest-notes.ts';
-import { guestOwner, type LauncherPod, launcherPods } from './launcher-pod.ts';
+import { guestOwner, isPodOver, type LauncherPod, launcherPods } from './launcher-pod.ts';
 import { isOutOfService, nodes } from './out-of-service.ts';
+import { OwnWrites } from './own-writes.ts';
 
 /** A guest by its name, and by what tells it from others of that name. */
 export interface GuestReference {
@@ -42,6 +43,8 @@ export class Surroundings {
   readonly #kubeVirts: Informer<KubeVirt>;
   /** Guests as this agent's own writes left them, until they are heard of. */
   readonly #written = new Map<string, VirtualMachineInstance>();
+  readonly #podWrites = new OwnWrites((podUID) => this.#onPod(podUID));
+  #onPod: (podUID: string) => void = () => undefined;
 
   constructor(options: {
     readonly node: string;
@@ -69,13 +72,22 @@ export class Surroundings {
 
   /** Calls back with the UID of every pod that a change may matter to. */
   onChange(callback: (podUID: string) => void): void {
-    this.#pods.onChange(({ object }) => callback(object.metadata.uid ?? ''));
+    this.#onPod = callback;
+    this.#pods.onChange(({ object, type }) => {
+      if (type === 'deleted') this.#podWrites.gone(object.metadata.uid ?? '');
+      else this.#podWrites.heard(object);
+    });
     for (const guests of [this.#guests, this.#coming])
       guests.onChange(({ object, type }) => {
         const { uid = '' } = object.metadata;
         if (type === 'deleted') this.#written.delete(uid);
-        for (const pod of this.#pods.byIndex('guest', uid)) callback(pod.metadata.uid ?? '');
-        const { holder } = object.status?.rightToRun ?? {};
+        const { holder, successor } = object.status?.rightToRun ?? {};
+        for (const pod of this.#pods.byIndex('guest', uid)) {
+          const { uid: podUID = '' } = pod.metadata;
+          const isNamed = holder?.podUID === podUID || successor?.podUID === podUID;
+          // A pod that has ended, and that the record does not know any more, has no part in where its guest goes.
+          if (type !== 'deleted' || isNamed || !isPodOver(pod)) callback(podUID);
+        }
         if (holder?.node === this.node) callback(holder.podUID);
       });
     this.#nodes.onChange(({ object, old }) => {
@@ -164,6 +176,11 @@ export class Surroundings {
     const { uid = '' } = (this.#guests.get(key) ?? this.#coming.get(key))?.metadata ?? {};
     const guest = this.#knownGuest(uid);
     return guest?.status?.rightToRun?.holder?.node === this.node ? guest : undefined;
+  }
+
+  /** Writes something about a pod that was looked at: that it has changed like that is no news. */
+  async writePod(podUID: string, write: () => Promise<LauncherPod>): Promise<void> {
+    await this.#podWrites.write(podUID, write);
   }
 
   /** Takes note of a guest as the server answered it. */
