@@ -16,6 +16,7 @@ import {
 import { migrationConfiguration } from './migration-configuration.ts';
 import { migrationProgress } from './migration-progress.ts';
 import { agentKeys, guestIdentity, halfVerdict, halfVolumes, slotState } from './migration-halves.ts';
+import { cpuTopology, memoryStatus } from './processor-and-memory.ts';
 import { runner } from './right-to-run.ts';
 
 /**
@@ -56,6 +57,9 @@ const sourceState = object('The side that the guest leaves.', {
   identity: guestIdentity,
   memoryBytes: long("The guest's memory.", { minimum: 0 }),
   vcpus: integer('How many processors it has.', { minimum: 0 }),
+  machineType: text("The machine's type, in its very version."),
+  cpuTopology,
+  memory: memoryStatus,
 });
 
 const targetState = object('The side that the guest moves to.', {

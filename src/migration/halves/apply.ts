@@ -31,17 +31,15 @@ export function applySource(
 ): PairStatus | undefined {
   const state = stateOfTarget(migration, guest);
   if (!state || (state.migrationUid !== undefined && state.migrationUid !== half.uid)) return undefined;
-  if (state.targetState?.virtualMachineInstanceUID !== guest.metadata.uid) return undefined;
+  if (!isOfAnother(half, migration, guest) || !isThis(guest, state.targetState)) return undefined;
   const isOver = state.completed === true;
   // From then on the target's agent may have taken it at its word.
   const isFrozen = state.targetNode !== undefined && state.sourceState?.runner !== undefined;
-  const { runner, epoch, agentKeys } = half;
   const sourceState = {
     ...state.sourceState,
-    ...sideOf(half),
-    ...(isFrozen ? {} : { runner, epoch, node: half.node, pod: half.pod, nodeSelectors: half.nodeSelectors }),
-    agentKeys,
-    ...(isFrozen ? {} : { identity: half.identity, memoryBytes: half.memoryBytes, vcpus: half.vcpus }),
+    ...sideOf(half, state.sourceState),
+    ...(isFrozen ? {} : machineOf(half)),
+    agentKeys: half.agentKeys,
   };
   return withBothNames(guest, {
     ...state,
@@ -62,7 +60,7 @@ export function applyTarget(
   const state = stateOfSource(migration, guest);
   const bound = state?.targetState?.migrationUID;
   if (!state || (bound !== undefined && bound !== half.uid)) return undefined;
-  if (state.sourceState?.virtualMachineInstanceUID !== guest.metadata.uid) return undefined;
+  if (!isOfAnother(half, migration, guest) || !isThis(guest, state.sourceState)) return undefined;
   const isOver = state.completed === true;
   const isFrozen = isOver || isStarted(guest);
   const { nodeAddress, directMigrationNodePorts, domainDetected, domainReadyTimestamp } = half;
@@ -83,14 +81,24 @@ export function applyTarget(
     ...arrivalOf(state, half),
     targetState: {
       ...state.targetState,
-      ...sideOf(half),
-      ...(isFrozen ? {} : { node: half.node, pod: half.pod, runner: half.runner }),
+      ...sideOf(half, state.targetState),
+      ...(isFrozen ? {} : { node: half.node, pod: half.pod, runner: half.runner, volumes: half.volumes }),
       agentKeys: half.agentKeys,
       ...place,
       domainDetected,
       domainReadyTimestamp,
     },
   });
+}
+
+/** Of a source: who executes the guest, and what its machine is like. */
+function machineOf(half: SourceHalf): NonNullable<MigrationState['sourceState']> {
+  const { runner, epoch, node, pod, nodeSelectors, volumes, identity } = half;
+  const { memoryBytes, vcpus, machineType, cpuTopology, memory } = half;
+  return {
+    ...{ runner, epoch, node, pod, nodeSelectors, volumes, identity },
+    ...{ memoryBytes, vcpus, machineType, cpuTopology, memory },
+  };
 }
 
 /** Of a target: where the guest goes, and how. */
@@ -104,19 +112,34 @@ function frozenOf(half: TargetHalf): Partial<MigrationState> {
   };
 }
 
-/** What both sides tell of themselves, under the names of a guest's status. */
-function sideOf(half: SourceHalf | TargetHalf) {
+/** What both sides tell of themselves, under the names of a guest's status. Who they are, and how it ended, is said once. */
+function sideOf(half: SourceHalf | TargetHalf, known: SideState = {}): SideState {
   return {
     migrationUID: half.uid,
-    virtualMachineInstanceUID: half.vmiUID,
-    domainName: half.name,
-    domainNamespace: half.namespace,
+    virtualMachineInstanceUID: known.virtualMachineInstanceUID ?? half.vmiUID,
+    domainName: known.domainName ?? half.name,
+    domainNamespace: known.domainNamespace ?? half.namespace,
     slots: half.slots,
-    volumes: half.volumes,
-    verdict: half.verdict,
+    verdict: known.verdict ?? half.verdict,
     persistentStatePVCName: half.persistentStatePVCName,
     selinuxContext: half.selinuxContext,
   };
+}
+
+type SideState = NonNullable<MigrationState['sourceState'] & MigrationState['targetState']>;
+
+/** Nobody is both sides: who says so would have the guest move as one object. */
+function isOfAnother(
+  half: SourceHalf | TargetHalf,
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance,
+): boolean {
+  return half.uid !== migration.metadata.uid && half.vmiUID !== guest.metadata.uid;
+}
+
+/** Whether a side is this guest, and not one of the same name that was before. */
+function isThis({ metadata }: VirtualMachineInstance, side: SideState | undefined): boolean {
+  return side?.virtualMachineInstanceUID !== undefined && side.virtualMachineInstanceUID === metadata.uid;
 }
 
 /** How the copy goes. A guest that has gone over in the midst of it is not called back, and progress is none. */

@@ -8,6 +8,7 @@ import {
   migrationMode,
   migrationPorts,
 } from '../../api/kubevirt/migration-state.ts';
+import { cpuTopology, memoryStatus } from '../../api/kubevirt/processor-and-memory.ts';
 import { runner } from '../../api/kubevirt/right-to-run.ts';
 import { flag, type Infer, integer, long, mapOf, moment, needed, object, text } from '../../api/typed-schema.ts';
 
@@ -46,6 +47,9 @@ export const sourceHalfShape = object('The half of the side that a guest leaves.
   identity: guestIdentity,
   memoryBytes: long("The guest's memory.", { minimum: 0 }),
   vcpus: integer('How many processors it has.', { minimum: 0 }),
+  machineType: text("The machine's type, in its very version."),
+  cpuTopology,
+  memory: memoryStatus,
   startTimestamp: moment('When the copy began.'),
   mode: migrationMode,
   progress: migrationProgress,

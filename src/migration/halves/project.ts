@@ -26,8 +26,8 @@ export function sourceHalf({ migration, guest, node }: OwnSide): SourceHalf {
   const side = state?.sourceState ?? {};
   return whole({
     ...common(migration, guest, state, side),
-    node: state?.sourceNode,
-    pod: state?.sourcePod,
+    node: side.node ?? state?.sourceNode,
+    pod: side.pod ?? state?.sourcePod,
     agentKeys: keysOf(node) ?? side.agentKeys,
     runner: side.runner,
     epoch: side.epoch,
@@ -35,6 +35,9 @@ export function sourceHalf({ migration, guest, node }: OwnSide): SourceHalf {
     identity: side.identity,
     memoryBytes: side.memoryBytes,
     vcpus: side.vcpus,
+    machineType: side.machineType,
+    cpuTopology: side.cpuTopology,
+    memory: side.memory,
     startTimestamp: state?.startTimestamp,
     mode: state?.mode,
     progress: state?.progress,
