@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { simulate } from '../../src/cli/simulate.ts';
 import { realClock } from '../../src/env/real.ts';
 import { runCli } from '../support/cli.ts';
+import { sample } from '../support/sample.ts';
 
 /** `godwit simulate` as a user types it: in processes of its own, one after another. */
 
@@ -52,7 +53,7 @@ describe('godwit simulate', () => {
     expect(printed).toHaveLength(1);
   }, 120_000);
 
-  it.each([
+  const refusals: readonly [args: readonly string[], message: RegExp][] = [
     [['--scenario', 'none'], /there is no scenario "none"; there are pods, /],
     [['--plant', 'none'], /there is no planted bug "none"; there are lying-disk, /],
     [
@@ -67,7 +68,9 @@ describe('godwit simulate', () => {
     [['--seed', '1', '--only', 'actions=x'], /--only cannot be understood: this seed has no action x/],
     [['--seed', '1', '--only', 'faults=none'], /--only cannot be understood: there is no fault none/],
     [['--seed', '1', '--only', 'nonsense'], /--only cannot be understood: nonsense has no =/],
-  ])('refuses %j with a sentence', async (args, message) => {
+  ];
+
+  it.each(sample(refusals, 3))('refuses %j with a sentence', async (args, message) => {
     const { code, stderr } = await runCli(['simulate', ...args]);
     expect(stderr).toMatch(message);
     expect(code).toBe(2);
