@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
-import { unreachable } from '../../api/unreachable.ts';
 import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
-import type { Plan, Step } from './plan.ts';
+import { inWords } from './plan-words.fixture.ts';
 import { isSeizable, type NodeWord, reclaim, seize } from './seize.ts';
 import { standingOf } from './standing.ts';
 import type { View } from './view.ts';
@@ -45,31 +44,6 @@ function view(entries: readonly Entry[], more: Partial<View>): View {
     wish: {},
     ...more,
   };
-}
-
-/** A plan in a line. */
-function inWords({ steps, refusal }: Plan): string {
-  return refusal?.code ?? steps.map(stepInWords).join(', ');
-}
-
-function stepInWords(step: Step): string {
-  switch (step.kind) {
-    case 'journal':
-      return step.entry.kind === 'machine' ? `note ${step.entry.event}` : `write ${step.entry.kind}`;
-    case 'record': {
-      const { epoch, holder, successor } = step.to;
-      return `record ${epoch} ${holder?.node ?? 'nobody'}${successor === undefined ? '' : ` next ${successor.node}`}`;
-    }
-    case 'machine':
-      return step.command;
-    case 'send':
-      return `send ${step.message.kind}`;
-    case 'stamp':
-    case 'discard-images':
-      return step.kind;
-    default:
-      return unreachable(step);
-  }
 }
 
 describe('what an agent does, in its order', () => {

@@ -1,10 +1,11 @@
 import { unreachable } from '../../api/unreachable.ts';
+import { afterEndAcross, afterGrantAcross, answering, mustGive } from './across.ts';
 import { isSameAttempt, isSameRunner } from './attempt.ts';
 import { change, IDLE, journal, machine, type Plan, plan, refuse } from './plan.ts';
 import { begin, withoutSuccessor, withSuccessor } from './record.ts';
 import { reconcileRecord } from './reconcile-record.ts';
 import { abort, afterGrant, answerOver, giveUp, grant, kill, reserve } from './source.ts';
-import type { Holding, Standing } from './standing.ts';
+import type { Ended, Holding, Standing } from './standing.ts';
 import { journalMissing, start } from './start.ts';
 import { afterRefusal, receive, whileReceiving } from './target.ts';
 import type { View } from './view.ts';
@@ -25,15 +26,18 @@ export function decide(view: View): Plan {
     case 'starting':
       return start(view, wish.start ?? {});
     case 'holding':
-      return whileHolding(view, standing);
-    case 'granted':
-      return afterGrant(view, standing);
+      return answering(view, standing, whileHolding(view, standing));
+    case 'granted': {
+      const { across } = standing.attempt;
+      const next = across === undefined ? afterGrant(view, standing) : afterGrantAcross(view, standing);
+      return answering(view, standing, next);
+    }
     case 'receiving':
       return whileReceiving(view, standing);
     case 'refused':
       return afterRefusal(view, standing);
     case 'ended':
-      return afterEnd(view, standing);
+      return answering(view, standing, standing.isAcross ? afterEndAcross(view, standing) : afterEnd(view, standing));
     default:
       return unreachable(standing);
   }
@@ -45,7 +49,8 @@ export function decide(view: View): Plan {
  */
 export function isSettled(view: View): boolean {
   if (view.machine !== 'dead') return false;
-  return view.standing.kind === 'none' ? !isSameRunner(view.record?.holder, view.self) : isOver(view.standing);
+  if (view.standing.kind === 'none') return !isSameRunner(view.record?.holder, view.self);
+  return isOver(view.standing) && !mustGive(view, view.standing);
 }
 
 const isOver = (standing: Standing): boolean => standing.kind === 'ended' || standing.kind === 'refused';
@@ -57,7 +62,9 @@ const isOver = (standing: Standing): boolean => standing.kind === 'ended' || sta
 export function isHeard(view: View): boolean {
   const { machine: fact, record, self, standing } = view;
   if (standing.kind === 'none' || standing.kind === 'starting') return fact === 'dead';
-  if (standing.kind === 'receiving' && !isSameRunner(record?.successor, self)) return false;
+  // What has no record of its own before it takes is started by nobody else.
+  const isApart = standing.kind === 'receiving' && standing.attempt.across !== undefined;
+  if (standing.kind === 'receiving' && !isApart && !isSameRunner(record?.successor, self)) return false;
   const { steps, refusal } = decide(view);
   const isAtRest = steps.every((step) => step.kind === 'send' || step.kind === 'stamp');
   return isAtRest && refusal?.code !== 'Quarantined' && refusal?.code !== 'MachineUnknown';
@@ -78,14 +85,14 @@ function whileHolding(view: View, holding: Holding): Plan {
       const isTargetGone = isRefused || view.peerMachine === 'dead' || view.outOfService.has(reserved.target.nodeUID);
       if (isTargetGone) return giveUp(view, reserved);
       // Nothing was copied before the record named the successor: its data was restored from before.
-      return record.successor === undefined ? plan(change(record, withSuccessor(record, reserved.target))) : canGrant;
+      return record.successor === undefined ? plan(change(record, withSuccessor(record, reserved))) : canGrant;
     }
     if (isCancelled || (view.machine === 'dead' && !mayBeThere(view, holding))) return abort(view, holding);
     if (view.machine === 'dead') return IDLE;
     if (record.successor === undefined) {
       const isPaused = holding.isPaused === true && view.machine === 'paused';
       return view.machine === 'running' || isPaused
-        ? plan(change(record, withSuccessor(record, reserved.target)))
+        ? plan(change(record, withSuccessor(record, reserved)))
         : abort(view, holding);
     }
     return isSameRunner(record.successor, reserved.target) ? IDLE : abort(view, holding);
@@ -112,7 +119,7 @@ function mayBeThere({ record, peerMachine, outOfService }: View, { isCompleted, 
   return isSameRunner(record?.successor, reserved.target) && (peerMachine === 'unknown' || peerMachine === 'inmigrate');
 }
 
-function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan {
+function afterEnd(view: View, ended: Ended): Plan {
   const { record, self } = view;
   if (view.machine !== 'dead') return plan(...kill(view));
   if (isSameRunner(record?.successor, self) && record !== undefined) {
@@ -122,6 +129,10 @@ function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan
       change(record, isBehind ? begin(record, ended.epoch, record.holder) : begin(record, record.epoch + 1, undefined)),
     );
   }
+  if (record === undefined && ended.taken !== undefined && view.unheard.includes(self.node)) {
+    // Taken for an object that had no record before, and has none again: only so can the machine start afresh.
+    return plan(change(undefined, begin(undefined, ended.epoch, self)));
+  }
   if (record === undefined || !isSameRunner(record.holder, self)) {
     return ended.givenTo === undefined ? answerOver(view) : IDLE;
   }
@@ -129,7 +140,9 @@ function afterEnd(view: View, ended: Extract<Standing, { kind: 'ended' }>): Plan
   const isTakerGone = ended.givenTo !== undefined && view.outOfService.has(ended.givenTo.nodeUID);
   if (ended.givenTo !== undefined && !isTakerGone) {
     // The record was restored from before the take: name the successor again, and it will write that it took.
-    return record.successor === undefined ? plan(change(record, withSuccessor(record, ended.givenTo))) : IDLE;
+    return record.successor === undefined
+      ? plan(change(record, withSuccessor(record, { target: ended.givenTo })))
+      : IDLE;
   }
   if (record.epoch !== ended.epoch) {
     return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);

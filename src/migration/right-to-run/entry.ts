@@ -14,7 +14,8 @@ import type { Attempt } from './attempt.ts';
  * - `refused`: the attempt can never be taken;
  * - `regained`: the right is this side's again, in a new epoch;
  * - `aborted`: nothing was granted, and nothing will be;
- * - `ended`: no machine of this pod executes the guest, and none ever will. `givenTo` is who took over, if anyone;
+ * - `ended`: no machine of this pod executes the guest, and none ever will. `givenTo` is who took over, if anyone, and
+ *   `isAcross` says that it did so for another object, with a record of its own;
  * - `machine`: what the machine itself said, as far as conclusions rest on it.
  */
 export type Entry =
@@ -27,7 +28,7 @@ export type Entry =
   | { readonly kind: 'refused'; readonly attempt: Attempt }
   | { readonly kind: 'regained'; readonly epoch: number }
   | { readonly kind: 'aborted'; readonly attempt: Attempt }
-  | { readonly kind: 'ended'; readonly epoch: number; readonly givenTo?: Runner }
+  | { readonly kind: 'ended'; readonly epoch: number; readonly givenTo?: Runner; readonly isAcross?: true }
   | { readonly kind: 'machine'; readonly event: MachineEventName };
 
 /** QEMU's MIGRATION (completed or failed), STOP and RESUME. */

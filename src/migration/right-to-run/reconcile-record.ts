@@ -2,8 +2,8 @@ import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { isSameRunner } from './attempt.ts';
 import { stampsOfTake } from './image-stamps.ts';
 import { change, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
-import { begin } from './record.ts';
-import { kill } from './source.ts';
+import { begin, raised } from './record.ts';
+import { abort, kill } from './source.ts';
 import type { Holding } from './standing.ts';
 import type { View } from './view.ts';
 
@@ -14,6 +14,8 @@ import type { View } from './view.ts';
 export function reconcileRecord(view: View, holding: Holding): Plan {
   const { record, self } = view;
   if (record === undefined) {
+    // Taken for an object that has no record before somebody takes it.
+    if (holding.taken?.across !== undefined) return firstRecord(view, holding);
     // Restored from before the guest was started: others start nothing until this node was heard.
     if (view.unheard.includes(self.node)) {
       return plan(change(undefined, begin(undefined, holding.epoch, self, holding.volumes)));
@@ -23,6 +25,7 @@ export function reconcileRecord(view: View, holding: Holding): Plan {
     return refuse('Quarantined', 'the guest that this pod executes has no record');
   }
   if (record.epoch < holding.epoch) return catchUp(view, holding, record);
+  if (record.epoch > holding.epoch && isConfirmed(view)) return afterReclaim(view, holding, record.epoch);
   if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch: holding.epoch }));
   // Named by a holder who had granted the right, or by an admin who reclaims it.
   if (isSameRunner(record.successor, self)) return adopt(view, record);
@@ -38,20 +41,47 @@ export function reconcileRecord(view: View, holding: Holding): Plan {
   return plan(...kill(view), journal({ kind: 'ended', epoch: holding.epoch }));
 }
 
-/** The record is behind. The guest comes first, since its right is durable; then the record. */
-function catchUp(view: View, holding: Holding, record: RightToRun): Plan {
-  const { self } = view;
+/** Only an admin who reclaims a guest names its holder in a new epoch; after a restore also whoever has a later one. */
+function isConfirmed({ record, self, unheard }: View): boolean {
+  return isSameRunner(record?.holder, self) && unheard.length === 0;
+}
+
+/** Whoever was to have the guest is fenced, and it stays here. */
+function afterReclaim(view: View, holding: Holding, epoch: number): Plan {
+  if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch }));
+  if (holding.reserved === undefined) return plan(journal({ kind: 'regained', epoch }));
+  // Half of the guest is where nobody reaches it.
+  if (view.machine === 'postcopy') return plan(machine('kill'), journal({ kind: 'ended', epoch }));
+  return abort(view, holding);
+}
+
+function firstRecord(view: View, holding: Holding): Plan {
+  return plan(
+    ...continuation(view, holding),
+    change(undefined, begin(undefined, holding.epoch, view.self, holding.volumes)),
+  );
+}
+
+/** What a guest that was taken still misses. */
+function continuation(view: View, holding: Holding): Step[] {
   const steps: Step[] = [];
   const stands = view.machine === 'paused' || view.machine === 'postmigrate' || view.machine === 'postcopy';
   if (holding.mustContinue && stands) steps.push(machine('close-exports'), machine('continue'));
   // Until the record says so, it is not known whether they were stamped.
   if (holding.taken !== undefined) steps.push(...stampsOfTake(holding.taken));
+  return steps;
+}
+
+/** The record is behind. The guest comes first, since its right is durable; then the record. */
+function catchUp(view: View, holding: Holding, record: RightToRun): Plan {
+  const { self } = view;
+  const steps = continuation(view, holding);
   const isNext =
     record.epoch + 1 === holding.epoch &&
     (record.holder === undefined || isSameRunner(record.holder, self) || isSameRunner(record.successor, self));
   return isNext
     ? plan(...steps, change(record, begin(record, holding.epoch, self, holding.volumes ?? record.volumes)))
-    : plan(...steps, change(record, begin(record, holding.epoch, record.holder)));
+    : plan(...steps, change(record, raised(record, holding.epoch)));
 }
 
 function adopt(view: View, record: RightToRun): Plan {

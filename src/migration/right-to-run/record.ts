@@ -1,5 +1,6 @@
 import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
-import type { Attempt } from './attempt.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import { type Attempt, epochOfTake } from './attempt.ts';
 
 /** How each transition changes the record. The API server checks the same rules on whoever's behalf a change comes. */
 
@@ -17,9 +18,19 @@ export function begin(
   };
 }
 
-/** The holder names who may be granted the right next. */
-export function withSuccessor(record: RightToRun, successor: Runner): RightToRun {
-  return { ...record, successor };
+/** The holder names who may be granted the right next, by an attempt. */
+export function withSuccessor(record: RightToRun, { target, across }: Pick<Attempt, 'target' | 'across'>): RightToRun {
+  return { ...record, successor: target, ...(across === undefined ? {} : { across: true }) };
+}
+
+/** The epoch of a record that is behind a journal; it has the holder that it had. */
+export function raised(record: RightToRun, epoch: number): RightToRun {
+  return { ...begin(record, epoch, record.holder), ...(isAway(record) ? { across: true } : {}) };
+}
+
+/** The successor in another object holds the right there: nothing of the guest is left here. */
+export function givenTo(record: RightToRun | undefined, epoch: number, target: Runner): RightToRun {
+  return { ...begin(record, epoch, target), across: true };
 }
 
 /** The epoch goes on as if nobody had been named. */
@@ -28,6 +39,6 @@ export function withoutSuccessor(record: RightToRun): RightToRun {
 }
 
 /** The target holds the right, on the volumes that it received. */
-export function takenBy(record: RightToRun, attempt: Attempt): RightToRun {
-  return begin(record, attempt.epoch + 1, attempt.target, attempt.volumes ?? record.volumes);
+export function takenBy(record: RightToRun | undefined, attempt: Attempt): RightToRun {
+  return begin(record, epochOfTake(attempt), attempt.target, attempt.volumes ?? record?.volumes);
 }

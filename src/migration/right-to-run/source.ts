@@ -2,13 +2,11 @@ import { type Attempt, isSameAttempt, isSameRunner } from './attempt.ts';
 import { stampsOfGrant, stampsOfRefusal } from './image-stamps.ts';
 import { change, IDLE, journal, type Message, machine, type Plan, plan, refuse, type Step, send } from './plan.ts';
 import { begin, withoutSuccessor, withSuccessor } from './record.ts';
-import type { Holding, Standing } from './standing.ts';
+import type { Granted, Holding } from './standing.ts';
 import { outOfService } from './start.ts';
 import type { View } from './view.ts';
 
 /** The source's half of the protocol: reserve, grant, abort, and what comes of a grant. */
-
-type Granted = Extract<Standing, { kind: 'granted' }>;
 
 /** Reserve: name the successor while the guest runs, so that no API call stands in the blackout. */
 export function reserve(view: View, holding: Holding, attempt: Attempt): Plan {
@@ -32,7 +30,7 @@ export function reserve(view: View, holding: Holding, attempt: Attempt): Plan {
   }
   return plan(
     journal({ kind: 'reserved', attempt, ...(isPaused ? { isPaused: true } : {}) }),
-    change(record, withSuccessor(record, attempt.target)),
+    change(record, withSuccessor(record, attempt)),
   );
 }
 
@@ -87,22 +85,16 @@ export function abort(view: View, holding: Holding): Plan {
 
 /** What is next for a source that has let go of the right. */
 export function afterGrant(view: View, granted: Granted): Plan {
-  const { attempt, isPostCopy } = granted;
+  const { attempt } = granted;
   const { record } = view;
   const hears = (kind: Message['kind']): boolean =>
     view.inbox.some((message) => message.kind === kind && isSameAttempt(message.attempt, attempt));
-  if (hears('refused')) {
-    // A post-copy that has not ended left neither side with all of the guest.
-    const isWhole = view.machine !== 'dead' && (!isPostCopy || view.machine === 'postmigrate');
-    if (isWhole) return regain(view, granted);
-    // Nobody has the guest, and nobody else has its disks.
-    return plan(...stampsOfRefusal(attempt), ...giveUp(view, attempt).steps);
-  }
+  if (hears('refused')) return haveBack(view, granted, attempt.epoch + 1);
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
   // Nothing was granted before the record named the successor: its data was restored from before.
   const nameAgain =
     record !== undefined && isRecordedHolder && record.successor === undefined
-      ? plan(change(record, withSuccessor(record, attempt.target)))
+      ? plan(change(record, withSuccessor(record, attempt)))
       : undefined;
   if (hears('taken') || (record !== undefined && record.epoch > attempt.epoch && !isRecordedHolder)) {
     const hasGone = hears('taken') || isSameRunner(record?.holder, attempt.target);
@@ -122,18 +114,30 @@ export function afterGrant(view: View, granted: Granted): Plan {
   if (nameAgain !== undefined) return nameAgain;
   // It may have taken the right and executed the guest: what is left here may be old.
   if (view.outOfService.has(attempt.target.nodeUID)) return giveUp(view, attempt);
-  const paused = granted.isPaused ? { isPaused: true } : {};
-  // Whoever was killed after it had written the grant may not have come to stamp what it leaves behind.
-  const grantAgain = [...stampsOfGrant(attempt), send('grant', attempt, { isPostCopy, ...paused })];
-  const canGoOn = view.machine === 'postmigrate' && !isPostCopy;
-  return view.wish.isCancelled === true && canGoOn
-    ? plan(...grantAgain, send('please-refuse', attempt))
-    : plan(...grantAgain);
+  return plan(...grantAgain(view, granted));
 }
 
-function regain(view: View, { attempt, isPaused }: Granted): Plan {
-  const epoch = attempt.epoch + 1;
+/** Says once more that the right was let go of; and asks for it back where the migration is not wanted any more. */
+export function grantAgain(view: View, { attempt, isPostCopy, isPaused }: Granted): Step[] {
+  const paused = isPaused ? { isPaused: true } : {};
+  // Whoever was killed after it had written the grant may not have come to stamp what it leaves behind.
+  const again = [...stampsOfGrant(attempt), send('grant', attempt, { isPostCopy, ...paused })];
+  const canGoOn = view.machine === 'postmigrate' && !isPostCopy;
+  return view.wish.isCancelled === true && canGoOn ? [...again, send('please-refuse', attempt)] : again;
+}
+
+/** Goes on with a guest that nobody else can have any more, in a new epoch; or ends what is left of it. */
+export function haveBack(view: View, granted: Granted, epoch: number): Plan {
+  const { attempt, isPaused, isPostCopy } = granted;
+  // A post-copy that has not ended left neither side with all of the guest.
+  const isWhole = view.machine !== 'dead' && (!isPostCopy || view.machine === 'postmigrate');
   const { record } = view;
+  if (!isWhole) {
+    const isRecorded = record?.epoch === epoch && isSameRunner(record.holder, view.self);
+    const ended = journal({ kind: 'ended', epoch: isRecorded ? epoch : attempt.epoch });
+    // Nobody has the guest, and nobody else has its disks.
+    return plan(...stampsOfRefusal(attempt), ...kill(view), ended);
+  }
   // What was refused can never be taken: the images are true again before anything else is.
   const steps: Step[] = [...stampsOfRefusal(attempt), journal({ kind: 'regained', epoch })];
   if (!isPaused) steps.push(machine('continue'));

@@ -8,10 +8,10 @@ export type Standing =
   | { readonly kind: 'none' }
   | { readonly kind: 'starting'; readonly epoch: number }
   | Holding
-  | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean; readonly isPaused?: true }
+  | Granted
   | { readonly kind: 'receiving'; readonly attempt: Attempt }
   | { readonly kind: 'refused'; readonly attempt: Attempt }
-  | { readonly kind: 'ended'; readonly epoch: number; readonly givenTo?: Runner };
+  | Ended;
 
 /** The right is here. */
 export interface Holding {
@@ -27,6 +27,24 @@ export interface Holding {
   /** The volumes that came with the right. */
   readonly volumes?: RightToRun['volumes'];
   /** How the right came, where it was taken: its source may ask for as long as it has not heard. */
+  readonly taken?: Attempt;
+}
+
+/** The right was let go of, and may come back. */
+export interface Granted {
+  readonly kind: 'granted';
+  readonly attempt: Attempt;
+  readonly isPostCopy: boolean;
+  readonly isPaused?: true;
+  readonly taken?: Attempt;
+}
+
+/** Nothing is left here. */
+export interface Ended {
+  readonly kind: 'ended';
+  readonly epoch: number;
+  readonly givenTo?: Runner;
+  readonly isAcross?: true;
   readonly taken?: Attempt;
 }
 
@@ -64,14 +82,13 @@ export function advance(standing: Standing, entry: Entry): Standing {
         attempt: entry.attempt,
         isPostCopy: entry.isPostCopy,
         ...paused(entry),
+        ...stillTaken(standing),
       });
     case 'aborted':
-      return demand(
-        isReserved(standing, entry.attempt),
-        standing,
-        entry,
-        holding(standing.kind === 'holding' ? standing.epoch : 0, !isPaused(standing)),
-      );
+      return demand(isReserved(standing, entry.attempt), standing, entry, {
+        ...holding(standing.kind === 'holding' ? standing.epoch : 0, !isPaused(standing)),
+        ...stillTaken(standing),
+      });
     case 'receiving':
       return demand(standing.kind === 'none', standing, entry, { kind: 'receiving', attempt: entry.attempt });
     case 'taken':
@@ -86,20 +103,20 @@ export function advance(standing: Standing, entry: Entry): Standing {
         attempt: entry.attempt,
       });
     case 'regained':
-      return demand(
-        standing.kind === 'granted' || standing.kind === 'holding',
-        standing,
-        entry,
-        holding(
+      return demand(standing.kind === 'granted' || standing.kind === 'holding', standing, entry, {
+        ...holding(
           entry.epoch,
           standing.kind === 'granted' ? !isPaused(standing) : standing.kind === 'holding' && standing.mustContinue,
         ),
-      );
+        ...stillTaken(standing),
+      });
     case 'ended':
       return {
         kind: 'ended',
         epoch: entry.epoch,
         ...(entry.givenTo === undefined ? {} : { givenTo: entry.givenTo }),
+        ...(entry.isAcross ? { isAcross: true } : {}),
+        ...stillTaken(standing),
       };
     case 'machine':
       return standing.kind === 'holding' ? heard(standing, entry.event) : standing;
@@ -117,6 +134,16 @@ export function standingOf(entries: Iterable<Entry>): Standing {
 
 const paused = ({ isPaused: is }: { readonly isPaused?: true }): { readonly isPaused?: true } =>
   is ? { isPaused: true } : {};
+
+/**
+ * How the right came from another object, whatever has become of it since: its source cannot read that in this one's
+ * record, and may ask for as long as it has not heard.
+ */
+function stillTaken(standing: Standing): { readonly taken?: Attempt } {
+  if (!('taken' in standing) || standing.taken?.across === undefined) return {};
+  const { volumes: _volumes, images: _images, ...taken } = standing.taken;
+  return { taken };
+}
 
 function isPaused(standing: Standing): boolean {
   return (standing.kind === 'holding' || standing.kind === 'granted') && standing.isPaused === true;

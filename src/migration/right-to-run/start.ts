@@ -10,12 +10,7 @@ import type { StartWish, View } from './view.ts';
  */
 export function start(view: View, wish: StartWish): Plan {
   const { standing, record, self } = view;
-  if (view.unheard.length > 0) {
-    return refuse(
-      'Quarantined',
-      `the API's data was restored, and not all nodes were heard: ${view.unheard.join(', ')}`,
-    );
-  }
+  if (view.unheard.length > 0) return unheardOf(view.unheard);
   if (view.outOfService.has(self.nodeUID)) return outOfService(self.node);
   if (view.machine !== 'dead') return refuse('AlreadyRunning', 'this pod has a machine already');
   if (standing.kind !== 'none' && standing.kind !== 'starting') {
@@ -39,6 +34,11 @@ export function start(view: View, wish: StartWish): Plan {
   }
   if (stale !== undefined) return refuse(stale.code, stale.message);
   return plan(...claim(view, wish, epoch));
+}
+
+/** Who was not heard since a restore may have what the record says nobody has. */
+export function unheardOf(nodes: readonly string[]): Plan {
+  return refuse('Quarantined', `the API's data was restored, and not all nodes were heard: ${nodes.join(', ')}`);
 }
 
 /** A journal that says nothing attests nothing: the record names this pod, so its machine may run somewhere. */

@@ -4,7 +4,7 @@ import { change, IDLE, journal, type Message, machine, type Plan, plan, refuse, 
 import { takenBy, withoutSuccessor } from './record.ts';
 import { kill } from './source.ts';
 import type { Standing } from './standing.ts';
-import { outOfService } from './start.ts';
+import { outOfService, unheardOf } from './start.ts';
 import type { View } from './view.ts';
 
 /** The target's half of the protocol: receive, take, refuse. */
@@ -19,6 +19,11 @@ export function receive(view: View, attempt: Attempt): Plan {
   if (view.outOfService.has(view.self.nodeUID)) return outOfService(view.self.node);
   if (view.standing.kind !== 'none') return refuse('Overtaken', 'this pod had its machine; another pod has to be made');
   if (view.machine !== 'dead') return refuse('AlreadyRunning', 'this pod has a machine already');
+  if (attempt.across !== undefined) {
+    const { record, unheard } = view;
+    if (record !== undefined) return refuse('HeldByAnother', 'the guest has a right to run of its own already');
+    if (unheard.length > 0) return unheardOf(unheard);
+  }
   return plan(journal({ kind: 'receiving', attempt }), ...stampsOfReceiving(attempt), machine('start-incoming'));
 }
 
@@ -46,7 +51,9 @@ export function take(view: View, granted: Message): Plan {
     ...stampsOfTake(attempt),
   ];
   // Where the record was not read since the reservation, it is brought up to date from the standing afterwards.
-  if (record?.epoch === attempt.epoch && isSameRunner(record.successor, view.self)) {
+  if (attempt.across !== undefined) {
+    if (record === undefined) steps.push(change(undefined, takenBy(undefined, attempt)));
+  } else if (record?.epoch === attempt.epoch && isSameRunner(record.successor, view.self)) {
     steps.push(change(record, takenBy(record, attempt)));
   }
   return plan(...steps);
@@ -73,7 +80,7 @@ export function whileReceiving(view: View, receiving: Receiving): Plan {
   const isOver =
     view.machine === 'dead' ||
     hears('aborted') !== undefined ||
-    (view.record !== undefined && view.record.epoch > attempt.epoch) ||
+    hasGoneOn(view, attempt) ||
     view.outOfService.has(view.self.nodeUID) ||
     (isSourceSeized && granted === undefined);
   if (isOver) return refuseAttempt(view, receiving);
@@ -82,6 +89,11 @@ export function whileReceiving(view: View, receiving: Receiving): Plan {
   if (view.wish.isCancelled !== true) return IDLE;
   // Once the guest is here it may be nowhere else: only the source can tell that nothing was granted.
   return view.machine === 'inmigrate' ? refuseAttempt(view, receiving) : plan(send('is-it-over', attempt));
+}
+
+/** Whether the right is somebody else's by the record: that of the source too, or this side's, which had none. */
+function hasGoneOn({ record }: View, { across, epoch }: Attempt): boolean {
+  return record !== undefined && (across !== undefined || record.epoch > epoch);
 }
 
 /** What is next for a target that has refused. */
