@@ -27,7 +27,22 @@ const API = '/apis/kubevirt.io/v1/namespaces/default';
 const agentsMain = fileURLToPath(new URL('../migration/model-agents.js', import.meta.url));
 
 export async function models(): Promise<void> {
-  const server = new ServerProcess();
+  await withModels(GUESTS, async (server, node) => {
+    await drainNode(await server.connect(), { node, guests: GUESTS, kind: 'models' });
+    await webhookLatency(server);
+  });
+}
+
+/** The webhooks alone, with next to nothing beside them. */
+export async function webhooks(): Promise<void> {
+  await withModels([], (server) => webhookLatency(server));
+}
+
+async function withModels(
+  guests: readonly string[],
+  measure: (server: ServerProcess, node: string) => Promise<void>,
+): Promise<void> {
+  const server = new ServerProcess((process.env['GODWIT_BENCH_NODE_OPTIONS'] ?? '').split(' ').filter(Boolean));
   let agents: ChildProcess | undefined;
   try {
     await server.start();
@@ -38,10 +53,9 @@ export async function models(): Promise<void> {
     if (agents.stdout) await once(agents.stdout, 'data');
     const [node = '', ...others] = await nodesOf(connection);
     for (const other of others) await cordon(connection, other, true);
-    await appear(connection);
+    await appear(connection, guests);
     for (const other of others) await cordon(connection, other, false);
-    await drainNode(await server.connect(), { node, guests: GUESTS, kind: 'models' });
-    await webhookLatency(server);
+    await measure(server, node);
   } finally {
     agents?.kill('SIGKILL');
     await server.remove();
@@ -64,7 +78,7 @@ function nodesOf(connection: LoadConnection): Promise<string[]> {
   }, 'not all nodes are there');
 }
 
-async function appear(connection: LoadConnection): Promise<void> {
+async function appear(connection: LoadConnection, guests: readonly string[]): Promise<void> {
   const running = new Set<string>();
   let rest = '';
   await connection.watch(`${API}/virtualmachineinstances?watch=true`, (bytes) => {
@@ -76,7 +90,7 @@ async function appear(connection: LoadConnection): Promise<void> {
     }
   });
   const spec = { evictionStrategy: 'LiveMigrate', domain: { devices: {}, memory: { guest: '64Mi' } } };
-  const waiting = [...GUESTS];
+  const waiting = [...guests];
   const worker = async (): Promise<void> => {
     for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
       const machine = {
@@ -89,5 +103,5 @@ async function appear(connection: LoadConnection): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  await until(() => (running.size === GUESTS.length ? true : undefined), 'not all guests run');
+  await until(() => (running.size === guests.length ? true : undefined), 'not all guests run');
 }

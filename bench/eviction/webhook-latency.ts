@@ -1,4 +1,4 @@
-import { percentile, report } from '../figures.ts';
+import { percentile, report, rounded } from '../figures.ts';
 import type { LoadConnection } from '../load-connection.ts';
 import type { ServerProcess } from '../server-process.ts';
 import { until } from '../migration/until.ts';
@@ -34,12 +34,12 @@ export async function webhookLatency(server: ServerProcess): Promise<void> {
     // Nobody schedules it: it is there to be evicted, and never is.
     await connection.request('POST', PODS, JSON.stringify({ ...pod, spec: { ...pod.spec, schedulerName: 'nobody' } }));
   }
-  await measured(connection, 'the first request for a guest, which a dry run does not mark', launchers, true);
+  await measured(server, connection, 'the first request for a guest, which a dry run does not mark', launchers, true);
   for (const pod of launchers) await evict(connection, pod);
-  await measured(connection, 'a request for a guest that is marked', launchers, false);
-  await measured(connection, 'an unrelated pod, with the webhooks registered', PLAIN, true);
+  await measured(server, connection, 'a request for a guest that is marked', launchers, false);
+  await measured(server, connection, 'an unrelated pod, with the webhooks registered', PLAIN, true);
   await connection.request('DELETE', REGISTRATION);
-  await measured(connection, 'an unrelated pod, without webhooks', PLAIN, true);
+  await measured(server, connection, 'an unrelated pod, without webhooks', PLAIN, true);
 }
 
 /** Launchers of guests that others are to move, so that they stay where they are. */
@@ -60,11 +60,13 @@ async function keptLaunchers(connection: LoadConnection): Promise<string[]> {
 
 /** Asks at a steady rate, whether or not there are answers, and reports how long these took. */
 async function measured(
+  server: ServerProcess,
   connection: LoadConnection,
   what: string,
   pods: readonly string[],
   isDryRun: boolean,
 ): Promise<void> {
+  const before = { seconds: server.cpuSeconds(), requests: await requestsOf(connection) };
   const startMs = performance.now();
   const latencies: number[] = [];
   const refusals = new Map<string, number>();
@@ -81,6 +83,17 @@ async function measured(
   latencies.sort((a, b) => a - b);
   const figure = (share: string): string => `evictions at ${PER_SECOND}/s, ${what}, ${share}`;
   const answers = Object.fromEntries(refusals);
-  report('eviction', { figure: figure('p50'), value: percentile(latencies, 0.5), unit: 'ms', ...answers });
+  const costs = {
+    serverCpuMsEach: rounded(((server.cpuSeconds() - before.seconds) * 1000) / latencies.length),
+    requestsEach: rounded(((await requestsOf(connection)) - before.requests) / latencies.length),
+  };
+  report('eviction', { figure: figure('p50'), value: percentile(latencies, 0.5), unit: 'ms', ...answers, ...costs });
   report('eviction', { figure: figure('p99'), value: percentile(latencies, 0.99), unit: 'ms' });
+}
+
+/** All requests that the server has answered; watches count when they end. */
+async function requestsOf(connection: LoadConnection): Promise<number> {
+  const metrics = await connection.text('GET', '/metrics');
+  const counts = [...metrics.matchAll(/^apiserver_request_total\{.*\} (\d+)$/gm)].map(([, count]) => Number(count));
+  return counts.reduce((sum, count) => sum + count, 0);
 }
