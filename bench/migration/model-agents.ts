@@ -78,7 +78,7 @@ function linkOf(name: string): AgentsLink {
       exchange: (peer, request, signal) => {
         const service = services.get(peer.node);
         if (!service) return Promise.reject(new PeerError('Unreachable', `there is no ${peer.node}`));
-        return service.answer(name, request, signal);
+        return service.answer({ node: name }, request, signal);
       },
     },
     serve: (service) => void services.set(name, service),

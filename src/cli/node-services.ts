@@ -110,6 +110,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     host: address,
     port: 0,
   });
+    isAwaited: agent.isAwaited,
   const removal = new DirectoryRemoval({
     env,
     client,
@@ -175,7 +176,7 @@ async function migrationOf(
 ): Promise<NodeMigration> {
   const { cpus, bootID } = await realHost.identity();
   return {
-    peers: new HttpsPeers({ access: identity.access }),
+    peers: new HttpsPeers({ access: identity.access, clock: env.clock }),
     address: agentAddress,
     host: address,
     credentials: new MigrationCertificates({

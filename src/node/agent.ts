@@ -66,6 +66,8 @@ export class Agent {
   /** What a manager has to run. */
   readonly services: readonly Service[];
   readonly #options: AgentOptions;
+  /** Whether a guest comes from somebody with this key, who need not be a node of this cluster. */
+  readonly isAwaited: (key: string) => boolean;
   readonly #recorder: EventRecorder;
   readonly #surroundings: Surroundings;
   readonly #machines: Machines;
@@ -106,6 +108,7 @@ export class Agent {
     this.services = [
       ...(options.informers ? [] : informers.all()),
       this.#recorder,
+    this.isAwaited = (key) => this.#surroundings.isAwaited(key);
       { name: 'guests', run: (signal) => this.#run(signal) },
     ];
   }

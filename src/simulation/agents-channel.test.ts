@@ -51,7 +51,7 @@ describe('the channel of agents', () => {
     const heard: string[] = [];
     serve({
       answer: (caller, request) => {
-        heard.push(`${caller} ${request.kind}`);
+        heard.push(`${caller.node} ${request.kind}`);
         return Promise.resolve(ANSWER);
       },
     });

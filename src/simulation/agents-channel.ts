@@ -133,7 +133,7 @@ export class AgentsChannel {
 /** Nobody but the caller knows when the caller has given up. */
 async function answerOf(service: PeerService, caller: string, request: PeerRequest): Promise<PeerAnswer> {
   const asked = parseRequest(overWire(request));
-  return parseAnswer(overWire(await service.answer(caller, asked, new AbortController().signal)));
+  return parseAnswer(overWire(await service.answer({ node: caller }, asked, new AbortController().signal)));
 }
 
 function overWire(value: unknown): unknown {

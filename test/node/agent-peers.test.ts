@@ -71,9 +71,9 @@ beforeEach(async () => {
     guests: {} as never,
     peers: {
       answer: async (caller, request) => {
-        if (caller !== attemptOf(request).source.node)
-          throw new ApiError(403, 'Forbidden', `${caller} is not its source`);
-        asked.push(`${caller} ${request.kind}`);
+        if (caller.node !== attemptOf(request).source.node)
+          throw new ApiError(403, 'Forbidden', `${caller.node} is not its source`);
+        asked.push(`${caller.node} ${request.kind}`);
         return answer();
       },
     },
@@ -91,6 +91,7 @@ afterEach(async () => {
 
 function peersWith(identity: Identity | undefined, believed = authority): HttpsPeers {
   const made = new HttpsPeers({
+    clock: env.clock,
     access: {
       authorities: async () => believed.certificatePem,
       credentials: async () =>

@@ -12,6 +12,7 @@ import type { JournalFile } from '../journal/journal-file.ts';
 import { describedMachines } from '../migrations/described-machines.ts';
 import { Incoming } from '../migrations/incoming.ts';
 import { Migrations } from '../migrations/migrations.ts';
+import { sourceKeysOf } from '../migrations/leaving.ts';
 import type { NodeMigration } from '../migrations/node-migration.ts';
 import { Outgoing } from '../migrations/outgoing.ts';
 import type { PeerService } from '../migrations/peer.ts';
@@ -223,6 +224,7 @@ export class Guests {
     return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
   }
 
+      sourceKeysOf: (attempt) => sourceKeysOf(attempt, this.#recall(attempt.target.podUID).guest),
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
     try {
       const note = this.#notes.get(podUID);

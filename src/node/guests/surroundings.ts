@@ -61,11 +61,11 @@ export class Surroundings {
     this.#pods = informers.of(launcherPods, indexes, { fieldSelector: `spec.nodeName=${node}` });
     this.#guests = informers.of(
       virtualMachineInstances,
-      { uid: uidOf, holder: ({ status }) => [status?.rightToRun?.holder?.podUID ?? ''] },
+      { uid: uidOf, sourceKey: sourceKeys, holder: ({ status }) => [status?.rightToRun?.holder?.podUID ?? ''] },
       { labelSelector: `${NODE_NAME_LABEL}=${node}` },
     );
     const coming = { labelSelector: `${TARGET_NODE_LABEL}=${node}` };
-    this.#coming = informers.of(virtualMachineInstances, { uid: uidOf }, coming);
+    this.#coming = informers.of(virtualMachineInstances, { uid: uidOf, sourceKey: sourceKeys }, coming);
     this.#nodes = informers.of(nodes, {}, { fieldSelector: `metadata.name=${node}` });
     this.#kubeVirts = informers.of(kubeVirts);
   }
@@ -163,6 +163,11 @@ export class Surroundings {
     const best = newest([known, written]);
     if (best === known) this.#written.delete(uid);
     return best;
+  }
+
+  /** Whether a guest is here, or about to come, whose source is known by this key. */
+  isAwaited(key: string): boolean {
+    return [this.#guests, this.#coming].some((guests) => guests.byIndex('sourceKey', key).length > 0);
   }
 
   /** Whether it is known which guest a pod that is gone was for. */
@@ -270,6 +275,11 @@ function newest(guests: readonly VirtualMachineInstance[]): VirtualMachineInstan
     const isNewer = (compareVersions(guest.metadata.resourceVersion, best?.metadata.resourceVersion) ?? 0) > 0;
     return best === undefined || isNewer ? guest : best;
   }, undefined);
+}
+
+/** By what the agent is known that a guest comes from, or came from. */
+function sourceKeys({ status }: VirtualMachineInstance): readonly string[] {
+  return status?.migrationState?.sourceState?.agentKeys ?? [];
 }
 
 function uidOf({ metadata }: KubeObject): readonly string[] {

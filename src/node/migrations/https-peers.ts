@@ -1,14 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { errorMessage } from '../../api/error-message.ts';
+import type { Clock } from '../../env/ports.ts';
 import type { ClusterAccess } from '../../kube/cluster-access.ts';
 import { nodeServerError, nodeServerName } from '../../machinery/node-server-identity.ts';
 import { type Peer, PEER_METHOD, PEER_PATH, type PeerAnswer, PeerError, type PeerRequest, type Peers } from './peer.ts';
 import { parseAnswer } from './peer-language.ts';
+import { PinnedAgent } from './pinned-agent.ts';
 
 export interface HttpsPeersOptions {
   /** What this node shows that it is, as it is now, and whose word others are believed on. */
   readonly access: Pick<ClusterAccess, 'authorities' | 'credentials'>;
+  readonly clock: Clock;
 }
 
 /** A machine with every device that there can be is described in less. */
@@ -19,18 +22,27 @@ const IDLE_SOCKETS_MAX = 4;
 /** Servers keep connections for a minute: one that may be gone is not used when a guest stands still. */
 const IDLE_TIMEOUT_MS = 50_000;
 
-/** Reaches the agents of other nodes over HTTPS, where both sides show certificates of the cluster. */
+const CONNECTIONS = { keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_TIMEOUT_MS };
+
+/**
+ * Reaches the agents of other nodes over HTTPS, where both sides show certificates of the cluster; or, of nodes that may be
+ * of another one, certificates with the keys that were named for the migration at hand: no other cluster's authority is
+ * ever believed here, whatever it has signed.
+ */
 export class HttpsPeers implements Peers {
   readonly #options: HttpsPeersOptions;
-  readonly #connections = new Agent({ keepAlive: true, maxFreeSockets: IDLE_SOCKETS_MAX, timeout: IDLE_TIMEOUT_MS });
+  readonly #connections = new Agent(CONNECTIONS);
+  readonly #pinned: PinnedAgent;
 
   constructor(options: HttpsPeersOptions) {
     this.#options = options;
+    this.#pinned = new PinnedAgent(CONNECTIONS, options.clock);
   }
 
   /** Closes the connections that are kept. */
   close(): void {
     this.#connections.destroy();
+    this.#pinned.destroy();
   }
 
   async exchange(peer: Peer, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer> {
@@ -61,10 +73,10 @@ export class HttpsPeers implements Peers {
     }
   }
 
-  #attempt({ node, address, port }: Peer, body: string, tls: Credentials, signal: AbortSignal) {
+  #attempt({ node, address, port, keys }: Peer, body: string, tls: Credentials, signal: AbortSignal) {
     const outgoing = httpsRequest({
       ...tls,
-      agent: this.#connections,
+      ...(keys ? { agent: this.#pinned, pins: keys } : { agent: this.#connections }),
       host: address,
       port,
       method: PEER_METHOD,

@@ -5,7 +5,7 @@ import type { JournaledStanding } from '../../migration/right-to-run/journal.ts'
 import type { Machines } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import { Incoming } from './incoming.ts';
-import type { PeerRequest } from './peer.ts';
+import type { PeerCaller, PeerRequest } from './peer.ts';
 
 const runner = (node: string, podUID: string) => ({ node, nodeUID: `uid-${node}`, podUID });
 const attemptFrom = (node: string): Attempt => ({
@@ -35,7 +35,11 @@ const requests = (attempt: Attempt): readonly PeerRequest[] => [
 ];
 
 /** What of it is let through to where the guest is, by the names of the requests. */
-async function heard(caller: string, standing: JournaledStanding, attempt: Attempt): Promise<readonly string[]> {
+async function heard(
+  caller: string | PeerCaller,
+  standing: JournaledStanding,
+  attempt: Attempt,
+): Promise<readonly string[]> {
   const through: string[] = [];
   for (const request of requests(attempt)) {
     const reached = (): never => {
@@ -48,10 +52,11 @@ async function heard(caller: string, standing: JournaledStanding, attempt: Attem
       describe: reached,
       credentials: { issue: reached },
       host: 'node-b',
+      sourceKeysOf: ({ sourceMigrationUID }) => (sourceMigrationUID === 'move' ? ['key', 'next key'] : []),
       advance: reached,
     });
     try {
-      await incoming.answer(caller, request);
+      await incoming.answer(typeof caller === 'string' ? { node: caller } : caller, request);
     } catch (error) {
       if (String(error).includes('reached')) through.push(request.kind);
     }
@@ -78,4 +83,45 @@ describe('what a node may ask of another about a guest that', () => {
       expect(await heard('node-c', STANDINGS[name], attemptFrom('node-c'))).toEqual([]);
     },
   );
+});
+
+/** Both sides have records of their own, and nodes that may be called alike. */
+const ACROSS: Attempt = { ...OWN, target: runner('node-a', 'pod-b'), across: { targetEpoch: 9 } };
+/** As its source has it, who does not know what the target remembers. */
+const SAID: Attempt = { ...ACROSS, across: { targetEpoch: 7 } };
+const FAR = {
+  'receives it': { kind: 'receiving', attempt: ACROSS },
+  'has taken it': { ...HOLDING, epoch: 9, taken: ACROSS },
+  'was started here': HOLDING,
+  'has left again': { kind: 'granted', attempt: { ...OWN, epoch: 9 }, isPostCopy: false },
+  'has ended': { kind: 'ended', epoch: 9 },
+  'had ended before': { kind: 'ended', epoch: 6 },
+} satisfies Record<string, JournaledStanding>;
+
+describe('what an agent elsewhere may ask about a guest that', () => {
+  it.each<[keyof typeof FAR, readonly string[]]>([
+    ['receives it', ['open', 'look', 'letter', 'listen-again']],
+    ['has taken it', ['look', 'letter', 'listen-again']],
+    ['was started here', []],
+    ['has left again', ['look', 'letter']],
+    ['has ended', ['look', 'letter']],
+    ['had ended before', []],
+  ])('%s, with a key that was named for it: %j', async (name, allowed) => {
+    for (const key of ['key', 'next key']) expect(await heard({ key }, FAR[name], SAID)).toEqual(allowed);
+  });
+
+  it.each<[string, PeerCaller, Attempt]>([
+    ['another key', { key: 'other' }, SAID],
+    ['no key', {}, SAID],
+    ['a key that was named for another migration', { key: 'key' }, { ...SAID, sourceMigrationUID: 'other' }],
+    ['the name of the source, and a certificate of this cluster', { node: 'node-a', key: 'other' }, SAID],
+    ['its key, as if both had one record', { key: 'key' }, { ...OWN, target: ACROSS.target }],
+    ['the name of the source, as if both had one record', { node: 'node-a' }, { ...OWN, target: ACROSS.target }],
+  ])('receives it: nothing, with %s', async (_, caller, attempt) => {
+    for (const name of ['receives it', 'has taken it'] as const)
+      expect(await heard(caller, FAR[name], attempt)).toEqual([]);
+  });
+
+  it('stays in its cluster: nothing, whatever its key is', async () =>
+    expect(await heard({ key: 'key' }, STANDINGS['receives it'], OWN)).toEqual([]));
 });

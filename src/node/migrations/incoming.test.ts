@@ -59,18 +59,19 @@ beforeEach(async () => {
     }),
     credentials: { issue: () => Promise.reject(new Error('nobody asked for any')) },
     host: '127.0.0.1',
+    sourceKeysOf: () => [],
     advance: async (podUID) => void advanced.push(podUID),
   });
 });
 
 describe('a target', () => {
   it('says to its source how its machine is', async () => {
-    expect(await incoming.answer('a', LOOK)).toEqual({ machine: 'inmigrate', letters: [] });
+    expect(await incoming.answer({ node: 'a' }, LOOK)).toEqual({ machine: 'inmigrate', letters: [] });
   });
 
   it('says nothing to others', async () => {
     for (const request of [LOOK, OPEN]) {
-      await expect(incoming.answer('c', request)).rejects.toMatchObject({ code: 403 });
+      await expect(incoming.answer({ node: 'c' }, request)).rejects.toMatchObject({ code: 403 });
     }
   });
 
@@ -81,31 +82,31 @@ describe('a target', () => {
     ['another source pod', { source: { ...runner('a'), podUID: 'pod-x' } }],
   ])('knows nothing of %s', async (_, other) => {
     const request: PeerRequest = { kind: 'look', attempt: { ...ATTEMPT, ...other } };
-    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409 });
+    await expect(incoming.answer({ node: 'a' }, request)).rejects.toMatchObject({ code: 409 });
   });
 
   it('hears a letter once, and acts on it before it answers', async () => {
     const letter: PeerRequest = { kind: 'letter', message: { kind: 'grant', attempt: ATTEMPT }, stoppedForMs: 20 };
-    await incoming.answer('a', letter);
-    await incoming.answer('a', letter);
+    await incoming.answer({ node: 'a' }, letter);
+    await incoming.answer({ node: 'a' }, letter);
     expect(advanced).toEqual(['pod-b', 'pod-b']);
     expect(incoming.inbox('pod-b', ATTEMPT, undefined)).toEqual([{ kind: 'grant', attempt: ATTEMPT }]);
   });
 
   it('says what became of it, also when it was started anew', async () => {
     await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'taken', attempt: ATTEMPT } });
-    expect((await incoming.answer('a', LOOK)).letters).toEqual([{ kind: 'taken', attempt: ATTEMPT }]);
+    expect((await incoming.answer({ node: 'a' }, LOOK)).letters).toEqual([{ kind: 'taken', attempt: ATTEMPT }]);
   });
 
   it('says that it has refused', async () => {
     await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'refused', attempt: ATTEMPT } });
-    expect((await incoming.answer('a', LOOK)).letters).toEqual([{ kind: 'refused', attempt: ATTEMPT }]);
+    expect((await incoming.answer({ node: 'a' }, LOOK)).letters).toEqual([{ kind: 'refused', attempt: ATTEMPT }]);
   });
 
   it('lets nobody write to disks that are not to be copied', async () => {
     const places = [{ bus: 'virtio', at: 4 } as const, { bus: 'virtio', at: 5 } as const];
     for (const copiedDisks of [[], places])
-      await expect(incoming.answer('a', { ...OPEN, copiedDisks })).rejects.toMatchObject({
+      await expect(incoming.answer({ node: 'a' }, { ...OPEN, copiedDisks })).rejects.toMatchObject({
         code: 409,
         message: expect.stringContaining('the disks to copy'),
       });
@@ -113,12 +114,18 @@ describe('a target', () => {
 
   it('says why its machine cannot wait', async () => {
     const request: PeerRequest = { ...OPEN, copiedDisks: [{ bus: 'virtio', at: 4 }] };
-    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /nobody asked for any/ });
+    await expect(incoming.answer({ node: 'a' }, request)).rejects.toMatchObject({
+      code: 409,
+      message: /nobody asked for any/,
+    });
   });
 
   it('never waits without knowing for whom', async () => {
     const method = { allowsPostCopy: false, isEncrypted: false };
     const request: PeerRequest = { ...OPEN, method, copiedDisks: [{ bus: 'virtio', at: 4 }] };
-    await expect(incoming.answer('a', request)).rejects.toMatchObject({ code: 409, message: /is not encrypted/ });
+    await expect(incoming.answer({ node: 'a' }, request)).rejects.toMatchObject({
+      code: 409,
+      message: /is not encrypted/,
+    });
   });
 });

@@ -24,6 +24,7 @@ import {
   describeMachine,
   type Opened,
   type PeerAnswer,
+  type PeerCaller,
   type PeerRequest,
   type PeerService,
 } from './peer.ts';
@@ -38,6 +39,8 @@ export interface IncomingOptions {
   readonly relays?: Pick<CopyRelays, 'admit'> | undefined;
   /** The address at which machines of this node wait for copies. */
   readonly host: string;
+  /** By which keys the source of an attempt is known that has a record of its own. */
+  readonly sourceKeysOf: (attempt: Attempt) => readonly string[];
   /** Takes the protocol of a pod as far as it goes now, without asking the API server. */
   readonly advance: (podUID: string) => Promise<void>;
 }
@@ -118,11 +121,11 @@ export class Incoming implements PeerService {
     this.#coming.delete(podUID);
   }
 
-  async answer(callerNode: string, request: PeerRequest): Promise<PeerAnswer> {
+  async answer(caller: PeerCaller, request: PeerRequest): Promise<PeerAnswer> {
     const { advance } = this.#options;
     const attempt = attemptOf(request);
     const { podUID } = attempt.target;
-    this.#check(callerNode, request);
+    this.#check(caller, request);
     switch (request.kind) {
       case 'open': {
         const opened = await this.#open(podUID, request);
@@ -143,12 +146,20 @@ export class Incoming implements PeerService {
   }
 
   /** Only the source of an attempt that came here has anything to ask; of a guest that is here it opens nothing. */
-  #check(callerNode: string, request: PeerRequest): void {
+  #check(caller: PeerCaller, request: PeerRequest): void {
     const attempt = attemptOf(request);
-    if (attempt.source.node !== callerNode)
-      throw new ApiError(403, 'Forbidden', `node ${callerNode} is not the source of this migration`);
+    if (!this.#isSource(caller, attempt)) {
+      const who = caller.node === undefined ? 'who asks' : `node ${caller.node}`;
+      throw new ApiError(403, 'Forbidden', `${who} is not the source of this migration`);
+    }
     const standing = this.#standing(attempt.target.podUID);
     if (!mayAsk(request.kind, standing, attempt)) throw refused('this node does not receive that guest');
+  }
+
+  /** No authority vouches for a node elsewhere, nor may it vouch for another one in its place: its key alone counts. */
+  #isSource({ node, key }: PeerCaller, attempt: Attempt): boolean {
+    if (!attempt.across) return node === attempt.source.node;
+    return key !== undefined && this.#options.sourceKeysOf(attempt).includes(key);
   }
 
   #standing(podUID: string): JournaledStanding {
@@ -329,8 +340,10 @@ function mayAsk(kind: PeerRequest['kind'], standing: JournaledStanding, attempt:
 /** A pod receives once in its life: that it had the right after this attempt says that it took it. */
 function hasTaken(standing: JournaledStanding, attempt: Attempt): boolean {
   if (standing.kind === 'holding') return standing.taken !== undefined && isSameAttempt(standing.taken, attempt);
-  const isAfter = standing.kind === 'granted' || standing.kind === 'ended';
-  return isAfter && (standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch) === attempt.epoch + 1;
+  if (standing.kind !== 'granted' && standing.kind !== 'ended') return false;
+  const epoch = standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch;
+  // A source with a record of its own knows only what the target's epoch is above.
+  return attempt.across ? epoch > attempt.epoch : epoch === attempt.epoch + 1;
 }
 
 function refused(message: string): ApiError {

@@ -92,9 +92,19 @@ export function configurationOf(guest: VirtualMachineInstance | undefined) {
 }
 
 /** Where the agent of the target is reached, once that was said. */
-export function peerOf(state: MigrationState | undefined, { target, sourceMigrationUID }: Attempt): Peer | undefined {
+export function peerOf(
+  state: MigrationState | undefined,
+  { target, sourceMigrationUID, across }: Attempt,
+): Peer | undefined {
   const [port] = Object.keys(state?.targetDirectMigrationNodePorts ?? {});
   const address = state?.targetNodeAddress;
   if (state?.migrationUid !== sourceMigrationUID || address === undefined || port === undefined) return undefined;
-  return { node: target.node, address, port: Number(port) };
+  const keys = across ? { keys: state.targetState?.agentKeys ?? [] } : {};
+  return { node: target.node, address, port: Number(port), ...keys };
+}
+
+/** By which keys the source of an attempt is known, for as long as the guest at the target is in that very migration. */
+export function sourceKeysOf(attempt: Attempt, guest: VirtualMachineInstance | undefined): readonly string[] {
+  const { migrationUid, sourceState } = guest?.status?.migrationState ?? {};
+  return migrationUid === attempt.sourceMigrationUID ? (sourceState?.agentKeys ?? []) : [];
 }

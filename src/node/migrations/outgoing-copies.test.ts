@@ -46,7 +46,7 @@ async function begun(opened: Opened, hasRelays = true) {
     enqueue: () => undefined,
     tell: () => undefined,
   });
-  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: '10.0.0.2', port: 7000 });
+  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: 'node-b', port: 7000 });
   const migrationConfiguration = { disableTLS: true, allowPostCopy: true };
   const outcome = {
     podUID: 'pod-a',
@@ -73,6 +73,12 @@ it.each([{}, { secrets: { memory: [], disks: ['d'] } }])(
     expect(led).toEqual([]);
   },
 );
+
+it('sends no guest to where nobody said that its target is', async () => {
+  const { led, leaving } = await begun({ ...OPENED, secrets: SECRETS, host: '10.9.9.9' });
+  expect(leaving.failure).toMatch(/waits at 10.9.9.9, and its agent was said to be at node-b/);
+  expect(led).toEqual([]);
+});
 
 it('asks for encryption where it could not prove otherwise who it is', async () => {
   const { asked, leaving } = await begun({ ...OPENED, secrets: SECRETS }, false);

@@ -105,6 +105,7 @@ export class OutgoingCopies {
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
       const isProven = method.isEncrypted ? answer.opened.credentials : answer.opened.secrets?.memory.length;
       if (!isProven) throw new PeerError('Refused', 'the target did not say how it knows who comes');
+      checkHost(peer, answer.opened.host);
       if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
       const different = [
         ...differences(here.machine, comparedMachine(answer.opened.machine)),
@@ -225,6 +226,7 @@ export class OutgoingCopies {
         if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
         const { listening } = await this.exchange(peer, { kind: 'listen-again', attempt }, OPEN_TIMEOUT_MS);
         if (!listening) throw new PeerError('Refused', 'the target did not say where it waits');
+        checkHost(peer, listening.host);
         return listening;
       },
     };
@@ -238,4 +240,10 @@ export class OutgoingCopies {
       // It is asked again when it matters.
     }
   }
+}
+
+/** Guests go where their target's side said that it is, and nowhere else that its agent may name. */
+function checkHost({ address }: Peer, host: string): void {
+  if (host !== address)
+    throw new PeerError('Refused', `the target waits at ${host}, and its agent was said to be at ${address}`);
 }

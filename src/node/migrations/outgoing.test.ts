@@ -37,7 +37,7 @@ const GUEST: VirtualMachineInstance = {
       sourcePod: 'web-1',
       targetNode: 'node-b',
       targetPod: 'web-2',
-      targetNodeAddress: '10.0.0.2',
+      targetNodeAddress: 'node-b',
       targetDirectMigrationNodePorts: { '7000': 0 },
       targetRunner: TARGET,
     },

@@ -136,7 +136,7 @@ describe('what agents say to each other', () => {
     const near = new NearPeers();
     near.services.set('b', {
       answer: async (caller, request) => {
-        if (caller !== attemptOf(request).source.node) throw new Error('you are not its source');
+        if (caller.node !== attemptOf(request).source.node) throw new Error('you are not its source');
         return ANSWER;
       },
     });

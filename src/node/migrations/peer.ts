@@ -115,6 +115,16 @@ export interface Peer {
   readonly node: string;
   readonly address: string;
   readonly port: number;
+  /** Present where it is not of this cluster, or might not be: then it is known by one of these keys, and by nothing else. */
+  readonly keys?: readonly string[];
+}
+
+/** Who asks, as far as the connection shows it. */
+export interface PeerCaller {
+  /** The node that it is, by the word of this cluster's authority. */
+  readonly node?: string | undefined;
+  /** By what its key is known, whoever has signed its certificate. */
+  readonly key?: string | undefined;
 }
 
 /** The source's end. */
@@ -126,10 +136,10 @@ export interface Peers {
 /** The target's end. */
 export interface PeerService {
   /**
-   * Answers a node whose certificate has been verified. Rejects with an ApiError unless this node is the source of the
+   * Answers another agent, which has the key of what it has shown. Rejects with an ApiError unless it is the source of the
    * attempt, and the attempt is what is received here, or was.
    */
-  answer(callerNode: string, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer>;
+  answer(caller: PeerCaller, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer>;
 }
 
 /**

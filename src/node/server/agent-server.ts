@@ -18,10 +18,11 @@ import type { Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
 import type { GuestAccess, SerialLog } from '../guests/guest-access.ts';
+import { shownPin } from '../identity/key-pin.ts';
 import type { PeerService } from '../migrations/peer.ts';
 import { Callers, type Shown } from './callers.ts';
 import { CONSOLE_PROTOCOL, ConsoleSession } from './console-session.ts';
-import { callingNode, isPeerRequest, readPeerRequest } from './peer-requests.ts';
+import { callingPeer, isPeerRequest, readPeerRequest } from './peer-requests.ts';
 import { type GuestAction, type Route, routeOf } from './routes.ts';
 import { type LogOptions, streamLogs, withOffset } from './serial-log-stream.ts';
 
@@ -41,6 +42,8 @@ export interface AgentServerOptions {
   readonly guests: GuestAccess;
   /** Answers the agents of other nodes; nobody does where absent. */
   readonly peers?: PeerService;
+  /** Whether a guest is to come from somebody with this key, who is no node of this cluster; nobody is where absent. */
+  readonly isAwaited?: (key: string) => boolean;
   readonly certificate: ServingCertificate;
   /** Whose client certificates are taken, PEM. */
   readonly clientAuthorities: () => Promise<string | undefined>;
@@ -187,8 +190,9 @@ export class AgentServer implements Service {
 
   /** Nothing here is asked of the API server: a guest may stand still meanwhile. */
   async #answerPeer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { peers } = this.#options;
-    const caller = callingNode(shownBy(request).certificate);
+    const { peers, isAwaited = () => false, env } = this.#options;
+    const key = shownPin((request.socket as TLSSocket).getPeerX509Certificate(), env.clock.now());
+    const caller = callingPeer({ certificate: shownBy(request).certificate, key }, isAwaited);
     if (!peers) throw pathNotFound();
     const answer = await peers.answer(caller, await readPeerRequest(request), this.#stopping.signal);
     send(response, 200, JSON.stringify(answer), 'application/json');

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, badRequest, entityTooLarge, unauthorized } from '../../api/status.ts';
 import { nodeOfUser } from '../../machinery/node-user.ts';
-import { PEER_METHOD, PEER_PATH, type PeerRequest } from '../migrations/peer.ts';
+import { PEER_METHOD, PEER_PATH, type PeerCaller, type PeerRequest } from '../migrations/peer.ts';
 import { parseRequest } from '../migrations/peer-language.ts';
 import { ShapeError } from '../migrations/reader.ts';
 import type { Shown } from './callers.ts';
@@ -15,13 +15,25 @@ export function isPeerRequest({ method, url }: IncomingMessage): boolean {
   return method === PEER_METHOD && url === PEER_PATH;
 }
 
-/** The node that asks. Throws an ApiError for anybody else. */
-export function callingNode(certificate: Shown['certificate']): string {
+/** What an agent has shown. */
+export interface ShownByPeer {
+  /** Of a certificate that the cluster's authority has signed. */
+  readonly certificate: Shown['certificate'];
+  /** By what the key of its certificate is known, whoever has signed that. */
+  readonly key: string | undefined;
+}
+
+/**
+ * Who asks: a node of this cluster, or somebody with the key of one elsewhere whose guest is to come here. Throws an
+ * ApiError for anybody else, before they can ask anything.
+ */
+export function callingPeer({ certificate, key }: ShownByPeer, isAwaited: (key: string) => boolean): PeerCaller {
+  const { commonName: username = '', organizations: groups = [] } = certificate ?? {};
+  const node = certificate && nodeOfUser({ username, groups });
+  if (node) return { node, key };
+  if (key !== undefined && isAwaited(key)) return { key };
   if (!certificate) throw unauthorized();
-  const { commonName: username, organizations: groups } = certificate;
-  const node = nodeOfUser({ username, groups });
-  if (!node) throw new ApiError(403, 'Forbidden', `migrations are a matter between nodes, and ${username} is none`);
-  return node;
+  throw new ApiError(403, 'Forbidden', `migrations are a matter between nodes, and ${username} is none`);
 }
 
 /** What it asks. Rejects with an ApiError where that is too long, or makes no sense. */
