@@ -16,7 +16,9 @@ import type { QemuVersion } from '../hypervisor/qemu/qmp-message.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { Agent } from '../node/agent.ts';
+import { AgentKeys } from '../node/identity/agent-keys.ts';
 import { type NodeIdentity, servingCertificate } from '../node/identity/join.ts';
+import type { ManagedCertificate } from '../node/identity/managed-certificate.ts';
 import { ImageStore } from '../node/images/image-store.ts';
 import { GuestMachines } from '../node/machine/guest-machines.ts';
 import { interfaceStatuses } from '../node/machine/interface-statuses.ts';
@@ -88,7 +90,9 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     dataDirectory: directory,
     port: () => server?.port,
   });
+    agentKeys: () => keys.pins,
   const certificate = await servingCertificate({
+  const keys = new AgentKeys(env.clock, () => registration.refresh());
     env,
     files: realDiskFiles,
     node: name,
@@ -99,6 +103,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     after: registration.registered,
   });
   server = await AgentServer.listen({
+  await showKeys(keys, identity, certificate);
     env,
     client,
     node: name,
@@ -125,6 +130,17 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
 }
 
 async function startEngine(directory: string, env: Env): Promise<Engine> {
+/** Whoever meets this agent elsewhere knows it by the keys of what it shows: they are told before they are shown. */
+async function showKeys(keys: AgentKeys, identity: NodeIdentity, serving: ManagedCertificate): Promise<void> {
+  const { certificate } = await identity.access.credentials(new AbortController().signal);
+  keys.note(certificate);
+  for (const shown of [identity.clientCertificate, serving]) {
+    keys.note(shown?.current?.certificatePem);
+    shown?.onChange(() => keys.note(shown.current?.certificatePem));
+    shown?.beforeChange((...next) => keys.announce(...next));
+  }
+}
+
   const user = realProcesses.isRoot ? UNPRIVILEGED : undefined;
   let version: QemuVersion;
   try {

@@ -21,6 +21,9 @@ export interface ManagedCertificateOptions {
   readonly after?: Promise<void>;
 }
 
+/** Tells of a certificate that follows one which is good until then; resolves when it may be shown. */
+type Announce = (certificatePem: string, untilMs: number, signal: AbortSignal) => Promise<void>;
+
 /** Wall clocks are set: nobody sleeps for months on the word of one. */
 const SLEEP_MS_MAX = 3_600_000;
 const BACKOFF = { baseMs: 2_000, maxMs: 5 * 60_000 };
@@ -34,6 +37,7 @@ export class ManagedCertificate implements Service {
   readonly needsLeadership = false;
   readonly #options: ManagedCertificateOptions;
   readonly #listeners: (() => void)[] = [];
+  #announce: Announce = async () => undefined;
   #current: NodeCertificate | undefined;
   #renewAtMs = Number.NEGATIVE_INFINITY;
 
@@ -50,6 +54,11 @@ export class ManagedCertificate implements Service {
   /** Calls back whenever there is another one. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
+  }
+
+  /** Has the next one told of, before it is taken up in the place of one that is still good. */
+  beforeChange(announce: Announce): void {
+    this.#announce = announce;
   }
 
   /** Takes up what is on disk, if that is still good. */
@@ -73,6 +82,7 @@ export class ManagedCertificate implements Service {
       const next = parseCertificate(certificatePem + keyPem);
       if (!next) throw new Error('what was signed is no certificate');
       await file.write(next);
+      if (this.#current) await this.#announce(next.certificatePem, this.#current.notAfterMs, signal);
       this.#use(next);
       const until = new Date(next.notAfterMs).toISOString();
       env.log.info('got a certificate', { certificate: this.name, until });

@@ -1,3 +1,4 @@
+import { AGENT_KEYS_ANNOTATION, agentKeysText } from '../../api/kubevirt/agent-keys.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { type Env, type HostFacts, type HostIdentity, type HostUsage, sleep } from '../../env/ports.ts';
@@ -54,6 +55,8 @@ export interface RegistrationOptions {
   readonly dataDirectory: string;
   /** The port of the agent's own server; undefined for as long as it has none. */
   readonly port: () => number | undefined;
+  /** By which keys the agent is known elsewhere; none where absent. */
+  readonly agentKeys?: () => readonly string[];
   /** Why the node cannot take pods now; undefined where it can. */
   readonly problem?: () => string | undefined;
 }
@@ -204,7 +207,7 @@ export class NodeRegistration implements Service {
 
   async #create(labels: Record<string, string>, signal: AbortSignal): Promise<Node | undefined> {
     const { client, env, profile } = this.#options;
-    const annotations = { ...annotationsOf(profile), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
+    const annotations = { ...this.#annotations(), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
     const metadata = { name: profile.name, labels, annotations };
     const node: Node = { apiVersion: 'v1', kind: 'Node', metadata };
     const made = await unless([409], client.create(nodeResource, node, signal));
@@ -225,13 +228,22 @@ export class NodeRegistration implements Service {
     }
   }
 
+  #annotations(): Record<string, string> {
+    const { profile, agentKeys } = this.#options;
+    const keys = agentKeys?.() ?? [];
+    return {
+      ...annotationsOf(profile),
+      ...(keys.length === 0 ? {} : { [AGENT_KEYS_ANNOTATION]: agentKeysText(keys) }),
+    };
+  }
+
   #metadataPatch(node: Node, wanted: Readonly<Record<string, string>>): JsonObject | undefined {
     const { uid = '', labels = {}, annotations = {}, resourceVersion } = node.metadata;
     const nowMs = this.#options.env.clock.now();
     const known = new Map(Object.entries(annotations));
     const beatMs = Date.parse(known.get(HEARTBEAT_ANNOTATION) ?? '');
     const labelled = labelChanges(labels, wanted);
-    const annotated = Object.entries(annotationsOf(this.#options.profile)).filter(([key, value]) => {
+    const annotated = Object.entries(this.#annotations()).filter(([key, value]) => {
       return known.get(key) !== value;
     });
     const isDue = !(Math.abs(nowMs - beatMs) < HEARTBEAT_MS);
