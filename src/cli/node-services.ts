@@ -33,6 +33,7 @@ import { registrationServices } from '../node/registration/node-registration.ts'
 import { AgentServer } from '../node/server/agent-server.ts';
 import { DirectoryRemoval } from '../node/storage/directory-removal.ts';
 import { diskBytesOf } from '../node/volumes/disk-size.ts';
+import { ImageStampFiles } from '../node/volumes/image-stamp-files.ts';
 import { NodeVolumes } from '../node/volumes/node-volumes.ts';
 import type { AgentOptions } from './agent.ts';
 import { UserError } from './failure.ts';
@@ -224,6 +225,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, m
   });
   const { clock } = env;
   const { hypervisor, user } = engine;
+  const stamps = new ImageStampFiles({ files: realDiskFiles, directory: join(directory, 'stamps') });
   // What belongs to other guests, too, is nothing that a guest may name as a file of the node.
   const reservedDirectories = [directory, imagesDirectory, ...(options.shared ? [options.shared] : [])];
   const machines = new GuestMachines({
@@ -244,7 +246,8 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, m
     nodeName: options.name,
     agentId,
     hypervisor,
-    volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories }),
+    volumes: new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories, stamps }),
+    stamps,
     specOf: (guest, volumes) => machines.specOf(guest, volumes),
     interfacesOf: interfaceStatuses,
     journal: realDurableFile(join(directory, 'journal')),

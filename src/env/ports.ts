@@ -203,6 +203,12 @@ export interface DiskFiles {
    * on the disk after a `sync` of it and of its directory.
    */
   write(path: string, chunks: AsyncIterable<Uint8Array>, access: FileAccess): Promise<void>;
+  /**
+   * Writes over the beginning of a file, and brings it to the disk; what the file has room for needs no other. Where the
+   * power fails meanwhile, it may be there in part. False where there is no file; rejects for what is no file, or has more
+   * names than one.
+   */
+  overwrite(path: string, bytes: Uint8Array): Promise<boolean>;
   /** Makes a file or takes the place of one, at once. */
   replace(path: string, bytes: Uint8Array, access: FileAccess): Promise<void>;
   /**

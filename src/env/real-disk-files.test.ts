@@ -113,6 +113,19 @@ describe("the disks' files of the host", () => {
     expect(readFileSync(at('a'), 'utf8')).toBe('x');
   });
 
+  it('writes over what is there, and makes nothing', async () => {
+    writeFileSync(at('a'), 'one two');
+    expect(await files.overwrite(at('a'), Buffer.from('six'))).toBe(true);
+    expect(readFileSync(at('a'), 'utf8')).toBe('six two');
+    expect(await files.overwrite(at('none'), Buffer.from('x'))).toBe(false);
+    symlinkSync(at('a'), at('link'));
+    await expect(files.overwrite(at('link'), Buffer.from('x'))).rejects.toThrow('ELOOP');
+    linkSync(at('a'), at('b'));
+    await expect(files.overwrite(at('a'), Buffer.from('x'))).rejects.toThrow('no file of one name');
+    await expect(files.overwrite(directory, Buffer.from('x'))).rejects.toThrow('EISDIR');
+    expect(readFileSync(at('a'), 'utf8')).toBe('six two');
+  });
+
   it('links, and says where it cannot', async () => {
     writeFileSync(at('a'), 'x');
     expect(await files.link(at('a'), at('b'))).toBe(true);

@@ -186,6 +186,24 @@ export const realDiskFiles: DiskFiles = {
   async write(path, chunks, access) {
     await make(path, access, (file) => writeSparsely(file, chunks));
   },
+  async overwrite(path, bytes) {
+    let file: FileHandle;
+    try {
+      file = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+    } catch (error) {
+      if (codeOf(error) === 'ENOENT') return false;
+      throw error;
+    }
+    try {
+      const stats = await file.stat();
+      if (!stats.isFile() || stats.nlink > 1) throw new Error(`${path} is no file of one name`);
+      await writeAll(file, bytes, 0);
+      await file.datasync();
+      return true;
+    } finally {
+      await file.close();
+    }
+  },
   async replace(path, bytes, access) {
     const beside = await makeBeside(path, access, (file) => writeAll(file, bytes, 0));
     await rename(beside, path);

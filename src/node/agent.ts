@@ -23,6 +23,7 @@ import { LONELY_NODE } from './migrations/lonely-node.ts';
 import type { NodeMigration } from './migrations/node-migration.ts';
 import type { PeerService } from './migrations/peer.ts';
 import type { GuestVolumes } from './volumes/guest-volumes.ts';
+import type { ImageStamps } from './volumes/image-stamp-files.ts';
 
 export interface AgentOptions {
   readonly env: Env;
@@ -35,6 +36,8 @@ export interface AgentOptions {
   readonly informers?: SharedInformers;
   readonly hypervisor: Hypervisor;
   readonly volumes: GuestVolumes;
+  /** The stamps of images; where absent, no image is of a claim. */
+  readonly stamps?: ImageStamps;
   readonly specOf: SpecOf;
   readonly journal: DurableFile;
   readonly files: NoteFiles;
@@ -135,12 +138,14 @@ export class Agent {
         preparation: new Preparation({
           clock: env.clock,
           volumes,
+          remembered: (guest, signal) => this.#surroundings.remembered(guest, signal),
           specOf,
           files,
           directory: `${directory}/pods`,
           user,
         }),
         notes: this.#notes,
+        stamps: this.#options.stamps,
         interfacesOf,
         migration: this.#options.migration ?? LONELY_NODE,
         ...(metrics ? { metrics } : {}),

@@ -9,6 +9,7 @@ import { Client } from '../../src/kube/client.ts';
 import { ImageStore } from '../../src/node/images/image-store.ts';
 import { dockerArchive, tarOf } from '../../src/node/images/archives.fixture.ts';
 import { machineSpec } from '../../src/node/machine/machine-spec.ts';
+import { ImageStampFiles } from '../../src/node/volumes/image-stamp-files.ts';
 import { NodeVolumes } from '../../src/node/volumes/node-volumes.ts';
 import { newQcow2 } from '../../src/node/volumes/qcow2.ts';
 import { Console } from '../support/console.ts';
@@ -32,7 +33,8 @@ beforeAll(async () => {
   // Whatever a guest needs is in its own object here.
   const send = () => Promise.reject(new Error('there is no server'));
   const nobody = new Client({ send, close: () => undefined }, 'test');
-  volumes = new NodeVolumes({ client: nobody, files: realDiskFiles, images, reservedDirectories: [] });
+  const stamps = new ImageStampFiles({ files: realDiskFiles, directory: join(bench.directory, 'stamps') });
+  volumes = new NodeVolumes({ client: nobody, files: realDiskFiles, images, reservedDirectories: [], stamps });
 });
 afterAll(() => bench.close());
 

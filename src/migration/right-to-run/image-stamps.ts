@@ -31,6 +31,8 @@ export interface ImageStamp {
   readonly guest: string;
   /** Of a stale one: where the contents are now, in words. */
   readonly wentTo?: string;
+  /** Of one that is being received: UID of the migration that fills it. */
+  readonly migrationUID?: string;
 }
 
 /** A stamp as it was found: `blank` where there is room for one, and `absent` where there is not even that. */
@@ -49,14 +51,14 @@ export interface SeenImage extends ImagePlace {
 type Volumes = RightToRun['volumes'];
 
 /** What a stamp is called, by people and by those who accept it: no two images of a claim share a name. */
-function stampName(stamp: SeenStamp, recordedEpoch = 0): string {
+export function stampName(stamp: SeenStamp, recordedEpoch = 0): string {
   if (stamp === 'absent') return `none@${recordedEpoch}`;
   if (typeof stamp === 'string') return stamp;
   return `${stamp.state}@${stamp.epoch}-${stamp.vm.slice(0, 8)}`;
 }
 
 /** What is wrong with an image: a sentence without its full stop, and the name by which it can be accepted. */
-interface Objection {
+export interface Objection {
   readonly message: string;
   readonly name: string;
 }
@@ -97,13 +99,13 @@ function complaint(stamp: SeenStamp, vm: string, recordedEpoch: number): string 
 }
 
 /** What people read of an objection, with what they can do about it. */
-function objectionText({ message, name }: Objection, claim: string, namespace: string): string {
+export function objectionText({ message, name }: Objection, claim: string, namespace: string): string {
   const command = `kubectl annotate pvc ${claim} -n ${namespace} --overwrite ${USE_IMAGE}=${name}`;
   return `no guest is started on the image of claim ${claim}: ${message} (${name}); to use it all the same: ${command}`;
 }
 
 /** On a claim: its image may be used in spite of this stamp. */
-const USE_IMAGE = 'godwit.dev/use-image';
+export const USE_IMAGE = 'godwit.dev/use-image';
 
 /** What is wrong with the images that a machine is to be started on; undefined for nothing. */
 export function judgeImages(
@@ -151,7 +153,7 @@ export const stampsOfGrant = ({ images, epoch }: Attempt): Step[] => stamps(imag
 
 /** The images that are about to be filled, before the epoch in which they may be taken. */
 export const stampsOfReceiving = (attempt: Attempt): Step[] =>
-  stamps(attempt.images, 'receiving', epochOfTake(attempt) - 1);
+  stamps(attempt.images, 'receiving', epochOfTake(attempt) - 1, attempt.targetMigrationUID);
 
 /** The images that were filled, and taken. */
 export const stampsOfTake = (attempt: Attempt): Step[] => stamps(attempt.images, 'current', epochOfTake(attempt));
@@ -159,7 +161,25 @@ export const stampsOfTake = (attempt: Attempt): Step[] => stamps(attempt.images,
 /** The images that a refusal gives back. */
 export const stampsOfRefusal = ({ images, epoch }: Attempt): Step[] => stamps(images, 'current', epoch + 1);
 
-function stamps(images: readonly ImagePlace[] | undefined, state: ImageStamp['state'], epoch: number): Step[] {
+function stamps(
+  images: readonly ImagePlace[] | undefined,
+  state: ImageStamp['state'],
+  epoch: number,
+  migrationUID?: string,
+): Step[] {
   if (images === undefined || images.length === 0) return [];
-  return [{ kind: 'stamp', stamps: images.map((image) => ({ image, state, epoch })) }];
+  const by = migrationUID === undefined ? {} : { migrationUID };
+  return [{ kind: 'stamp', stamps: images.map((image) => ({ image, state, epoch, ...by })) }];
+}
+
+/** The volumes of a target once it has taken: those that are filled came with it, and all others are where they were. */
+export function volumesOfTarget(
+  images: readonly (Pick<SeenImage, 'volume' | 'claim' | 'isBeside'> & { readonly isFilled: boolean })[],
+  recorded: Volumes,
+  attempt: Attempt,
+): Volumes {
+  return images.flatMap(({ volume, claim, isBeside, isFilled }) => {
+    if (isFilled) return [{ name: volume, claimUID: claim.uid, imageEpoch: isBeside ? epochOfTake(attempt) : 0 }];
+    return (recorded ?? []).filter(({ claimUID }) => claimUID === claim.uid);
+  });
 }

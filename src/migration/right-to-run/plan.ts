@@ -44,7 +44,7 @@ export type Step =
   | { readonly kind: 'send'; readonly message: Message };
 
 /** What is to be written beside an image. */
-export interface NewStamp extends Pick<ImageStamp, 'state' | 'epoch'> {
+export interface NewStamp extends Pick<ImageStamp, 'state' | 'epoch' | 'migrationUID'> {
   readonly image: ImagePlace;
 }
 

@@ -8,14 +8,17 @@ import type { KubeMetrics } from '../../kube/metrics.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Refusal } from '../../migration/right-to-run/plan.ts';
+import { NO_STANDING } from '../../migration/right-to-run/standing.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import { describedMachines } from '../migrations/described-machines.ts';
 import { Incoming } from '../migrations/incoming.ts';
 import { Migrations } from '../migrations/migrations.ts';
+import { filledVolumes } from '../migrations/moved-images.ts';
 import { sourceKeysOf } from '../migrations/leaving.ts';
 import type { NodeMigration } from '../migrations/node-migration.ts';
 import { Outgoing } from '../migrations/outgoing.ts';
 import type { PeerService } from '../migrations/peer.ts';
+import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import { Ending } from './ending.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
@@ -39,6 +42,7 @@ export interface GuestsOptions {
   readonly machines: Machines;
   readonly preparation: Preparation;
   readonly notes: GuestNotes;
+  readonly stamps?: ImageStamps | undefined;
   readonly interfacesOf?: InterfacesOf | undefined;
   readonly migration: NodeMigration;
   readonly metrics?: KubeMetrics;
@@ -112,6 +116,7 @@ export class Guests {
       journal,
       machines,
       migrations,
+      stamps: options.stamps,
       discard: (podUID) => this.#preparation.forget(podUID),
       onWritten: (podUID, before, after) => {
         surroundings.wrote(after);
@@ -126,6 +131,7 @@ export class Guests {
       machines,
       notes,
       steps,
+      stamps: options.stamps,
       migrations,
       others: this.#others,
       ramBytesOf: options.migration.ramBytesOf,
@@ -271,7 +277,7 @@ export class Guests {
       const { fields, retryAfterMs } = await this.#plugging.bring(outcome);
       pluggedMs = retryAfterMs;
       await this.#reports.tellGuest(outcome, fields, signal);
-      await this.#reports.tellPod(outcome, prepared, signal);
+      await this.#reports.tellPod(outcome, refusal?.code === 'StaleImage' ? unusable(refusal) : prepared, signal);
     }
     if (!pod && isSettled(view)) await this.#forget(podUID);
     return soonest([
@@ -355,7 +361,8 @@ export class Guests {
     const { phase } = guest.status ?? {};
     const isWanted = phase !== 'Succeeded' && phase !== 'Failed';
     if (!isWanted || shutdownTimes({ guest, pod }, this.#env.clock.now()) !== undefined) return undefined;
-    return this.#preparation.prepare(podUID, guest, signal);
+    const self = this.#surroundings.runner(podUID, guest, NO_STANDING);
+    return this.#preparation.prepare(podUID, guest, filledVolumes({ self, guest, pod }), signal);
   }
 
   #refused({ podUID, guest }: Scene, { code, message }: Refusal | typeof LATER_JOURNAL): Result {
@@ -392,6 +399,11 @@ interface Departure {
   readonly left: Set<string>;
   readonly done: Promise<void>;
   readonly resolve: () => void;
+}
+
+/** An image was left behind after all had been prepared: that cannot be put right for this pod any more. */
+function unusable({ code, message }: Refusal): Prepared {
+  return { kind: 'impossible', cause: { reason: code, message } };
 }
 
 function isOver({ kind }: JournaledStanding): boolean {

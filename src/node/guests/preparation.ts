@@ -2,8 +2,10 @@ import { errorMessage } from '../../api/error-message.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock, DiskFiles, UserIdentity } from '../../env/ports.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
-import { type GuestVolumes, type PreparedVolumes, VolumeError } from '../volumes/guest-volumes.ts';
+import type { StartWish } from '../../migration/right-to-run/view.ts';
+import { type GuestVolumes, type KnownDisks, type PreparedVolumes, VolumeError } from '../volumes/guest-volumes.ts';
 import type { Cause } from './pod-status.ts';
+import { machineUidOf } from './surroundings.ts';
 
 /** What a guest's machine is like, with the volumes and whatever else it has on this node. */
 export type SpecOf = (
@@ -17,13 +19,17 @@ export type SpecOf = (
  * this node at least.
  */
 export type Prepared =
-  | { readonly kind: 'ready'; readonly spec: MachineSpec }
+  | ({ readonly kind: 'ready'; readonly spec: MachineSpec } & Pick<PreparedVolumes, 'accepted' | 'notices'>)
   | { readonly kind: 'missing'; readonly cause: Cause; readonly retryAfterMs: number }
   | { readonly kind: 'impossible'; readonly cause: Cause };
+
+type Ready = Prepared & { readonly kind: 'ready' };
 
 export interface PreparationOptions {
   readonly clock: Clock;
   readonly volumes: GuestVolumes;
+  /** What is remembered of a guest's disks from those before it. */
+  readonly remembered: (guest: VirtualMachineInstance, signal: AbortSignal) => Promise<StartWish['remembered']>;
   readonly specOf: SpecOf;
   readonly files: Pick<DiskFiles, 'makeDirectory' | 'remove'>;
   /** Holds one directory for each pod. */
@@ -41,22 +47,28 @@ const FRESH_MS = 60_000;
 /** Prepares what the machines of launcher pods need; what is there already is found, not made anew. */
 export class Preparation {
   readonly #options: PreparationOptions;
-  readonly #specs = new Map<string, { readonly spec: MachineSpec; readonly atMs: number }>();
+  readonly #ready = new Map<string, { readonly prepared: Ready; readonly atMs: number }>();
   readonly #failureCounts = new Map<string, number>();
 
   constructor(options: PreparationOptions) {
     this.#options = options;
   }
 
-  async prepare(podUID: string, guest: VirtualMachineInstance, signal: AbortSignal): Promise<Prepared> {
-    const known = this.#specs.get(podUID);
+  /** `filled` are the volumes that a migration brings with it. */
+  async prepare(
+    podUID: string,
+    guest: VirtualMachineInstance,
+    filled: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<Prepared> {
+    const known = this.#ready.get(podUID);
     const nowMs = this.#options.clock.now();
-    if (known && nowMs - known.atMs < FRESH_MS) return { kind: 'ready', spec: known.spec };
+    if (known && nowMs - known.atMs < FRESH_MS) return known.prepared;
     try {
-      const spec = await this.#specFor(podUID, guest, signal);
-      this.#specs.set(podUID, { spec, atMs: nowMs });
+      const prepared = await this.#prepare(podUID, guest, filled, signal);
+      this.#ready.set(podUID, { prepared, atMs: nowMs });
       this.#failureCounts.delete(podUID);
-      return { kind: 'ready', spec };
+      return prepared;
     } catch (error) {
       if (error instanceof VolumeError) {
         const { reason, message } = error;
@@ -70,16 +82,31 @@ export class Preparation {
 
   /** Removes what was prepared for a pod that is gone. */
   async forget(podUID: string): Promise<void> {
-    this.#specs.delete(podUID);
+    this.#ready.delete(podUID);
     this.#failureCounts.delete(podUID);
     await this.#options.files.remove(this.directoryOf(podUID));
   }
 
-  async #specFor(podUID: string, guest: VirtualMachineInstance, signal: AbortSignal): Promise<MachineSpec> {
+  async #prepare(
+    podUID: string,
+    guest: VirtualMachineInstance,
+    filled: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<Ready> {
     const { volumes, specOf, files, user } = this.#options;
     const directory = this.directoryOf(podUID);
     await files.makeDirectory(directory, { mode: 0o700, owner: user });
-    return specOf(guest, await volumes.prepare({ guest, podUID, directory, user }, signal), signal);
+    const disks = { vm: machineUidOf(guest), records: await this.#records(guest, signal), filled };
+    const prepared = await volumes.prepare({ guest, podUID, directory, user, disks }, signal);
+    const { accepted = new Map<string, string>(), notices = [] } = prepared;
+    return { kind: 'ready', spec: await specOf(guest, prepared, signal), accepted, notices };
+  }
+
+  /** Where the contents of the guest's volumes were, as it says itself, or as its machine remembers it. */
+  async #records({ spec, status, ...guest }: VirtualMachineInstance, signal: AbortSignal): Promise<KnownDisks['records']> {
+    if (status?.rightToRun) return [status.rightToRun.volumes];
+    const hasClaims = spec.volumes?.some((each) => each.persistentVolumeClaim ?? each.dataVolume ?? each.ephemeral);
+    return hasClaims ? [(await this.#options.remembered({ spec, ...guest }, signal))?.volumes] : [];
   }
 
   #retryAfterMs(podUID: string): number {

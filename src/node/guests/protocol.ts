@@ -10,9 +10,11 @@ import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts'
 import { type Attempt, epochAcross } from '../../migration/right-to-run/attempt.ts';
 import type { Plan, Refusal, Step } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
-import type { View, Wish } from '../../migration/right-to-run/view.ts';
+import type { StartWish, View, Wish } from '../../migration/right-to-run/view.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { Migrations } from '../migrations/migrations.ts';
+import { filledImages, leftImages, seenImages } from '../migrations/moved-images.ts';
+import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { guestStatus } from './guest-status.ts';
 import type { Machines, SeenMachine } from './machines.ts';
@@ -34,6 +36,8 @@ export interface ProtocolOptions {
   readonly machines: Machines;
   readonly notes: GuestNotes;
   readonly steps: Steps;
+  /** Where absent, no image is of a claim. */
+  readonly stamps: Pick<ImageStamps, 'look'> | undefined;
   readonly migrations: Migrations;
   readonly others: OtherNodes;
   /** How much RAM, to the byte, a machine gets on this node. */
@@ -123,19 +127,13 @@ export class Protocol {
     const intent = this.#intent(scene, prepared);
     const isStart = intent === 'start' && guest !== undefined && isFresh(standing) && seen.fact === 'dead';
     const migration = migrations.view(scene, standing, self);
-    const { receive, ...moving } = migration.wish;
+    const { receive, migrate, ...moving } = migration.wish;
     const spec = prepared?.kind === 'ready' && surroundings.isRegistered ? prepared.spec : undefined;
     const wish: Wish = {
       ...moving,
-      ...(receive && spec ? { receive: await this.#received(receive, guest, signal) } : {}),
-      ...(isStart
-        ? {
-            start: {
-              remembered: await surroundings.remembered(guest, signal),
-              isPaused: guest.spec.startStrategy === 'Paused',
-            },
-          }
-        : {}),
+      ...(migrate ? { migrate: this.#sent(migrate, scene.podUID) } : {}),
+      ...(receive && spec ? { receive: await this.#received(receive, guest, spec, signal) } : {}),
+      ...(isStart ? { start: await this.#start(scene, guest, prepared, signal) } : {}),
     };
     const view: View = {
       ...migration,
@@ -150,12 +148,53 @@ export class Protocol {
     return { view, plan: nextPlan(view, intent), spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
   }
 
-  /** What is received into a record of its own begins above all that its machine ever had. */
-  async #received(attempt: Attempt, guest: VirtualMachineInstance | undefined, signal: AbortSignal): Promise<Attempt> {
-    if (!attempt.across || !guest) return attempt;
-    const remembered = await this.#options.surroundings.remembered(guest, signal);
-    const known = Math.max(remembered?.epoch ?? 0, guest.status?.rightToRun?.epoch ?? 0);
-    return { ...attempt, across: { targetEpoch: epochAcross(attempt.epoch, known) } };
+  async #start(
+    { vm }: Scene,
+    guest: VirtualMachineInstance,
+    prepared: Prepared | undefined,
+    signal: AbortSignal,
+  ): Promise<StartWish> {
+    const { surroundings, stamps } = this.#options;
+    const { spec, accepted } = prepared?.kind === 'ready' ? prepared : {};
+    const { namespace = '' } = guest.metadata;
+    // Looked at now: since all was prepared, its last guest may have left the image behind.
+    const images = spec && stamps ? await seenImages(spec, stamps, accepted) : [];
+    return {
+      remembered: await surroundings.remembered(guest, signal),
+      ...(images.length > 0 ? { disks: { vm, namespace, images } } : {}),
+      isPaused: guest.spec.startStrategy === 'Paused',
+    };
+  }
+
+  /** An attempt of a source, with the images that are left behind. */
+  #sent(attempt: Attempt, podUID: string): Attempt {
+    const { migrations, notes, stamps } = this.#options;
+    const here = notes.get(podUID)?.spec;
+    const there = migrations.targetSpec(podUID, attempt);
+    return here && there && stamps ? { ...attempt, ...leftImages(here, there, attempt) } : attempt;
+  }
+
+  /**
+   * An attempt of a target, with the images that are filled. What is received into a record of its own begins above all
+   * that its machine ever had.
+   */
+  async #received(
+    asked: Attempt,
+    guest: VirtualMachineInstance | undefined,
+    spec: MachineSpec,
+    signal: AbortSignal,
+  ): Promise<Attempt> {
+    const { surroundings, stamps } = this.#options;
+    const { migrationState, rightToRun } = guest?.status ?? {};
+    let attempt = asked;
+    if (asked.across && guest) {
+      const remembered = await surroundings.remembered(guest, signal);
+      const known = Math.max(remembered?.epoch ?? 0, rightToRun?.epoch ?? 0);
+      attempt = { ...asked, across: { targetEpoch: epochAcross(asked.epoch, known) } };
+    }
+    return stamps
+      ? { ...attempt, ...(await filledImages(spec, stamps, migrationState, rightToRun?.volumes, attempt)) }
+      : attempt;
   }
 
   #incoming(spec: MachineSpec): MachineSpec {

@@ -84,6 +84,9 @@ export class Reports {
     if (hasMachine && (isPending || isDoubted)) return this.#tell(pod, running, signal);
     if (!prepared) return;
     if (prepared.kind === 'ready') {
+      if (isPending)
+        for (const notice of prepared.notices ?? [])
+          this.#options.recorder.event(guest, 'Warning', 'OldImageUsed', notice);
       if (isPending || isDoubted) await this.#tell(pod, running, signal);
       return;
     }

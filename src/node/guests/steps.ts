@@ -8,9 +8,10 @@ import type { MachineSpec } from '../../hypervisor/machine.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
-import type { MachineCommand, Step } from '../../migration/right-to-run/plan.ts';
+import type { MachineCommand, NewStamp, Step } from '../../migration/right-to-run/plan.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { Migrations } from '../migrations/migrations.ts';
+import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import type { Machines } from './machines.ts';
 
 /** For whom steps are done. */
@@ -34,6 +35,8 @@ export interface StepsOptions {
   readonly journal: JournalFile;
   readonly machines: Machines;
   readonly migrations: Pick<Migrations, 'cancel' | 'noteContinued' | 'send'>;
+  /** Where absent, no image is of a claim. */
+  readonly stamps: ImageStamps | undefined;
   /** Removes what a machine that is gone had to itself. */
   readonly discard: (podUID: string) => Promise<void>;
   readonly onWritten: OnGuestWritten;
@@ -83,10 +86,11 @@ export class Steps {
         return guest;
       case 'discard-images':
         await discard(podUID);
+        for (const image of step.attempt.images ?? [])
+          await this.#options.stamps?.discard(image, step.attempt.targetMigrationUID);
         return guest;
       case 'stamp':
-        // Only images of claims of their own are stamped, and between nodes of one cluster none of those is left behind.
-        if (step.stamps.length > 0) throw new Error('an image is to be left behind, and nothing here knows how');
+        for (const stamp of step.stamps) await this.#stamp(stamp, target);
         return guest;
       default:
         return unreachable(step);
@@ -109,6 +113,14 @@ export class Steps {
     const next = await client.patch(virtualMachineInstances, namespace, name, patch, signal, options);
     onWritten(podUID, guest, next);
     return next;
+  }
+
+  async #stamp({ image, ...stamp }: NewStamp, { vm, guest }: StepTarget): Promise<void> {
+    const { stamps } = this.#options;
+    if (!stamps) throw new Error('an image is to be stamped, and nothing here knows how');
+    const { namespace = '', name = '' } = guest?.metadata ?? {};
+    const words = stamp.state === 'stale' && image.wentTo !== undefined ? { wentTo: image.wentTo } : {};
+    await stamps.write(image, { ...stamp, vm, guest: `${namespace}/${name}`, ...words });
   }
 
   async #command(command: MachineCommand, { podUID, spec }: StepTarget): Promise<void> {

@@ -77,7 +77,7 @@ function isOwn({ path, isReadOnly }: DiskSpec, directory: string): boolean {
 }
 
 /** Whether a disk is on one of two claims that its volume is on, one here and the other there. */
-function isMigrated({ volume, claim, isReadOnly }: DiskSpec, state: MigrationState | undefined): boolean {
+export function isMigrated({ volume, claim, isReadOnly }: DiskSpec, state: MigrationState | undefined): boolean {
   if (claim === undefined || isReadOnly === true) return false;
   return (state?.migratedVolumes ?? []).some(
     ({ volumeName, sourceClaim, targetClaim }) =>

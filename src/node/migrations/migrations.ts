@@ -2,7 +2,8 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock } from '../../env/ports.ts';
-import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
+import type { MachineSpec } from '../../hypervisor/machine.ts';
+import { type Attempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
 import type { View } from '../../migration/right-to-run/view.ts';
@@ -72,6 +73,11 @@ export class Migrations {
       peerMachine: outgoing.peerMachine(podUID, attempt),
       hasMigrationFailed: outgoing.hasFailed(podUID, attempt),
     };
+  }
+
+  /** What the machine is like that waits for this attempt; undefined where that is not known. */
+  targetSpec(podUID: string, attempt: Attempt): MachineSpec | undefined {
+    return this.#options.outgoing.targetSpec(podUID, attempt);
   }
 
   /** Asks the other side what only it knows, where something waits for that alone. Never rejects. */

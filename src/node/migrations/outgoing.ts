@@ -1,6 +1,7 @@
 import { errorMessage } from '../../api/error-message.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { MachineSpec } from '../../hypervisor/machine.ts';
 import { type Attempt, isSameAttempt, isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
@@ -34,6 +35,11 @@ export class Outgoing {
   canSend(podUID: string, attempt: Attempt): boolean {
     const leaving = this.#leaving.get(podUID);
     return leaving?.opened !== undefined && leaving.failure === undefined && isSameAttempt(leaving.attempt, attempt);
+  }
+
+  /** What the machine is like that waits for this attempt. */
+  targetSpec(podUID: string, attempt: Attempt): MachineSpec | undefined {
+    return this.#of(podUID, attempt)?.opened?.opened.machine.spec;
   }
 
   /** What was said of an attempt by its target. */

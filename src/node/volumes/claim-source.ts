@@ -5,7 +5,7 @@ import type { DiskSource } from './disk-source.ts';
 import { VolumeError } from './guest-volumes.ts';
 
 /** Where in a file system the disk is, as KubeVirt has it. */
-const DISK_NAME = 'disk.img';
+export const DISK_NAME = 'disk.img';
 
 /** The claim has its volume, as far as both of them say. Throws a VolumeError otherwise. */
 export function boundVolumeName(volume: string, { metadata, spec, status }: PersistentVolumeClaim): string {

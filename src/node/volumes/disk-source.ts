@@ -52,12 +52,17 @@ export async function madeDisk({ files, volume, directory }: DiskPlace): Promise
 }
 
 /** Makes the disk, or finds it made. Rejects with a VolumeError. */
-export async function makeDisk(place: DiskPlace, source: DiskSource): Promise<PreparedDisk> {
+export function makeDisk(place: DiskPlace, source: DiskSource): Promise<PreparedDisk> {
+  return forVolume(place.volume, () => make(place, source));
+}
+
+/** Does something for a volume, whose name is in whatever goes wrong. Rejects with a VolumeError. */
+export async function forVolume<T>(volume: string, act: () => Promise<T>): Promise<T> {
   try {
-    return await make(place, source);
+    return await act();
   } catch (error) {
     if (error instanceof VolumeError) throw error;
-    throw new VolumeError(place.volume, reasonOf(error), errorMessage(error), error);
+    throw new VolumeError(volume, reasonOf(error), errorMessage(error), error);
   }
 }
 

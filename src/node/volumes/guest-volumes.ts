@@ -1,3 +1,4 @@
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { UserIdentity } from '../../env/ports.ts';
 import type { DiskSpec, KernelSpec } from '../../hypervisor/machine.ts';
@@ -10,6 +11,18 @@ export interface VolumeRequest {
   readonly directory: string;
   /** Who has to be able to open the files; this process's own user where absent. */
   readonly user: UserIdentity | undefined;
+  /** What is known of the guest's disks; where absent, their images are taken as they are. */
+  readonly disks?: KnownDisks;
+}
+
+/** What is known of a guest's disks, besides what they say themselves. */
+export interface KnownDisks {
+  /** UID of the virtual machine. */
+  readonly vm: string;
+  /** Which claims had the contents of its volumes, as anybody remembers it. */
+  readonly records: readonly RightToRun['volumes'][];
+  /** Volumes that are filled by a migration: what was in them does not matter. */
+  readonly filled: ReadonlySet<string>;
 }
 
 /** A volume as the hypervisor opens it. */
@@ -21,6 +34,10 @@ export interface PreparedVolumes {
   readonly disks: ReadonlyMap<string, PreparedDisk>;
   /** The kernel of `firmware.kernelBoot`, where the guest has one. */
   readonly kernel: KernelSpec | undefined;
+  /** Stamps in spite of which images are used, by the UID of their claims. */
+  readonly accepted?: ReadonlyMap<string, string>;
+  /** What people should know of images that are used in spite of their stamps. */
+  readonly notices?: readonly string[];
 }
 
 /** What the volumes of guests are on this node. Preparing twice is as good as once, also after a crash in between. */

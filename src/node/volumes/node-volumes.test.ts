@@ -26,7 +26,8 @@ import { InProcessTransport } from '../../kube/in-process-transport.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { labelOf, readIso } from '../cloud-init/iso-reader.fixture.ts';
 import { ImageStore } from '../images/image-store.ts';
-import type { PreparedDisk, PreparedVolumes } from './guest-volumes.ts';
+import type { KnownDisks, PreparedDisk, PreparedVolumes } from './guest-volumes.ts';
+import { ImageStampFiles } from './image-stamp-files.ts';
 import { NodeVolumes } from './node-volumes.ts';
 import { imageFacts } from './qcow2.ts';
 import { claims, configMaps, persistentVolumes, secrets } from './resources.ts';
@@ -62,12 +63,17 @@ beforeEach(() => {
     files: realDiskFiles,
     images,
     reservedDirectories: [at('images'), at('missing')],
+    stamps: stamps(),
   });
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
 function at(name: string): string {
   return join(directory, name);
+}
+
+function stamps(): ImageStampFiles {
+  return new ImageStampFiles({ files: realDiskFiles, directory: at('stamps') });
 }
 
 function guestOf(text: string, more: Partial<VirtualMachineInstance['spec']['domain']> = {}): VirtualMachineInstance {
@@ -210,11 +216,11 @@ describe('preparing', () => {
     for (let calls = 0; ; calls++, deaths++) {
       rmSync(at('pod'), { recursive: true, force: true });
       rmSync(at('host.img'), { force: true });
-      volumes = new NodeVolumes({ client, files: mortal(calls), images, reservedDirectories: [] });
+      volumes = new NodeVolumes({ client, files: mortal(calls), images, reservedDirectories: [], stamps: stamps() });
       const first = await prepare(guest).catch(() => undefined);
       const written = paths.filter((path) => existsSync(path));
       for (const path of written) appendFileSync(path, 'the guest was here');
-      volumes = new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [] });
+      volumes = new NodeVolumes({ client, files: realDiskFiles, images, reservedDirectories: [], stamps: stamps() });
       expect(await prepare(guest)).toEqual(expected);
       for (const [index, path] of paths.entries()) {
         const more = written.includes(path) ? 'the guest was here' : '';
@@ -343,6 +349,76 @@ describe('disks of claims', () => {
     });
   });
 
+  describe('bear stamps', () => {
+    const text = '[{name: data, persistentVolumeClaim: {claimName: moved}}]';
+    const uidOf = async (): Promise<string> =>
+      (await client.get(claims, NAMESPACE, 'moved', signal)).metadata.uid ?? '';
+    const place = async () => ({ path: at('moved/disk.img'), claim: { name: 'moved', uid: await uidOf() } });
+    const prepared = (yaml = text, more: Partial<KnownDisks> = {}): Promise<PreparedVolumes> => {
+      const disks = { vm: 'the-machine', records: [], filled: new Set<string>(), ...more };
+      return volumes.prepare({ guest: guestOf(yaml), podUID: '1', directory: at('pod'), user: undefined, disks }, signal);
+    };
+    const stale = { state: 'stale', epoch: 7, vm: 'a-machine', guest: 'shop/old', wentTo: 'claim new' } as const;
+
+    beforeEach(async () => {
+      const annotations = { 'pv.kubernetes.io/provisioned-by': 'godwit.dev/directories' };
+      await claimOn('moved', { hostPath: { path: at('moved') } }, { annotations });
+    });
+    afterEach(async () => {
+      await client.delete(claims, NAMESPACE, 'moved', signal);
+      await client.delete(persistentVolumes, '', 'moved', signal);
+    });
+
+    it('for which room is made', async () => {
+      await prepared();
+      expect(await stamps().look(await place())).toEqual({ stamp: 'blank', isBeside: true });
+      expect(await prepared()).toMatchObject({ notices: [] });
+    });
+
+    it('and are refused where they were left behind, in words that say what to do', async () => {
+      await prepared();
+      await stamps().write(await place(), stale);
+      const refusal = {
+        volume: 'data',
+        reason: 'StaleImage',
+        message:
+          'volume data: no guest is started on the image of claim moved: it is an old copy, which shop/old left for ' +
+          'claim new (stale@7-a-machin); to use it all the same: ' +
+          'kubectl annotate pvc moved -n shop --overwrite godwit.dev/use-image=stale@7-a-machin',
+      };
+      await expect(prepared()).rejects.toMatchObject(refusal);
+      for (const yaml of [
+        '[{name: data, persistentVolumeClaim: {claimName: moved, readOnly: true}}]',
+        '[{name: data, ephemeral: {persistentVolumeClaim: {claimName: moved}}}]',
+        '[{name: data, dataVolume: {name: moved}}]',
+      ])
+        await expect(prepared(yaml)).rejects.toMatchObject({ reason: 'StaleImage' });
+      // What a migration brings with it takes their place.
+      await prepared(text, { filled: new Set(['data']) });
+      const annotate = (value: string): Promise<unknown> => {
+        const body = { metadata: { annotations: { 'godwit.dev/use-image': value } } };
+        return client.patch(claims, NAMESPACE, 'moved', { type: 'merge', body }, signal);
+      };
+      await annotate('stale@6-a-machin');
+      await expect(prepared()).rejects.toMatchObject({ reason: 'StaleImage' });
+      await annotate('stale@7-a-machin');
+      const { accepted, notices } = await prepared();
+      expect([...(accepted ?? [])]).toEqual([[await uidOf(), 'stale@7-a-machin']]);
+      expect(notices).toEqual([
+        'volume data: the image of claim moved is used though it is an old copy, which shop/old left for claim new',
+      ]);
+    });
+
+    it('and are not made anew where they should be', async () => {
+      const records = [[{ name: 'data', claimUID: await uidOf(), imageEpoch: 4 }]];
+      await expect(prepared(text, { records })).rejects.toMatchObject({
+        reason: 'StaleImage',
+        message: expect.stringMatching(/not the image that the guest had: maybe its storage is not mounted \(none@4\)/) as string,
+      });
+      expect(existsSync(at('moved'))).toBe(false);
+    });
+  });
+
   it('may be laid upon', async () => {
     mkdirSync(at('golden'));
     writeFileSync(at('golden/disk.img'), 'x'.repeat(1024));
@@ -437,7 +513,7 @@ describe('files of the node', () => {
     const refusal = { volume: 'host', reason: 'DiskRefused' };
     // The pod's directory cannot be given away by just anybody, and is not looked at here.
     const files = { ...realDiskFiles, makeDirectory: async () => undefined };
-    volumes = new NodeVolumes({ client, files, images, reservedDirectories: [] });
+    volumes = new NodeVolumes({ client, files, images, reservedDirectories: [], stamps: stamps() });
     await expect(diskOf(hostDisk('a.img'), OTHER)).rejects.toMatchObject(refusal);
     await expect(diskOf(hostDisk('new.img'), OTHER)).rejects.toMatchObject(refusal);
     chmodSync(at('a.img'), 0o666);

@@ -1,12 +1,13 @@
-import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Volume } from '../../api/kubevirt/volumes.ts';
 import { parseQuantity, quantityToNumber } from '../../api/quantity.ts';
-import type { DiskFiles, UserIdentity } from '../../env/ports.ts';
+import type { DiskFiles } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import { judgeImage, objectionText, USE_IMAGE } from '../../migration/right-to-run/image-stamps.ts';
 import type { ImageStore } from '../images/image-store.ts';
 import { boundVolumeName, claimSource } from './claim-source.ts';
 import { cloudInitSource, configMapSource, secretSource } from './config-source.ts';
-import { type DiskPlace, type DiskSource, madeDisk, makeDisk } from './disk-source.ts';
+import { type DiskPlace, type DiskSource, forVolume, madeDisk, makeDisk } from './disk-source.ts';
 import {
   type GuestVolumes,
   type PreparedDisk,
@@ -16,6 +17,7 @@ import {
 } from './guest-volumes.ts';
 import { hostDiskSource } from './host-disk-source.ts';
 import { containerDiskSource, kernelSource } from './image-source.ts';
+import type { ImageStampFiles } from './image-stamp-files.ts';
 import { claims, ObjectReader, persistentVolumes } from './resources.ts';
 
 export interface NodeVolumesOptions {
@@ -25,6 +27,7 @@ export interface NodeVolumesOptions {
   readonly images: ImageStore;
   /** Directories of which guests may not name files of the node as their disks. */
   readonly reservedDirectories: readonly string[];
+  readonly stamps: Pick<ImageStampFiles, 'look' | 'makeRoom'>;
 }
 
 /**
@@ -40,29 +43,31 @@ export class NodeVolumes implements GuestVolumes {
 
   async prepare(request: VolumeRequest, signal: AbortSignal): Promise<PreparedVolumes> {
     const { guest, directory, user } = request;
-    const { files, images } = this.#options;
+    const { files, images, stamps } = this.#options;
+    const looking: Looking = { ...request, accepted: new Map(), notices: [] };
     await files.makeDirectory(directory, { mode: 0o700, owner: user });
     const { volumes = [], domain } = guest.spec;
     const shown = new Set((domain.devices.disks ?? []).map(({ name }) => name));
     const found: (readonly [DiskPlace, PreparedDisk | DiskSource])[] = [];
     for (const volume of volumes.filter(({ name }) => shown.has(name))) {
       const place: DiskPlace = { files, volume: volume.name, directory, user };
-      found.push([place, (await madeDisk(place)) ?? (await this.#sourceOf(guest, volume, user, signal))]);
+      found.push([place, (await madeDisk(place)) ?? (await this.#sourceOf(volume, looking, signal))]);
     }
     const { kernelBoot } = domain.firmware ?? {};
     const placeKernel = kernelBoot ? await kernelSource(kernelBoot, images) : undefined;
     const disks = new Map<string, PreparedDisk>();
-    for (const [place, source] of found)
-      disks.set(place.volume, 'kind' in source ? await makeDisk(place, source) : source);
-    return { disks, kernel: await placeKernel?.(files, directory) };
+    for (const [place, source] of found) {
+      const disk = 'kind' in source ? await makeDisk(place, source) : source;
+      disks.set(place.volume, disk);
+      if (disk.claim && disk.isReadOnly !== true && 'kind' in source && source.kind === 'file')
+        await forVolume(place.volume, () => stamps.makeRoom(disk));
+    }
+    const { accepted, notices } = looking;
+    return { disks, kernel: await placeKernel?.(files, directory), accepted, notices };
   }
 
-  async #sourceOf(
-    guest: VirtualMachineInstance,
-    volume: Volume,
-    user: UserIdentity | undefined,
-    signal: AbortSignal,
-  ): Promise<DiskSource> {
+  async #sourceOf(volume: Volume, looking: Looking, signal: AbortSignal): Promise<DiskSource> {
+    const { guest, user } = looking;
     const { client, images, files, reservedDirectories } = this.#options;
     const { name, containerDisk, emptyDisk, hostDisk, configMap, secret, ephemeral } = volume;
     const reader = new ObjectReader(client, guest.metadata.namespace ?? '', name, signal);
@@ -72,9 +77,10 @@ export class NodeVolumes implements GuestVolumes {
     if (configMap) return configMapSource(guest, configMap, reader);
     if (secret) return secretSource(guest, secret, reader);
     const claim = volume.persistentVolumeClaim ?? (volume.dataVolume && { claimName: volume.dataVolume.name });
-    if (claim) return this.#claim(name, claim.claimName, volume.persistentVolumeClaim?.readOnly ?? false, reader);
+    const isReadOnly = volume.persistentVolumeClaim?.readOnly ?? false;
+    if (claim) return this.#claim(name, claim.claimName, isReadOnly, reader, looking);
     if (ephemeral?.persistentVolumeClaim)
-      return this.#ephemeral(name, ephemeral.persistentVolumeClaim.claimName, reader, user);
+      return this.#ephemeral(name, ephemeral.persistentVolumeClaim.claimName, reader, looking);
     const cloudInit = await cloudInitSource(guest, volume, reader);
     if (cloudInit) return cloudInit;
     const kinds = Object.keys(volume).filter((key) => key !== 'name');
@@ -86,20 +92,38 @@ export class NodeVolumes implements GuestVolumes {
     claimName: string,
     isReadOnly: boolean,
     reader: ObjectReader,
+    looking: Looking,
   ): Promise<DiskSource & { kind: 'file' | 'device' }> {
     const claim = await reader.get(claims, claimName);
     const persistentVolume = await reader.get(persistentVolumes, boundVolumeName(volume, claim));
-    return claimSource(volume, claim, persistentVolume, isReadOnly);
+    const source = claimSource(volume, claim, persistentVolume, isReadOnly);
+    await this.#judge(volume, claim, source.path, looking);
+    return source;
+  }
+
+  /** Nothing is made, and nobody given anything, of an image that has not what the guest wrote last. */
+  async #judge(volume: string, { metadata }: PersistentVolumeClaim, path: string, looking: Looking): Promise<void> {
+    const { disks, accepted, notices } = looking;
+    if (disks === undefined || disks.filled.has(volume)) return;
+    const claim = { name: metadata.name ?? '', uid: metadata.uid ?? '' };
+    const { stamp } = await forVolume(volume, () => this.#options.stamps.look({ path, claim }));
+    const objection = judgeImage({ claim, stamp }, disks.vm, ...disks.records);
+    if (objection === undefined) return;
+    if (metadata.annotations?.[USE_IMAGE] !== objection.name)
+      throw new VolumeError(volume, 'StaleImage', objectionText(objection, claim.name, metadata.namespace ?? ''));
+    accepted.set(claim.uid, objection.name);
+    notices.push(`volume ${volume}: the image of claim ${claim.name} is used though ${objection.message}`);
   }
 
   async #ephemeral(
     volume: string,
     claimName: string,
     reader: ObjectReader,
-    user: UserIdentity | undefined,
+    looking: Looking,
   ): Promise<DiskSource> {
     const { files } = this.#options;
-    const below = await this.#claim(volume, claimName, true, reader);
+    const { user } = looking;
+    const below = await this.#claim(volume, claimName, true, reader, looking);
     if (below.kind === 'device')
       throw new VolumeError(
         volume,
@@ -111,6 +135,12 @@ export class NodeVolumes implements GuestVolumes {
     const diskBytes = (await files.describe(path))?.sizeBytes ?? 0;
     return { kind: 'overlay', base: { path, format: 'raw', diskBytes }, isLinked: false };
   }
+}
+
+/** A request, with what was found while it was looked after. */
+interface Looking extends VolumeRequest {
+  readonly accepted: Map<string, string>;
+  readonly notices: string[];
 }
 
 function bytesOf(volume: string, capacity: string | number): number {

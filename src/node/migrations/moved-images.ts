@@ -1,0 +1,80 @@
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import { placeName } from '../../hypervisor/compare.ts';
+import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
+import type { Attempt, ImagePlace } from '../../migration/right-to-run/attempt.ts';
+import { type SeenImage, volumesOfTarget } from '../../migration/right-to-run/image-stamps.ts';
+import type { ImageStamps } from '../volumes/image-stamp-files.ts';
+import { isMigrated } from './described-machines.ts';
+import { type AskedPod, partIn } from './migration-wish.ts';
+
+/** The images of claims that a machine has: what its stamps are about. */
+
+type ClaimedDisk = DiskSpec & Required<Pick<DiskSpec, 'claim'>>;
+
+function claimedDisks({ disks = [] }: MachineSpec): readonly ClaimedDisk[] {
+  return disks.filter((disk): disk is ClaimedDisk => disk.claim !== undefined);
+}
+
+function placeOf({ volume = '', claim, path }: ClaimedDisk): ImagePlace {
+  return { volume, claim, path };
+}
+
+/** The images that a machine is to be started on, as they are now. */
+export async function seenImages(
+  spec: MachineSpec,
+  stamps: Pick<ImageStamps, 'look'>,
+  accepted: ReadonlyMap<string, string> | undefined,
+): Promise<readonly SeenImage[]> {
+  return Promise.all(
+    claimedDisks(spec).map(async (disk) => ({
+      ...placeOf(disk),
+      ...(await stamps.look(disk)),
+      ...(disk.isReadOnly ? { isReadOnly: true } : {}),
+      accepted: accepted?.get(disk.claim.uid),
+    })),
+  );
+}
+
+/** The images that stay behind when a guest goes from one machine to another: those of disks on other claims there. */
+export function leftImages(
+  here: MachineSpec,
+  there: MachineSpec,
+  { target, across }: Attempt,
+): Pick<Attempt, 'images'> {
+  const others = new Map(claimedDisks(there).map((disk) => [placeName(disk.place), disk.claim]));
+  const images = claimedDisks(here).flatMap((disk): ImagePlace[] => {
+    const other = others.get(placeName(disk.place));
+    if (other === undefined || other.uid === disk.claim.uid || disk.isReadOnly === true) return [];
+    const wentTo = `claim ${other.name} on node ${target.node}${across ? ', in another cluster or namespace' : ''}`;
+    return [{ ...placeOf(disk), wentTo }];
+  });
+  return images.length > 0 ? { images } : {};
+}
+
+/** The volumes that a migration fills, where a pod is its target. */
+export function filledVolumes(pod: AskedPod): ReadonlySet<string> {
+  const part = partIn(pod);
+  const volumes = part?.side === 'target' ? part.state.migratedVolumes : undefined;
+  return new Set((volumes ?? []).map(({ volumeName }) => volumeName));
+}
+
+/** The images that a guest fills when it comes, and where all its volumes are once it has. */
+export async function filledImages(
+  spec: MachineSpec,
+  stamps: Pick<ImageStamps, 'look'>,
+  state: MigrationState | undefined,
+  recorded: RightToRun['volumes'],
+  attempt: Attempt,
+): Promise<Pick<Attempt, 'images' | 'volumes'>> {
+  const disks = claimedDisks(spec).filter(({ isReadOnly }) => isReadOnly !== true);
+  // What is on record is the guest's disk now: nothing is ever copied onto that.
+  const isFilled = (disk: ClaimedDisk): boolean =>
+    isMigrated(disk, state) && !(recorded ?? []).some(({ claimUID }) => claimUID === disk.claim.uid);
+  const images = disks.filter(isFilled).map(placeOf);
+  if (images.length === 0) return {};
+  const seen = await Promise.all(
+    disks.map(async (disk) => ({ ...placeOf(disk), ...(await stamps.look(disk)), isFilled: isFilled(disk) })),
+  );
+  return { images, volumes: volumesOfTarget(seen, recorded, attempt) };
+}
