@@ -90,10 +90,10 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     profile,
     dataDirectory: directory,
     port: () => server?.port,
-  });
     agentKeys: () => keys.pins,
-  const certificate = await servingCertificate({
+  });
   const keys = new AgentKeys(env.clock, () => registration.refresh());
+  const certificate = await servingCertificate({
     env,
     files: realDiskFiles,
     node: name,
@@ -103,20 +103,20 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     client,
     after: registration.registered,
   });
-  server = await AgentServer.listen({
   await showKeys(keys, identity, certificate);
+  server = await AgentServer.listen({
     env,
     client,
     node: name,
     guests: agent.access,
     peers: agent.peers,
+    isAwaited: agent.isAwaited,
     certificate,
     clientAuthorities: () => identity.access.authorities(),
     metrics: () => metrics.render(),
     host: address,
     port: 0,
   });
-    isAwaited: agent.isAwaited,
   const removal = new DirectoryRemoval({
     env,
     client,
@@ -130,7 +130,6 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
   return { services, leave: () => agent.leave() };
 }
 
-async function startEngine(directory: string, env: Env): Promise<Engine> {
 /** Whoever meets this agent elsewhere knows it by the keys of what it shows: they are told before they are shown. */
 async function showKeys(keys: AgentKeys, identity: NodeIdentity, serving: ManagedCertificate): Promise<void> {
   const { certificate } = await identity.access.credentials(new AbortController().signal);
@@ -142,6 +141,7 @@ async function showKeys(keys: AgentKeys, identity: NodeIdentity, serving: Manage
   }
 }
 
+async function startEngine(directory: string, env: Env): Promise<Engine> {
   const user = realProcesses.isRoot ? UNPRIVILEGED : undefined;
   let version: QemuVersion;
   try {

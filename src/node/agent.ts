@@ -66,11 +66,11 @@ export class Agent {
   readonly access: GuestAccess;
   /** Answers the agents of other nodes whose guests come here. */
   readonly peers: PeerService;
+  /** Whether a guest comes from somebody with this key, who need not be a node of this cluster. */
+  readonly isAwaited: (key: string) => boolean;
   /** What a manager has to run. */
   readonly services: readonly Service[];
   readonly #options: AgentOptions;
-  /** Whether a guest comes from somebody with this key, who need not be a node of this cluster. */
-  readonly isAwaited: (key: string) => boolean;
   readonly #recorder: EventRecorder;
   readonly #surroundings: Surroundings;
   readonly #machines: Machines;
@@ -108,10 +108,10 @@ export class Agent {
       serialLogOf: (podUID) => this.#serialLogOf(podUID),
     });
     this.peers = { answer: async (...asked) => (await this.#running).peers.answer(...asked) };
+    this.isAwaited = (key) => this.#surroundings.isAwaited(key);
     this.services = [
       ...(options.informers ? [] : informers.all()),
       this.#recorder,
-    this.isAwaited = (key) => this.#surroundings.isAwaited(key);
       { name: 'guests', run: (signal) => this.#run(signal) },
     ];
   }

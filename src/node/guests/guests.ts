@@ -12,9 +12,9 @@ import { NO_STANDING } from '../../migration/right-to-run/standing.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import { describedMachines } from '../migrations/described-machines.ts';
 import { Incoming } from '../migrations/incoming.ts';
+import { sourceKeysOf } from '../migrations/leaving.ts';
 import { Migrations } from '../migrations/migrations.ts';
 import { filledVolumes } from '../migrations/moved-images.ts';
-import { sourceKeysOf } from '../migrations/leaving.ts';
 import type { NodeMigration } from '../migrations/node-migration.ts';
 import { Outgoing } from '../migrations/outgoing.ts';
 import type { PeerService } from '../migrations/peer.ts';
@@ -224,13 +224,13 @@ export class Guests {
       credentials,
       relays,
       host,
+      sourceKeysOf: (attempt) => sourceKeysOf(attempt, this.#recall(attempt.target.podUID).guest),
       advance,
     });
     const { address } = migration;
     return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
   }
 
-      sourceKeysOf: (attempt) => sourceKeysOf(attempt, this.#recall(attempt.target.podUID).guest),
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
     try {
       const note = this.#notes.get(podUID);
