@@ -21,7 +21,8 @@ import { configurationOf, type ControlContext } from '../context.ts';
 import { type LauncherPod, nodes, pods } from '../resources.ts';
 import { disruptedNodesOf, isCriticalPreemptor, nominatedNodesOf } from './pods-of-nodes.ts';
 
-const WORKERS = 4;
+/** Those of a whole node are driven away at once, and each has its deadline. */
+const WORKERS = 16;
 /** How soon it is looked again when somebody else wrote at the same time. */
 const RECHECK_MS = 200;
 

@@ -22,7 +22,8 @@ import { decideMove, type EvacuationFacts, isEvacuation, isLeavable, markAfter }
 import { nodesOfGuest } from './draining.ts';
 import { evacuationMigration } from './evacuation-migration.ts';
 
-const WORKERS = 8;
+/** A node may have a thousand guests, which all have to leave at once, and most of each one's time is waiting for the server. */
+const WORKERS = 32;
 /** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
 const RECHECK_MS = 1000;
 
