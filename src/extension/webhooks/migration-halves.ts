@@ -1,5 +1,10 @@
+import { sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import type { VirtualMachineInstanceStatus } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 
 /**
@@ -47,28 +52,38 @@ const SUCCESS_FIELDS: ReadonlySet<string> = new Set<Field>([
 /** What is wrong with a node's change of a guest's migration; undefined for nothing. */
 export function migrationObjection(
   node: string,
-  old: VirtualMachineInstanceStatus,
+  guest: VirtualMachineInstance,
   next: VirtualMachineInstanceStatus,
 ): string | undefined {
+  const old = guest.status ?? {};
   // Neither made nor forgotten by nodes.
   if ((old.migrationState === undefined) !== (next.migrationState === undefined))
     return 'may not write status.migrationState';
   const [before = {}, after = {}] = [old.migrationState, next.migrationState];
   const fields = changedFields(before, after);
   if (fields.length === 0) return undefined;
-  const [isSource, isTarget] = [before.sourceNode === node, before.targetNode === node];
+  const sides = sidesOf(guest);
+  const isSource = sides.isSource && before.sourceNode === node;
+  const isTarget = sides.isTarget && before.targetNode === node;
   if (!isSource && !isTarget) return 'is no side of the migration of this guest';
   const holder = next.rightToRun?.holder?.node;
-  const hasGone = holder !== undefined && holder !== node;
+  const hasGone = isAway(next.rightToRun) || (holder !== undefined && holder !== node);
   // A guest that has ended by now may have arrived before.
   const hasStayed = !hasGone && (holder === node || before.completed !== true);
   const isMine = (field: string): boolean =>
     (isSource && (hasGone ? isLastWord(field, before, after) : SOURCE_FIELDS.has(field))) ||
     (isSource && hasStayed && FAILURE_FIELDS.has(field)) ||
+    (isSource && hasStayed && field === 'sourceState' && isOfDisks(before.sourceState, after.sourceState)) ||
     (isTarget && (TARGET_FIELDS.has(field) || (holder === node && SUCCESS_FIELDS.has(field))));
   const field = fields.find((each) => !isMine(each));
   if (field !== undefined) return `may not write status.migrationState.${field}`;
   return runnerObjection(node, old, after);
+}
+
+/** Of its side as a whole a source says nothing but which disks the guest has there: that it alone knows to the byte. */
+function isOfDisks(before: MigrationState['sourceState'], after: MigrationState['sourceState']): boolean {
+  const [{ volumes: _old, ...old }, { volumes: _next, ...next }] = [before ?? {}, after ?? {}];
+  return before !== undefined && after?.volumes !== undefined && deepEqual(old, next);
 }
 
 /** By mode and progress it is judged whether memory has yet to follow the guest: neither is ever taken back. */

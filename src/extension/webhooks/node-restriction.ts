@@ -1,5 +1,6 @@
+import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
-import { type RightTransition, rightTransition } from '../../api/kubevirt/right-to-run-transition.ts';
+import { isAway, type RightTransition, rightTransition } from '../../api/kubevirt/right-to-run-transition.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -77,13 +78,13 @@ function objectionTo(node: string, request: AdmissionRequest): string | undefine
 function guestObjection(node: string, guest: VirtualMachineInstance, next: Status): string | undefined {
   const old = guest.status ?? {};
   const fields = changedFields(old, next);
-  const isLastWord = isSide(node, old) && fields.every((each) => each === 'migrationState');
+  const isLastWord = isSide(node, guest) && fields.every((each) => each === 'migrationState');
   if (!isConcerned(node, old) && !isLastWord) return 'has nothing to do with this guest';
   const field = fields.find((each) => !AGENT_FIELDS.has(each));
   if (field !== undefined) return `may not write status.${field}`;
   return (
     rightObjection(node, guest, next.rightToRun) ??
-    migrationObjection(node, old, next) ??
+    migrationObjection(node, guest, next) ??
     conditionObjection(node, old, next) ??
     phaseObjection(node, old, next)
   );
@@ -91,13 +92,25 @@ function guestObjection(node: string, guest: VirtualMachineInstance, next: Statu
 
 /** Whether the guest runs on the node, was given to it to be started, or is about to come to it. */
 function isConcerned(node: string, { rightToRun, nodeName, activePods = {} }: Status): boolean {
-  if (rightToRun?.holder?.node === node || rightToRun?.successor?.node === node) return true;
+  if (isHolder(node, rightToRun) || isSuccessor(node, rightToRun)) return true;
   return nodeName === node || Object.values(activePods).includes(node);
 }
 
+/** Whether the right is this node's: another one, elsewhere, may have the same name. */
+function isHolder(node: string, record: RightToRun | undefined): boolean {
+  return record?.holder?.node === node && !isAway(record);
+}
+
+/** Whether the right may come to this node, by this very record. */
+function isSuccessor(node: string, record: RightToRun | undefined): boolean {
+  return record?.successor?.node === node && record.across !== true;
+}
+
 /** Whether the guest's last move was from or to the node: of that it may have something to say when its pod is over. */
-function isSide(node: string, { migrationState }: Status): boolean {
-  return migrationState?.sourceNode === node || migrationState?.targetNode === node;
+function isSide(node: string, guest: VirtualMachineInstance): boolean {
+  const { sourceNode, targetNode } = guest.status?.migrationState ?? {};
+  const { isSource, isTarget } = sidesOf(guest);
+  return (isSource && sourceNode === node) || (isTarget && targetNode === node);
 }
 
 function changedFields(old: Status, next: Status): string[] {
@@ -114,7 +127,12 @@ function rightObjection(node: string, guest: VirtualMachineInstance, next: Right
   if (transition === undefined) return 'may change the right to run only by the steps of the protocol';
   const actor = isActorOf(transition, node, old, next);
   if (!actor) return `may not ${transition} a right to run that is not its own`;
-  return transition === 'start' ? startObjection(node, guest, next) : undefined;
+  if (transition === 'start') return startObjection(node, guest, next);
+  // By that word it is decided who may take the right: a node of this cluster, or nobody that is known here.
+  const isElsewhere = next.across === true;
+  return transition === 'reserve' && isElsewhere !== isAcross(guest)
+    ? 'may name a successor only where the guest is to go'
+    : undefined;
 }
 
 function isActorOf(
@@ -129,16 +147,16 @@ function isActorOf(
       return next?.holder?.node === node;
     // A successor may decline: its holder may be gone, and nobody else could.
     case 'abort':
-      return old?.holder?.node === node || old?.successor?.node === node;
+      return isHolder(node, old) || isSuccessor(node, old);
     // Who took it cannot be heard here; the holder says so, or one whose record was restored from before it had one.
     case 'give':
-      return !old?.holder || old.holder.node === node;
+      return !old?.holder || isHolder(node, old);
     // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
     case 'seize':
     case 'reserve':
     case 'refuse':
     case 'keep':
-      return old?.holder?.node === node;
+      return isHolder(node, old);
     // A journal ahead of the record: of the holder, or of a pod that was the holder before the data was restored.
     case 'raise':
       return true;
@@ -147,18 +165,24 @@ function isActorOf(
   }
 }
 
-function startObjection(
-  node: string,
-  { metadata, status = {} }: VirtualMachineInstance,
-  next: RightToRun | undefined,
-): string | undefined {
+function startObjection(node: string, guest: VirtualMachineInstance, next: RightToRun | undefined): string | undefined {
+  const { metadata, status = {} } = guest;
   const pods = new Map(Object.entries(status.activePods ?? {}));
   if (pods.get(next?.holder?.podUID ?? '') !== node) return 'may start a guest only in a launcher pod that it runs';
   if (status.phase === 'Succeeded' || status.phase === 'Failed') return 'may not start a guest that has ended';
+  if (status.phase === 'WaitingForSync' && !isReceived(node, guest, next))
+    return 'may not start a guest that waits to be received';
   if (status.phase !== 'Scheduled') return undefined;
   if (status.nodeName !== node)
     return `may not start a guest that was given to node ${JSON.stringify(status.nodeName ?? '')}`;
   return metadata.deletionTimestamp === undefined ? undefined : 'may not start a guest that is being deleted';
+}
+
+/** Whether a record begins since the guest has come from elsewhere, to whom it was to come. */
+function isReceived(node: string, guest: VirtualMachineInstance, next: RightToRun | undefined): boolean {
+  const { targetNode, targetRunner, sourceState } = guest.status?.migrationState ?? {};
+  if (!isAcross(guest) || !sidesOf(guest).isTarget || targetNode !== node) return false;
+  return next?.holder?.podUID === targetRunner?.podUID && (next?.epoch ?? 0) > (sourceState?.epoch ?? Number.NaN);
 }
 
 /** The controllers' conditions stay as they are; the others are those of who executes the guest. */
@@ -177,13 +201,13 @@ function phaseObjection(node: string, old: Status, next: Status): string | undef
   if (!speaksFor(node, old, next)) return 'does not execute this guest, and may not say how it is';
   if (old.phase === 'Succeeded' || old.phase === 'Failed') return 'may not bring back a guest that has ended';
   const phase = next.phase ?? '';
-  const isRunning = phase === 'Running' && next.rightToRun?.holder?.node === node;
+  const isRunning = phase === 'Running' && isHolder(node, next.rightToRun);
   if (isRunning || phase === 'Succeeded' || phase === 'Failed') return undefined;
   return `may not say that the guest is ${JSON.stringify(phase)}`;
 }
 
 /** Whether it is for this node to say how the guest is: it holds the right, or was the last to. */
 function speaksFor(node: string, old: Status, next: Status): boolean {
-  const holder = next.rightToRun?.holder ?? old.rightToRun?.holder;
-  return holder ? holder.node === node : old.nodeName === node;
+  const record = next.rightToRun?.holder ? next.rightToRun : old.rightToRun;
+  return record?.holder ? isHolder(node, record) : old.nodeName === node;
 }
