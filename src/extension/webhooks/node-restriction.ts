@@ -129,7 +129,7 @@ function rightObjection(node: string, guest: VirtualMachineInstance, next: Right
   if (!actor) return `may not ${transition} a right to run that is not its own`;
   if (transition === 'start') return startObjection(node, guest, next);
   // By that word it is decided who may take the right: a node of this cluster, or nobody that is known here.
-  const isElsewhere = next.across === true;
+  const isElsewhere = next?.across === true;
   return transition === 'reserve' && isElsewhere !== isAcross(guest)
     ? 'may name a successor only where the guest is to go'
     : undefined;
