@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { bootstrapTokenEndMs } from '../api/bootstrap-token.ts';
-import { notFound } from '../api/status.ts';
 import { testEnv } from '../env/test.ts';
 import type { Client } from '../kube/client.ts';
 import { LocalBootstrap } from './local-bootstrap.ts';
@@ -32,13 +31,10 @@ function scene() {
     applied.push(body as unknown as Applied);
     return Promise.resolve();
   };
-  const get = (): Promise<unknown> =>
-    applied.length > gone.count
-      ? Promise.resolve({})
-      : Promise.reject(notFound({ group: '', plural: 'secrets' }, 'bootstrap-token-godwit'));
+  const find = (): Promise<unknown> => Promise.resolve(applied.length > gone.count ? {} : undefined);
   const gone = { count: 0 };
   const path = join(directory, 'bootstrap-kubeconfig');
-  const client = { patch, get } as unknown as Client;
+  const client = { patch, find } as unknown as Client;
   const tokens = new LocalBootstrap({ env, client, adminKubeconfig: ADMIN, path });
   const dataOf = (key: string): string => Buffer.from(applied.at(-1)?.data[key] ?? '', 'base64').toString();
   const tokenInFile = (): string => parse(readFileSync(path, 'utf8')).users[0].user.token;

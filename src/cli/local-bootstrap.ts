@@ -1,7 +1,6 @@
 import { parse, stringify } from 'yaml';
 import { BOOTSTRAP_TOKEN_NAMESPACE, BOOTSTRAP_TOKEN_TYPE, bootstrapTokenSecretName } from '../api/bootstrap-token.ts';
 import { formatTime, type KubeObject } from '../api/meta.ts';
-import { ApiError } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
 import type { Resource } from '../kube/resource.ts';
@@ -55,13 +54,7 @@ export class LocalBootstrap {
 
   /** Whether nobody has deleted it since. */
   async #isKept(signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#options.client.get(secrets, NAMESPACE, NAME, signal);
-      return true;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return false;
-      throw error;
-    }
+    return (await this.#options.client.find(secrets, NAMESPACE, NAME, signal)) !== undefined;
   }
 
   async #make(signal: AbortSignal): Promise<void> {

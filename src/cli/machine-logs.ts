@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
-import { ApiError } from '../api/status.ts';
 import type { Env } from '../env/ports.ts';
 import { virtualMachineInstances, virtualMachines } from '../kube/kubevirt-resources.ts';
 import {
@@ -49,14 +48,8 @@ export async function machineLogs(name: string, options: LogsOptions, env: Env, 
 
 async function mustExist({ client, namespace }: ClusterConnection, name: string): Promise<void> {
   const { signal } = new AbortController();
-  for (const resource of [virtualMachines, virtualMachineInstances] as const) {
-    try {
-      await client.get<never>(resource as never, namespace, name, signal);
-      return;
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error;
-    }
-  }
+  if (await client.find(virtualMachines, namespace, name, signal)) return;
+  if (await client.find(virtualMachineInstances, namespace, name, signal)) return;
   throw new UserError(
     `there is no virtual machine ${name} in namespace ${namespace}, and no node has a log of one; 'kubectl get vm -A' lists all there are`,
   );

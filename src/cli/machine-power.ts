@@ -93,18 +93,15 @@ export async function missingGuest(
   name: string,
   cause: ApiError,
 ): Promise<UserError> {
-  try {
-    const machine = await client.get(virtualMachines, namespace, name, new AbortController().signal);
-    const isHalted = effectiveRunStrategy(machine.spec) === 'Halted';
-    const fix = isHalted ? `start it with 'godwit start ${name}'` : 'wait until it does';
-    return new UserError(`the virtual machine ${namespace}/${name} does not run; ${fix}`, { cause });
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 404)) throw error;
+  const machine = await client.find(virtualMachines, namespace, name, new AbortController().signal);
+  if (!machine)
     return new UserError(
       `there is no virtual machine ${name} in namespace ${namespace}; 'kubectl get vm -A' lists all there are`,
       { cause },
     );
-  }
+  const isHalted = effectiveRunStrategy(machine.spec) === 'Halted';
+  const fix = isHalted ? `start it with 'godwit start ${name}'` : 'wait until it does';
+  return new UserError(`the virtual machine ${namespace}/${name} does not run; ${fix}`, { cause });
 }
 
 /** Asks for something to be done. Rejects with ApiError. */

@@ -51,13 +51,8 @@ export class ObjectApplier {
     }
   }
 
-  async #find(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
-    try {
-      return await this.#client.get(resource, metadata.namespace ?? '', metadata.name ?? '', signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+  #find(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {
+    return this.#client.find(resource, metadata.namespace ?? '', metadata.name ?? '', signal);
   }
 
   #resourceOf({ apiVersion, kind }: KubeObject): Resource {

@@ -244,14 +244,9 @@ export class LeaderElector {
     return this.#observe(await client.update(leaseResource, this.#claimed(current), signal));
   }
 
-  async #read(signal: AbortSignal): Promise<Lease | undefined> {
+  #read(signal: AbortSignal): Promise<Lease | undefined> {
     const { client, namespace, name } = this.#options;
-    try {
-      return await client.get(leaseResource, namespace, name, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+    return client.find(leaseResource, namespace, name, signal);
   }
 
   #claimed(lease: Lease): Lease {

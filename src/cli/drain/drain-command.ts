@@ -1,5 +1,4 @@
 import { humanDuration } from '../../api/human-duration.ts';
-import { ApiError } from '../../api/status.ts';
 import { nodes } from '../../cluster/resources.ts';
 import type { Env } from '../../env/ports.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
@@ -79,12 +78,8 @@ export async function uncordon(name: string, options: ClusterOptions, env: Env, 
 }
 
 async function requireNode(client: Client, name: string): Promise<void> {
-  try {
-    await client.get(nodes, '', name, new AbortController().signal);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 404)) throw error;
-    throw new UserError(`there is no node ${name}; 'kubectl get nodes' lists all there are`, { cause: error });
-  }
+  const node = await client.find(nodes, '', name, new AbortController().signal);
+  if (!node) throw new UserError(`there is no node ${name}; 'kubectl get nodes' lists all there are`);
 }
 
 /** Aborts when the time is over. */

@@ -230,13 +230,8 @@ export class NodeLifecycle implements Service {
   /** The node as it is now; undefined where it is gone, also where another has its name. */
   async #read(node: Node, signal: AbortSignal): Promise<Node | undefined> {
     const { name = '', uid } = node.metadata;
-    try {
-      const current = await this.#client.get(nodeResource, '', name, signal);
-      return current.metadata.uid === uid ? current : undefined;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+    const current = await this.#client.find(nodeResource, '', name, signal);
+    return current?.metadata.uid === uid ? current : undefined;
   }
 
   #readLease(node: Node, signal: AbortSignal): Promise<readonly Lease[]> {

@@ -97,17 +97,8 @@ export class PodReadiness implements Service {
         if (code === 404) return;
         if (code !== 409 || attempt === ATTEMPTS_MAX) throw error;
       }
-      pod = await this.#read(namespace, name, signal);
+      pod = await this.#client.find(podResource, namespace, name, signal);
       if (pod?.metadata.uid !== uid) return { requeueAfterMs: RECHECK_MS };
-    }
-  }
-
-  async #read(namespace: string, name: string, signal: AbortSignal): Promise<Pod | undefined> {
-    try {
-      return await this.#client.get(podResource, namespace, name, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
     }
   }
 }

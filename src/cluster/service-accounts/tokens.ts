@@ -145,13 +145,7 @@ export class TokensController implements Service {
   }
 
   async #isReallyGone(namespace: string, name: string, signal: AbortSignal): Promise<boolean> {
-    try {
-      await this.#options.client.get(secretResource, namespace, name, signal);
-      return false;
-    } catch (error) {
-      if (isGone(error)) return true;
-      throw error;
-    }
+    return (await this.#options.client.find(secretResource, namespace, name, signal)) === undefined;
   }
 }
 

@@ -61,12 +61,13 @@ describe('an eviction', () => {
     ]);
   });
 
-  const gone = failure(404, 'NotFound');
+  const goneFor = (name: string) => failure(404, 'NotFound', { name });
+  const gone = goneFor('p');
   const conflict = failure(409, 'Conflict');
   it.each<[string, boolean | string, (ScriptedAnswer | 'lost')[], string[]]>([
     ['of one that is gone', true, [gone], ['GET p']],
     ['of another that has its name', true, [{ body: makePod('p', {}, { uid: 'x' }) }], ['GET p']],
-    ['on a node that is gone', false, [{ body: pod('5') }, gone], ['GET p', 'GET n']],
+    ['on a node that is gone', false, [{ body: pod('5') }, goneFor('n')], ['GET p', 'GET n']],
     ['of one that need not go any more', false, [{ body: pod('5') }, { body: makeNode('n') }], ['GET p', 'GET n']],
     ['of one that goes meanwhile', true, [{ body: pod('5') }, node, gone], WHOLE.slice(0, 3)],
     ['of one that goes when it is told', true, [{ body: pod('5') }, node, { body: pod('6') }, gone], WHOLE],

@@ -2,8 +2,6 @@ import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
-import type { Resource } from '../../kube/resource.ts';
-import type { KubeObject } from '../../api/meta.ts';
 import type { Node, Pod } from '../../migration/fit/objects.ts';
 import { podConditionPatch } from '../pod-condition.ts';
 import { nodes, pods } from '../resources.ts';
@@ -43,9 +41,9 @@ export class Evictor {
   async evict(pod: Pod, hasToGo: (pod: Pod, node: Node) => boolean, signal: AbortSignal): Promise<boolean> {
     const { namespace = '', name = '', uid } = pod.metadata;
     for (let attempt = 1; ; attempt++) {
-      const current = await this.#get(pods, namespace, name, signal);
+      const current = await this.#client.find(pods, namespace, name, signal);
       if (!current || current.metadata.uid !== uid) return true;
-      const node = await this.#get(nodes, '', current.spec?.nodeName ?? '', signal);
+      const node = await this.#client.find(nodes, '', current.spec?.nodeName ?? '', signal);
       if (!node || !hasToGo(current, node)) return false;
       try {
         await this.#evict(current, attempt === 1, signal);
@@ -78,20 +76,5 @@ export class Evictor {
         ...(resourceVersion === undefined ? {} : { resourceVersion }),
       },
     });
-  }
-
-  /** The object as it is now; undefined where it is gone. */
-  async #get<T extends KubeObject>(
-    resource: Resource<T>,
-    namespace: string,
-    name: string,
-    signal: AbortSignal,
-  ): Promise<T | undefined> {
-    try {
-      return await this.#client.get(resource, namespace, name, signal);
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
   }
 }

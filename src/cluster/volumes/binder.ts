@@ -286,11 +286,11 @@ export class VolumeBinder implements Service {
   }
 
   async #liveVolume(name: string, signal: AbortSignal): Promise<PersistentVolume | undefined> {
-    return name === '' ? undefined : unlessGone(() => this.#options.client.get(persistentVolumes, '', name, signal));
+    return name === '' ? undefined : this.#options.client.find(persistentVolumes, '', name, signal);
   }
 
   async #liveClaim(namespace: string, name: string, signal: AbortSignal): Promise<PersistentVolumeClaim | undefined> {
-    return unlessGone(() => this.#options.client.get(persistentVolumeClaims, namespace, name, signal));
+    return this.#options.client.find(persistentVolumeClaims, namespace, name, signal);
   }
 }
 
@@ -323,15 +323,6 @@ function defaultClassOf(classes: Iterable<StorageClass>): string | undefined {
     if (isBefore || (isAlike && (each.metadata.name ?? '') < (chosen?.metadata.name ?? ''))) chosen = each;
   }
   return chosen?.metadata.name;
-}
-
-async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isGone(error)) return undefined;
-    throw error;
-  }
 }
 
 /** What is gone needs nothing more; its going is heard of. */

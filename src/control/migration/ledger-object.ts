@@ -35,13 +35,8 @@ export const configMaps: Resource<ConfigMap> = {
 
 /** The newest ledger that there is; undefined where there is none. Rejects where nobody can read it. */
 export async function readLedger(client: Client, signal: AbortSignal): Promise<StoredLedger | undefined> {
-  try {
-    const object = await client.get(configMaps, SYSTEM_NAMESPACE, LEDGER_NAME, signal);
-    return { object, ledger: parseLedger(object.data ?? {}) };
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
+  const object = await client.find(configMaps, SYSTEM_NAMESPACE, LEDGER_NAME, signal);
+  return object && { object, ledger: parseLedger(object.data ?? {}) };
 }
 
 /** Writes a ledger in the place of the one that was read, and of no other. Undefined where another one came first. */

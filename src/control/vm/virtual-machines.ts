@@ -287,12 +287,8 @@ export class VirtualMachines implements Service {
   async #forget(machine: VirtualMachine, signal: AbortSignal): Promise<Result | void> {
     const { namespace = '', name = '', uid, finalizers = [] } = machine.metadata;
     if (!finalizers.includes(MACHINE_FINALIZER)) return;
-    try {
-      const guest = await this.#client.get(virtualMachineInstances, namespace, name, signal);
-      if (controllerOf(guest)?.uid === uid) return { requeueAfterMs: RECHECK_MS };
-    } catch (error) {
-      if (!(error instanceof ApiError && error.code === 404)) throw error;
-    }
+    const guest = await this.#client.find(virtualMachineInstances, namespace, name, signal);
+    if (guest && controllerOf(guest)?.uid === uid) return { requeueAfterMs: RECHECK_MS };
     const others = finalizers.filter((each) => each !== MACHINE_FINALIZER);
     await this.#patchMetadata(virtualMachines, machine, { finalizers: others }, signal);
   }

@@ -156,13 +156,8 @@ export class VirtualMachineInstances implements Service {
     const phase = guest.status?.phase ?? '';
     if (isHandedOver(guest) || (phase !== 'Scheduling' && phase !== 'Scheduled')) return undefined;
     const { namespace = '', uid } = guest.metadata;
-    try {
-      const pod = await this.#client.get(pods, namespace, launcherName(guest), signal);
-      return controllerOf(pod)?.uid === uid ? pod : undefined;
-    } catch (error) {
-      if (error instanceof ApiError && error.code === 404) return undefined;
-      throw error;
-    }
+    const pod = await this.#client.find(pods, namespace, launcherName(guest), signal);
+    return pod && controllerOf(pod)?.uid === uid ? pod : undefined;
   }
 
   #missingClaim(guest: VirtualMachineInstance): Failure | undefined {

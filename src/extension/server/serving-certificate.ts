@@ -65,7 +65,7 @@ export async function servingCertificate(
 
 async function findOrMake(options: CertificateOptions, signal: AbortSignal): Promise<Kept> {
   const { client, namespace, hosts, env } = options;
-  const secret = await find(client, namespace, signal);
+  const secret = await client.find(secrets, namespace, SECRET_NAME, signal);
   const known = secret && keptIn(secret);
   const nowMs = env.clock.now();
   if (known && isGood(known, hosts, nowMs)) return known;
@@ -79,15 +79,6 @@ async function findOrMake(options: CertificateOptions, signal: AbortSignal): Pro
       signal,
     );
   return made;
-}
-
-async function find(client: Client, namespace: string, signal: AbortSignal): Promise<Secret | undefined> {
-  try {
-    return await client.get(secrets, namespace, SECRET_NAME, signal);
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
 }
 
 async function make(known: Kept | undefined, { env, hosts }: CertificateOptions, nowMs: number): Promise<Kept> {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstanceStatus } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { JsonObject, KubeObject, ObjectMeta } from '../../api/meta.ts';
-import { type ApiError, conflict, notFound } from '../../api/status.ts';
+import { type ApiError, conflict } from '../../api/status.ts';
 import type { Client, Patch, WriteOptions } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
@@ -44,11 +44,10 @@ async function stay(scene: Scene = {}, wish: Partial<StayWish> = {}) {
   const writes: string[] = [];
   let conflictsLeft = conflicts;
   const client = {
-    get: async ({ group, plural }: Resource, _namespace: string, name: string) => {
-      if (plural === missing) throw notFound({ group, plural }, name);
-      return guest;
+    find: async ({ plural }: Resource) => {
+      if (plural === missing) return undefined;
+      return plural === 'nodes' ? { metadata: { name: 'node01' }, spec: { taints } } : guest;
     },
-    find: async () => ({ metadata: { name: 'node01' }, spec: { taints } }),
     list: async () => ({ items: pod ? [{ metadata: { uid: 'pod', name: 'virt-launcher-a', ...pod } }] : [] }),
     patch: async (
       _resource: Resource,

@@ -8,7 +8,7 @@ import type { Change } from '../../migration/policies/counterfactuals.ts';
 import { type BeatenPolicy, type Explanation, explain, type MatchedLabel } from '../../migration/policies/explain.ts';
 import type { IgnoredOption, Origin } from '../../migration/policies/options.ts';
 import { PolicyIndex } from '../../migration/policies/policy-index.ts';
-import { find, found } from '../find-object.ts';
+import { found } from '../find-object.ts';
 
 /** One option of a migration, and where it comes from. */
 export interface ExplainedOption {
@@ -51,7 +51,7 @@ export async function explainPolicy(
 ): Promise<PolicyExplanation> {
   const machine = await found(client, virtualMachines, namespace, name, signal);
   const [named, place, policies] = await Promise.all([
-    find(client, virtualMachineInstances, namespace, name, signal),
+    client.find(virtualMachineInstances, namespace, name, signal),
     client.get(namespaces, '', namespace, signal),
     client.list(migrationPolicies, {}, signal),
   ]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { type ApiError, notFound } from '../../api/status.ts';
+import type { ApiError } from '../../api/status.ts';
 import type { Client, WriteOptions } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { migrate, type MigrationWish } from './migrate.ts';
@@ -25,10 +25,8 @@ async function make(scene: Scene = {}, wish: Partial<MigrationWish> = {}): Promi
   const { phase = 'Running', missing, mayUse = false, configuration = {} } = scene;
   let made: Made | undefined;
   const client = {
-    get: async ({ group, plural }: Resource, _namespace: string, name: string) => {
-      if (plural === missing) throw notFound({ group, plural }, name);
-      return { metadata: { name }, status: { phase } };
-    },
+    find: async ({ plural }: Resource, _namespace: string, name: string) =>
+      plural === missing ? undefined : { metadata: { name }, status: { phase } },
     create: async ({ plural }: Resource, object: KubeObject, _signal: AbortSignal, options: WriteOptions) => {
       if (plural === 'subjectaccessreviews') return { status: { allowed: mayUse } };
       made = { object, options };

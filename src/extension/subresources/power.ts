@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { controllerOf } from '../../kube/owner.ts';
-import { find, found } from '../find-object.ts';
+import { found } from '../find-object.ts';
 import { planPower, type PowerAction, type PowerOptions } from './power-requests.ts';
 
 /** How often it is decided anew when somebody else writes at the same time. */
@@ -34,7 +34,7 @@ export async function changePower(client: Client, request: PowerRequest, signal:
 async function attemptPower(client: Client, request: PowerRequest, signal: AbortSignal): Promise<void> {
   const { action, namespace, name, options, dryRun } = request;
   const machine = await found(client, virtualMachines, namespace, name, signal);
-  const named = await find(client, virtualMachineInstances, namespace, name, signal);
+  const named = await client.find(virtualMachineInstances, namespace, name, signal);
   const guest = named && isOf(named, machine) ? named : undefined;
   const plan = planPower(action, machine, guest, options);
   const write = async <T extends KubeObject>(

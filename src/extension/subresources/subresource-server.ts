@@ -13,7 +13,7 @@ import type { Clock, Logger } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { decodeYaml } from '../../machinery/decode.ts';
-import { find, found } from '../find-object.ts';
+import { found } from '../find-object.ts';
 import type { UserInfo } from '../server/front-proxy.ts';
 import {
   type ExtensionRequest,
@@ -68,7 +68,7 @@ export class SubresourceServer {
       agents,
       clock,
       log,
-      guestOf: ({ namespace, name }, signal) => find(client, virtualMachineInstances, namespace, name, signal),
+      guestOf: ({ namespace, name }, signal) => client.find(virtualMachineInstances, namespace, name, signal),
       nodes: async (signal) => nodesWithAgents((await client.list(nodes, {}, signal)).items),
     });
   }

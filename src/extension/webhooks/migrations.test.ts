@@ -7,7 +7,6 @@ import type {
   VirtualMachineInstanceMigrationSpec,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { JsonObject, KubeObject } from '../../api/meta.ts';
-import { notFound } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import { applyJsonPatch } from '../../machinery/patch/json-patch.ts';
 import { mutateMigration, validateChangedMigration, validateNewMigration } from './migrations.ts';
@@ -52,11 +51,8 @@ const noted: string[] = [];
 async function create(object: KubeObject, scene: Scene = {}): Promise<Verdict> {
   const { guests = { a: { phase: 'Running' } }, rivals = [], configuration = {}, rights = [], user = 'jane' } = scene;
   const client = {
-    get: async (_resource: unknown, _namespace: string, name: string) => {
-      if (!Object.hasOwn(guests, name))
-        throw notFound({ group: 'kubevirt.io', plural: 'virtualmachineinstances' }, name);
-      return { metadata: { name }, status: guests[name] };
-    },
+    find: async (_resource: unknown, _namespace: string, name: string) =>
+      Object.hasOwn(guests, name) ? { metadata: { name }, status: guests[name] } : undefined,
     create: async (_resource: unknown, review: { readonly spec: JsonObject }) => {
       asked.push(review.spec);
       const { name } = review.spec['resourceAttributes'] as { readonly name: string };

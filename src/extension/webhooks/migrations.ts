@@ -17,7 +17,6 @@ import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { isAllowed } from '../access-review.ts';
-import { find } from '../find-object.ts';
 import { isOwnComponent } from '../identity.ts';
 import type { WebhookContext } from './context.ts';
 import { type AdmissionRequest, ALLOWED, invalidVerdict, type Verdict, verdictOf, type Webhook } from './review.ts';
@@ -56,7 +55,7 @@ export function validateNewMigration(context: WebhookContext): Webhook {
     if (errors.length > 0) return invalidVerdict(errors);
     const refusal = await priorityRefusal(migration, request, context.client, signal);
     if (refusal) return refusal;
-    const guest = await find(context.client, virtualMachineInstances, namespace, migration.spec.vmName ?? '', signal);
+    const guest = await context.client.find(virtualMachineInstances, namespace, migration.spec.vmName ?? '', signal);
     const obstacles = migratedGuestErrors(migration, guest);
     if (obstacles.length > 0) return invalidVerdict(obstacles);
     const conflicts = migrationConflicts(migration, await context.rivals.ofMigration(migration, signal));

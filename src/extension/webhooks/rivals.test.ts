@@ -6,7 +6,6 @@ import type {
   VirtualMachineInstanceMigrationSpec,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { notFound } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import { type Indexes, ObjectCache } from '../../kube/object-cache.ts';
 import { keyOf, type Resource } from '../../kube/resource.ts';
@@ -33,11 +32,9 @@ beforeEach(() => {
     },
   } as unknown as SharedInformers;
   const client = {
-    get: async ({ plural }: Resource, namespace: string, name: string) => {
+    find: async ({ plural }: Resource, namespace: string, name: string) => {
       reads.push(name);
-      const object = stored.get(`${plural} ${keyOf({ metadata: { namespace, name } })}`);
-      if (object) return object;
-      throw notFound({ group: '', plural }, name);
+      return stored.get(`${plural} ${keyOf({ metadata: { namespace, name } })}`);
     },
   } as unknown as Client;
   rivals = new IndexedRivals(client, informers);

@@ -13,7 +13,6 @@ import { keyOf, type Resource } from '../../kube/resource.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import { selectorFrom } from '../../machinery/selectors.ts';
 import type { DisruptionBudget } from '../../migration/eviction/disruption-budget.ts';
-import { find } from '../find-object.ts';
 import { disruptionBudgets } from './disruption-budgets.ts';
 
 /**
@@ -147,6 +146,6 @@ class FreshIndex<T extends KubeObject> {
   }
 
   #fresh({ metadata }: T, signal: AbortSignal): Promise<T | undefined> {
-    return find(this.#client, this.#resource, metadata.namespace ?? '', metadata.name ?? '', signal);
+    return this.#client.find(this.#resource, metadata.namespace ?? '', metadata.name ?? '', signal);
   }
 }

@@ -3,7 +3,6 @@ import type { Instancetype } from '../../api/kubevirt/instancetype.ts';
 import type { Preference } from '../../api/kubevirt/preference.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { KubeObject } from '../../api/meta.ts';
-import { ApiError } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
 
@@ -45,15 +44,6 @@ async function find<T extends KubeObject>(
   // A revision is a copy of what was once, which only the controller looks into.
   if (!matcher?.name || matcher.revisionName) return undefined;
   const isOfNamespace = matcher.kind !== undefined && matcher.kind !== '' && !/cluster/i.test(matcher.kind);
-  try {
-    return await client.get(
-      isOfNamespace ? resources.ofNamespace : resources.ofCluster,
-      namespace,
-      matcher.name,
-      signal,
-    );
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 404) return undefined;
-    throw error;
-  }
+  const resource = isOfNamespace ? resources.ofNamespace : resources.ofCluster;
+  return client.find(resource, namespace, matcher.name, signal);
 }

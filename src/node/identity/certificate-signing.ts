@@ -85,11 +85,8 @@ async function findOrAsk(
   name: string,
   signal: AbortSignal,
 ): Promise<SigningRequest> {
-  try {
-    return await client.get(signingRequests, '', name, signal);
-  } catch (error) {
-    if (!(error instanceof ApiError && error.code === 404)) throw error;
-  }
+  const known = await client.find(signingRequests, '', name, signal);
+  if (known) return known;
   const { signerName, usages } = wish;
   const request = Buffer.from(await requestPem(wish, keyPem)).toString('base64');
   const object: SigningRequest = {

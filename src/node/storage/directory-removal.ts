@@ -99,7 +99,7 @@ export class DirectoryRemoval implements Service {
   async #remove({ metadata: { name = '', uid = '' } }: PersistentVolume, signal: AbortSignal): Promise<void> {
     if (this.#removed.has(uid)) return;
     // Data is not given up on the word of a cache: somebody may have kept the volume meanwhile.
-    const actual = await unlessGone(() => this.#options.client.get(persistentVolumes, '', name, signal));
+    const actual = await this.#options.client.find(persistentVolumes, '', name, signal);
     if (!actual || actual.metadata.uid !== uid || !isToBeRemoved(actual)) return;
     const directory = this.#directoryOf(actual);
     if (directory === undefined) return;
@@ -112,7 +112,7 @@ export class DirectoryRemoval implements Service {
   async #say(volumes: readonly PersistentVolume[], signal: AbortSignal): Promise<Result> {
     const { client, nodeName } = this.#options;
     const text = removedVolumesText(volumes.map(({ metadata }) => metadata.name ?? '').slice(0, TOLD_MAX));
-    const node = await unlessGone(() => client.get(nodes, '', nodeName, signal));
+    const node = await client.find(nodes, '', nodeName, signal);
     // A node that is yet to register has said nothing, and says it once it has.
     if (text === (node ? removedVolumesText(removedVolumes(node)) : null)) return {};
     if (!node) return { requeueAfterMs: UNREGISTERED_MS };
@@ -129,9 +129,9 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-async function unlessGone<T>(read: () => Promise<T>): Promise<T | undefined> {
+async function unlessGone<T>(write: () => Promise<T>): Promise<T | undefined> {
   try {
-    return await read();
+    return await write();
   } catch (error) {
     if (error instanceof ApiError && error.code === 404) return undefined;
     throw error;

@@ -42,11 +42,9 @@ export class ObjectReader {
   /** Undefined where there is no such object. */
   async find<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T | undefined> {
     try {
-      return await this.#client.get(resource, resource.namespaced ? this.#namespace : '', name, this.#signal);
+      return await this.#client.find(resource, resource.namespaced ? this.#namespace : '', name, this.#signal);
     } catch (error) {
-      if (!(error instanceof ApiError)) throw error;
-      if (error.code === 404) return undefined;
-      if (error.code !== 403) throw error;
+      if (!(error instanceof ApiError) || error.code !== 403) throw error;
       throw new VolumeError(
         this.#volume,
         'Forbidden',
