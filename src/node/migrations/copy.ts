@@ -8,7 +8,6 @@ import { HypervisorError, type Machine, type MachineEvent } from '../../hypervis
 import type { MachineMigration, MigrationProgress as MachineProgress, Mirror } from '../../hypervisor/migration.ts';
 import type { Decision } from '../../migration/monitor/decision.ts';
 import { failureOf, giveUp, isRefused, recover, sendMemory, startMirrors } from './copy-commands.ts';
-import { firstDecisions } from './copy-decisions.ts';
 import { channelStatus } from './copy-method.ts';
 import {
   type AdoptOptions,
@@ -21,7 +20,9 @@ import {
 import type { Road } from './copy-relays.ts';
 import { sampleOf } from './copy-sample.ts';
 import { lookAt, mirrorFailure } from './copy-sight.ts';
-import { CopyWatch } from './copy-watch.ts';
+import { watchFromNow, watchFromStart } from './copy-start.ts';
+import { dropMirrors, removeCredentials } from './copy-traces.ts';
+import type { CopyWatch } from './copy-watch.ts';
 
 /**
  * Drives the copy of one guest, at its source: disks first, then memory, watched by the monitor, up to the end of it.
@@ -163,7 +164,7 @@ export class Copy {
     forgetEnd();
     await this.#forgetCredentials();
     this.#road?.close();
-    await this.#dropMirrors();
+    if (this.#failure) await dropMirrors(this.#context, this.#failure);
   }
 
   #step(begin: () => Promise<void>): Promise<void> {
@@ -311,22 +312,12 @@ export class Copy {
 
   async #begin(asked: CopyOptions): Promise<void> {
     const options = inHurry(asked);
-    const { env, opened, method, machine } = options;
+    const { machine } = options;
     // What it would write meanwhile would be lost.
     const mustStandStill = (await machine.memory?.isTracked()) === false;
     this.#credentials = options.credentials;
     this.#road = options.road;
-    const startedAtMs = env.clock.now();
-    const watch = new CopyWatch({
-      clock: env.clock,
-      options: options.options,
-      ramBytes: await memoryBytes(machine),
-      isPostCopyPossible: method.allowsPostCopy && opened.isPostCopyPossible,
-      startedAtMs,
-      deadlineMs: options.deadlineMs,
-      decisions: firstDecisions(asked.options, method, startedAtMs, asked.deadlineMs?.(), mustStandStill),
-      ...(mustStandStill ? { resumed: { pausedAtMs: 0 } } : {}),
-    });
+    const watch = await watchFromStart(asked, options, mustStandStill);
     this.#watch = watch;
     this.#startMemory = async () => {
       this.#startMemory = undefined;
@@ -347,7 +338,8 @@ export class Copy {
     }
   }
 
-  async #adopt({ known, startedAtMs, env, options, machine, hooks, deadlineMs }: AdoptOptions): Promise<void> {
+  async #adopt(adopted: AdoptOptions): Promise<void> {
+    const { known, env, machine, hooks } = adopted;
     this.#isAdopted = true;
     this.#mode = known.mode || 'PreCopy';
     const [{ state }, status] = [await this.#migration.progress(), await machine.status()];
@@ -355,26 +347,13 @@ export class Copy {
       const message = 'the agent was restarted, and nothing of the guest was being copied any more';
       return this.#giveUp({ reason: 'AgentRestarted', message });
     }
-    const nowMs = env.clock.now();
     if (status !== 'running') {
-      this.#stoppedAtMs ??= nowMs;
+      this.#stoppedAtMs ??= env.clock.now();
       hooks.onStill();
     }
-    const elapsedMs = nowMs - (startedAtMs ?? nowMs);
-    const isPaused = status !== 'running' && state === 'active';
-    this.#watch = new CopyWatch({
-      clock: env.clock,
-      options,
-      ramBytes: await memoryBytes(machine),
-      isPostCopyPossible: true,
-      startedAtMs: startedAtMs ?? nowMs,
-      deadlineMs,
-      resumed: {
-        percent: known.progress?.percent ?? 0,
-        ...(isPaused ? { pausedAtMs: elapsedMs } : {}),
-        ...(this.#mode === 'PostCopy' ? { postCopyAtMs: elapsedMs } : {}),
-      },
-      decisions: known.decisions ?? [],
+    this.#watch = await watchFromNow(adopted, {
+      isPaused: status !== 'running' && state === 'active',
+      mode: this.#mode,
     });
     this.#news.abort();
   }
@@ -445,21 +424,7 @@ export class Copy {
   async #forgetCredentials(): Promise<void> {
     const credentials = this.#credentials;
     this.#credentials = undefined;
-    try {
-      await credentials?.remove();
-    } catch (error) {
-      this.#context.env.log.warn('the credentials of a copy could not be removed', { error: errorMessage(error) });
-    }
-  }
-
-  async #dropMirrors(): Promise<void> {
-    if (this.#state !== 'failed' || this.#failure?.reason === 'MachineGone' || this.#context.disks.length === 0) return;
-    try {
-      await this.#migration.dropMirrors();
-    } catch (error) {
-      // The next attempt does it before it begins.
-      this.#context.env.log.warn('the copies of disks could not be given up', { error: errorMessage(error) });
-    }
+    await removeCredentials(this.#context, credentials);
   }
 }
 
@@ -468,9 +433,4 @@ function onEnded({ ended }: Machine, listener: (message: string) => void): () =>
   let hear: typeof listener | undefined = listener;
   void ended.then(({ message }) => hear?.(message));
   return () => (hear = undefined);
-}
-
-/** All of the memory that is to be sent. */
-async function memoryBytes({ migration, memory }: Machine): Promise<number> {
-  return (await migration.ramBytes()) + ((await memory?.pluggedBytes()) ?? 0);
 }
