@@ -1,6 +1,6 @@
 import { sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import { isAway, isSameRunner } from '../../api/kubevirt/right-to-run-transition.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -65,7 +65,8 @@ export function migrationObjection(
   const sides = sidesOf(guest);
   const isSource = sides.isSource && before.sourceNode === node;
   const isTarget = sides.isTarget && before.targetNode === node;
-  if (!isSource && !isTarget) return 'is no side of the migration of this guest';
+  const isDescribed = sides.isSource && isDescriber(node, old) && fields.every((each) => each === 'sourceState');
+  if (!isSource && !isTarget && !isDescribed) return 'is no side of the migration of this guest';
   const holder = next.rightToRun?.holder?.node;
   const hasGone = isAway(next.rightToRun) || (holder !== undefined && holder !== node);
   // A guest that has ended by now may have arrived before.
@@ -73,11 +74,19 @@ export function migrationObjection(
   const isMine = (field: string): boolean =>
     (isSource && (hasGone ? isLastWord(field, before, after) : SOURCE_FIELDS.has(field))) ||
     (isSource && hasStayed && FAILURE_FIELDS.has(field)) ||
-    (isSource && hasStayed && field === 'sourceState' && isOfDisks(before.sourceState, after.sourceState)) ||
+    (isDescribed && isOfDisks(before.sourceState, after.sourceState)) ||
+    // A guest that was to come from elsewhere and has not: its target has refused it.
+    (isTarget && !sides.isSource && !next.rightToRun && FAILURE_FIELDS.has(field)) ||
     (isTarget && (TARGET_FIELDS.has(field) || (holder === node && SUCCESS_FIELDS.has(field))));
   const field = fields.find((each) => !isMine(each));
   if (field !== undefined) return `may not write status.migrationState.${field}`;
   return runnerObjection(node, old, after);
+}
+
+/** Whether the guest is this node's, and was said to be what goes elsewhere, maybe before it is known where. */
+function isDescriber(node: string, { rightToRun, migrationState }: VirtualMachineInstanceStatus): boolean {
+  const { runner } = migrationState?.sourceState ?? {};
+  return !isAway(rightToRun) && runner?.node === node && isSameRunner(runner, rightToRun?.holder);
 }
 
 /** Of its side as a whole a source says nothing but which disks the guest has there: that it alone knows to the byte. */

@@ -186,6 +186,20 @@ describe('a guest that comes from elsewhere', () => {
       /^ok$/,
     ],
     [
+      'has not come, says its target',
+      'b',
+      coming,
+      { migrationState: { ...coming.migrationState, ...failure } },
+      /^ok$/,
+    ],
+    [
+      'has come, and that is that',
+      'b',
+      arrived,
+      { migrationState: { ...coming.migrationState, ...failure } },
+      /may not write status.migrationState.failed/,
+    ],
+    [
       'is written about by no node here that is called like its source',
       'a',
       coming,

@@ -93,9 +93,10 @@ const FAR = {
   'receives it': { kind: 'receiving', attempt: ACROSS },
   'has taken it': { ...HOLDING, epoch: 9, taken: ACROSS },
   'was started here': HOLDING,
-  'has left again': { kind: 'granted', attempt: { ...OWN, epoch: 9 }, isPostCopy: false },
-  'has ended': { kind: 'ended', epoch: 9 },
-  'had ended before': { kind: 'ended', epoch: 6 },
+  'has left again': { kind: 'granted', attempt: { ...OWN, epoch: 9 }, isPostCopy: false, taken: ACROSS },
+  'has ended': { kind: 'ended', epoch: 9, taken: ACROSS },
+  'came otherwise, and ended': { kind: 'ended', epoch: 7 },
+  'came from another, and ended': { kind: 'ended', epoch: 9, taken: { ...ACROSS, epoch: 5 } },
 } satisfies Record<string, JournaledStanding>;
 
 describe('what an agent elsewhere may ask about a guest that', () => {
@@ -105,7 +106,8 @@ describe('what an agent elsewhere may ask about a guest that', () => {
     ['was started here', []],
     ['has left again', ['look', 'letter']],
     ['has ended', ['look', 'letter']],
-    ['had ended before', []],
+    ['came otherwise, and ended', []],
+    ['came from another, and ended', []],
   ])('%s, with a key that was named for it: %j', async (name, allowed) => {
     for (const key of ['key', 'next key']) expect(await heard({ key }, FAR[name], SAID)).toEqual(allowed);
   });

@@ -339,11 +339,11 @@ function mayAsk(kind: PeerRequest['kind'], standing: JournaledStanding, attempt:
 
 /** A pod receives once in its life: that it had the right after this attempt says that it took it. */
 function hasTaken(standing: JournaledStanding, attempt: Attempt): boolean {
-  if (standing.kind === 'holding') return standing.taken !== undefined && isSameAttempt(standing.taken, attempt);
-  if (standing.kind !== 'granted' && standing.kind !== 'ended') return false;
-  const epoch = standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch;
-  // A source with a record of its own knows only what the target's epoch is above.
-  return attempt.across ? epoch > attempt.epoch : epoch === attempt.epoch + 1;
+  const taken = 'taken' in standing ? standing.taken : undefined;
+  if (taken) return isSameAttempt(taken, attempt);
+  // Journals of before say only in which epoch a pod was that left again; what came from elsewhere they always said.
+  if ((standing.kind !== 'granted' && standing.kind !== 'ended') || attempt.across) return false;
+  return (standing.kind === 'granted' ? standing.attempt.epoch : standing.epoch) === attempt.epoch + 1;
 }
 
 function refused(message: string): ApiError {

@@ -40,10 +40,9 @@ export function messageOf(letter: MigrationLetter | undefined, attempt: Attempt)
  * case, since it cannot read the target's.
  */
 export function settlingLetter(standing: Standing, migrationUid: string | undefined): MigrationLetter | undefined {
+  const taken = 'taken' in standing ? standing.taken : undefined;
   const [kind, attempt] =
-    standing.kind === 'refused'
-      ? (['refused', standing.attempt] as const)
-      : (['taken', standing.kind === 'holding' ? standing.taken : undefined] as const);
+    standing.kind === 'refused' ? (['refused', standing.attempt] as const) : (['taken', taken] as const);
   if (!attempt?.across || attempt.sourceMigrationUID !== migrationUid) return undefined;
   return letterOf({ kind, attempt });
 }

@@ -58,12 +58,28 @@ describe('a target', () => {
       expect(told(taken, STATE, {})).toMatchObject({ targetLetter, completed: true });
       expect(told(taken, { ...STATE, completed: true }, {})).toEqual({ targetLetter });
       expect(told(taken, { ...STATE, completed: true, targetLetter: { ...ofIt, kind: 'taken' } }, {})).toEqual({});
-      expect(told(refused, STATE, {})).toEqual({ targetLetter: { ...ofIt, kind: 'refused' } });
+      expect(told(refused, { ...STATE, completed: true }, {})).toEqual({ targetLetter: { ...ofIt, kind: 'refused' } });
+    });
+
+    it('says itself that nothing came of it, and why', () => {
+      expect(told(refused, STATE, {})).toMatchObject({
+        completed: true,
+        failed: true,
+        failureReason: expect.stringContaining('not receive'),
+      });
+      const cancelled = told(refused, { ...STATE, abortRequested: true }, {});
+      expect(cancelled).toMatchObject({
+        failed: true,
+        abortStatus: 'Succeeded',
+        failureReason: expect.stringContaining('was cancelled'),
+      });
+      expect(told({ kind: 'refused', attempt: ATTEMPT }, STATE, {})).toEqual({});
+      expect(told(refused, { migrationUid: 'later' }, {})).toEqual({});
     });
 
     it('says it in the place of what it asked before', () => {
       const undelivered = { kind: 'is-it-over', attempt: across };
-      expect(told(refused, STATE, { undelivered })).toEqual({ targetLetter: { ...ofIt, kind: 'refused' } });
+      expect(told(refused, STATE, { undelivered })).toMatchObject({ targetLetter: { ...ofIt, kind: 'refused' } });
     });
 
     it('says nothing of it in a later migration', () =>

@@ -4,6 +4,7 @@ import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
+import { CANCELLED } from './leaving.ts';
 import { isSameLetter, letterOf, settlingLetter } from './letters.ts';
 
 /** What each side writes of a migration into the status of the guest: its own half, and nothing that is there already. */
@@ -43,6 +44,7 @@ export interface TargetFacts {
 
 const RESTARTED = 'the agent of the source was restarted, and nobody knows how far the copy was';
 const ENDED = "the guest's machine ended at the source";
+const REFUSED = 'the target does not receive the guest any more';
 
 /** The fields of the source, as they should be; the others are as they are. */
 export function sourceReport(
@@ -78,11 +80,7 @@ export function sourceReport(
   if (!hasStayed || (!hasBegun && failure === undefined)) return letters;
   return {
     ...letters,
-    completed: true,
-    failed: true,
-    failureReason: failure ?? (isOver ? ENDED : RESTARTED),
-    ...(state.abortRequested === true ? { abortStatus: 'Succeeded' as const } : {}),
-    endTimestamp: formatTime(nowMs),
+    ...failed(state, failure ?? (isOver ? ENDED : RESTARTED), nowMs),
     ...(copy?.progress ? { progress: copy.progress } : {}),
     ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
   };
@@ -108,7 +106,10 @@ export function targetReport(
       targetRunner: self,
     };
   }
-  if (standing.kind !== 'holding' || state.completed === true) return letters;
+  if (state.completed === true) return letters;
+  if (standing.kind === 'refused' && standing.attempt.across && letter)
+    return { ...letters, ...failed(state, state.abortRequested === true ? CANCELLED : REFUSED, nowMs) };
+  if (standing.kind !== 'holding') return letters;
   return {
     ...letters,
     targetNodeDomainDetected: true,
@@ -118,6 +119,17 @@ export function targetReport(
     ...(isPostCopy === true
       ? { mode: 'PostCopy' as const }
       : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
+  };
+}
+
+/** What is said of a migration after which the guest is where it was. */
+function failed({ abortRequested }: MigrationState, failureReason: string, nowMs: number): Partial<MigrationState> {
+  return {
+    completed: true,
+    failed: true,
+    failureReason,
+    ...(abortRequested === true ? { abortStatus: 'Succeeded' as const } : {}),
+    endTimestamp: formatTime(nowMs),
   };
 }
 

@@ -52,8 +52,8 @@ export class Migrations {
   view({ podUID, guest, pod, hold }: Scene, standing: Standing, self: Runner): MigrationView {
     const { clock, outgoing, incoming } = this.#options;
     const state = guest?.status?.migrationState;
-    const asked = { self, guest, pod, patience: patienceOf(hold, standing, clock.now()) };
-    const wish = migrationWish(asked, standing, (attempt) => outgoing.canSend(podUID, attempt));
+    const pending = { self, guest, pod, patience: patienceOf(hold, standing, clock.now()) };
+    const wish = migrationWish(pending, standing, (attempt) => outgoing.canSend(podUID, attempt));
     if (standing.kind === 'receiving' || standing.kind === 'refused') {
       const { attempt } = standing;
       const heard = incoming.inbox(podUID, attempt, state);
@@ -62,14 +62,18 @@ export class Migrations {
       const inbox: readonly Message[] = isOver ? [{ kind: 'aborted', attempt }] : heard;
       return { wish, inbox, peerMachine: 'unknown', hasMigrationFailed: false };
     }
+    const taken = 'taken' in standing && standing.taken?.across ? standing.taken : undefined;
+    // A source whose record is another one asks for as long as it has not heard that its guest is here.
+    const asked = taken ? incoming.inbox(podUID, taken, state) : [];
     const attempt = leavingAttempt(standing) ?? wish.migrate;
     if (!attempt) {
       const question = questionOf(guest, self);
-      return { wish, inbox: question ? [question] : [], peerMachine: 'unknown', hasMigrationFailed: false };
+      const inbox = [...asked, ...(question ? [question] : [])];
+      return { wish, inbox, peerMachine: 'unknown', hasMigrationFailed: false };
     }
     return {
       wish,
-      inbox: outgoing.inbox(podUID, attempt, state),
+      inbox: [...asked, ...outgoing.inbox(podUID, attempt, state)],
       peerMachine: outgoing.peerMachine(podUID, attempt),
       hasMigrationFailed: outgoing.hasFailed(podUID, attempt),
     };
