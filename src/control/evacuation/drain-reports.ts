@@ -18,6 +18,8 @@ import { DRAIN_BLOCKED, drainBlocked, type Hindrance, hindranceOf, lookAgainMs }
 
 /** Long enough for what happens to many guests of a node at once to be told once, and no time to whoever waits. */
 const GATHER_MS = 200;
+/** All guests of a node are looked at each time: where there are a thousand, a second more is gathered. */
+const GATHER_MS_PER_GUEST = 1;
 
 /**
  * Says of nodes that are being emptied which guests stay there, and why: the node's condition DrainBlocked. A node that
@@ -73,7 +75,9 @@ export class DrainReports implements Service {
 
   #wake(name: string): void {
     const node = this.#nodes.get(name);
-    if (node && this.#isConcerned(node)) this.#controller.enqueue(name, { afterMs: GATHER_MS });
+    if (!node || !this.#isConcerned(node)) return;
+    const guests = this.#guests.countByIndex('onNode', name);
+    this.#controller.enqueue(name, { afterMs: GATHER_MS + guests * GATHER_MS_PER_GUEST });
   }
 
   #isConcerned(node: Node): boolean {
