@@ -9,6 +9,8 @@ export const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 export const GUEST_FINALIZER = 'foregroundDeleteVirtualMachine';
 /** Keeps a migration until it is over, one way or the other. */
 export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
+/** Keeps half of a migration until the other side knows how it ended. */
+export const SYNCHRONIZATION_FINALIZER = 'synchronization.kubevirt.io/migrationFinalizer';
 
 /** What a pod is. */
 export const APP_LABEL = 'kubevirt.io';

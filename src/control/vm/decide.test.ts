@@ -116,7 +116,7 @@ describe('what to do', () => {
     waiting.metadata.annotations = { [RECEIVER_ANNOTATION]: 'true' };
     expect(decide(machine, waiting, NOW)).toEqual(NONE);
     const come = guestOf('Running');
-    come.status = { ...come.status, migrationState: { completed: true } };
+    come.status = { ...come.status, rightToRun: { epoch: 2, holder: { node: 'a', nodeUID: 'b', podUID: 'c' } } };
     expect(decide(machine, come, NOW)).toEqual(NONE);
     machine.metadata.annotations = { [RESTORE_STRATEGY_ANNOTATION]: 'Always' };
     expect(decide(machine, come, NOW)).toEqual({ action: 'setStrategy', strategy: 'Always' });

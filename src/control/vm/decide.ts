@@ -1,3 +1,4 @@
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { effectiveRunStrategy, type RunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { StateChangeRequest } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
@@ -28,9 +29,18 @@ export function isFinal(guest: VirtualMachineInstance): boolean {
 export function decide(machine: VirtualMachine, guest: VirtualMachineInstance | undefined, nowMs: number): Decision {
   if (machine.metadata.deletionTimestamp !== undefined) return guest && !isOrphaning(machine) ? stop(guest) : NONE;
   const strategy = effectiveRunStrategy(machine.spec);
-  // The guest went elsewhere, and may only come back from there.
-  if (machine.status?.rightToRun?.grantedAway === true && !guest && strategy !== 'WaitAsReceiver') return NONE;
+  // Nobody wants it to run here any more, whatever its strategy was until now.
+  if (isAway(guest?.status?.rightToRun) && strategy !== 'Halted' && strategy !== 'WaitAsReceiver')
+    return { action: 'setStrategy', strategy: 'Halted' };
+  if (isStartRefused(machine, guest)) return NONE;
   return guest ? withGuest(strategy, machine, guest) : withoutGuest(strategy, machine, nowMs);
+}
+
+/** Whether a guest is wanted that went elsewhere: it may only come back from there, or be reclaimed. */
+export function isStartRefused(machine: VirtualMachine, guest: VirtualMachineInstance | undefined): boolean {
+  if (guest || machine.status?.rightToRun?.grantedAway !== true) return false;
+  const strategy = effectiveRunStrategy(machine.spec);
+  return strategy !== 'WaitAsReceiver' && withoutGuest(strategy, machine, Number.POSITIVE_INFINITY).action !== 'none';
 }
 
 /** Whether its guest is to outlive it: the garbage collector is about to part them. */
@@ -40,6 +50,7 @@ function isOrphaning({ metadata }: VirtualMachine): boolean {
 
 function withGuest(strategy: RunStrategy, machine: VirtualMachine, guest: VirtualMachineInstance): Decision {
   const isAsked = isStopAsked(machine, guest);
+  if (isWaiting(guest) && (isAsked || isFinal(guest) || strategy !== 'WaitAsReceiver')) return stop(guest);
   switch (strategy) {
     case 'Always':
       return isAsked || isFinal(guest) ? stop(guest) : NONE;
@@ -51,7 +62,7 @@ function withGuest(strategy: RunStrategy, machine: VirtualMachine, guest: Virtua
     case 'Halted':
       return stop(guest);
     case 'WaitAsReceiver':
-      return afterReceiving(machine, guest);
+      return isAsked || isAway(guest.status?.rightToRun) ? stop(guest) : afterReceiving(machine, guest);
     default:
       return unreachable(strategy);
   }
@@ -89,10 +100,14 @@ function startOrWait({ status }: VirtualMachine, nowMs: number): Decision {
   return untilMs > nowMs ? { action: 'wait', untilMs } : { action: 'start', isReceiver: false };
 }
 
+/** Whether nothing has come yet of what the guest's object was made for. */
+export function isWaiting({ metadata, status }: VirtualMachineInstance): boolean {
+  return metadata.annotations?.[RECEIVER_ANNOTATION] === 'true' && status?.rightToRun === undefined;
+}
+
 /** Once the guest has come, the machine goes back to the strategy that it was given for this moment. */
 function afterReceiving({ metadata }: VirtualMachine, guest: VirtualMachineInstance): Decision {
-  const isWaiting = guest.metadata.annotations?.[RECEIVER_ANNOTATION] === 'true';
-  if (isWaiting || guest.status?.migrationState?.completed !== true) return NONE;
+  if (isWaiting(guest)) return NONE;
   const strategy = metadata.annotations?.[RESTORE_STRATEGY_ANNOTATION];
   const isKnown = (['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once'] as const).find((one) => one === strategy);
   return isKnown ? { action: 'setStrategy', strategy: isKnown } : NONE;

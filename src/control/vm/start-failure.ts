@@ -5,7 +5,7 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import { formatTime } from '../../api/meta.ts';
 import type { Env } from '../../env/ports.ts';
 import { findCondition } from '../../kube/conditions.ts';
-import { isFinal } from './decide.ts';
+import { isFinal, isWaiting } from './decide.ts';
 
 /** Guests that end before they ever ran are not started again at once, but after delays that grow. */
 
@@ -32,7 +32,8 @@ export function startFailureAfter(
   if (!guest) return known;
   if (hasRun(guest)) return undefined;
   const { uid } = guest.metadata;
-  if (!isFinal(guest) || known?.lastFailedVMIUID === uid) return known;
+  // One that only waited for a guest to come was not to start.
+  if (!isFinal(guest) || isWaiting(guest) || known?.lastFailedVMIUID === uid) return known;
   const consecutiveFailCount = (known?.consecutiveFailCount ?? 0) + 1;
   const delayMs = retryDelaySeconds(consecutiveFailCount, env.random) * 1000;
   return {

@@ -1,12 +1,14 @@
 import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
 import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
-import { type Decision, openRequests } from './decide.ts';
+import { type Decision, isStartRefused, openRequests } from './decide.ts';
 import type { ClaimChange } from '../claim-changes.ts';
+import { destinationOf, fixOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
 import type { LiveUpdate } from './live-update.ts';
 import { printableStatus } from './printable-status.ts';
 import { volumeUpdateState } from './volume-migration.ts';
@@ -36,7 +38,9 @@ export function statusAfter(
   const { decision, failure, references, isUnbound } = outcome;
   const { status = {}, metadata } = machine;
   const startFailure = startFailureAfter(machine, guest, env);
-  const requests = openRequests(status.stateChangeRequests ?? [], guest, decision);
+  // What was refused is not served later, when nobody thinks of it any more.
+  const isRefused = isStartRefused(machine, guest);
+  const requests = isRefused ? [] : openRequests(status.stateChangeRequests ?? [], guest, decision);
   const isStarting = decision.action === 'start' && !failure;
   return {
     printableStatus: printableStatus({
@@ -77,13 +81,14 @@ function rememberedRight(
   { rightToRun: known }: VirtualMachineStatus,
   guest: VirtualMachineInstance | undefined,
 ): VirtualMachineStatus['rightToRun'] {
-  const { epoch, volumes } = guest?.status?.rightToRun ?? {};
-  if (epoch === undefined || (known && known.epoch >= epoch)) return known;
-  return { ...known, epoch, ...(volumes ? { volumes } : {}) };
+  const record = guest?.status?.rightToRun;
+  if (record === undefined || (known && known.epoch >= record.epoch)) return known;
+  const { epoch, volumes = known?.volumes } = record;
+  return { epoch, ...(isAway(record) ? { grantedAway: true } : {}), ...(volumes ? { volumes } : {}) };
 }
 
 /** Conditions of a machine's own; all others are those of its guest. */
-const OWN: ReadonlySet<string> = new Set(['Ready', 'Failure', 'RestartRequired']);
+const OWN: ReadonlySet<string> = new Set(['Ready', 'Failure', 'RestartRequired', GUEST_MOVED_AWAY]);
 
 function conditionsAfter(
   machine: VirtualMachine,
@@ -111,9 +116,24 @@ function conditionsAfter(
   const withFailure = failure
     ? setCondition(withReady, { type: 'Failure', status: 'True', ...failure }, nowMs)
     : removeCondition(withReady, 'Failure');
-  const all =
+  const withRestart =
     update.action === 'restart'
       ? setCondition(withFailure, { type: 'RestartRequired', status: 'True', message: update.message }, nowMs)
       : removeCondition(withFailure, 'RestartRequired');
+  const all = withDestination(withRestart, machine, guest, nowMs);
   return [...all, ...theirs].toSorted((a, b) => (a.type < b.type ? -1 : 1));
+}
+
+/** Where the guest went stays said until it is back, or reclaimed. */
+function withDestination(
+  conditions: readonly KubeVirtCondition[],
+  machine: VirtualMachine,
+  guest: VirtualMachineInstance | undefined,
+  nowMs: number,
+): readonly KubeVirtCondition[] {
+  const { status = {}, metadata } = machine;
+  if (rememberedRight(status, guest)?.grantedAway !== true) return removeCondition(conditions, GUEST_MOVED_AWAY);
+  if (!guest || !isAway(guest.status?.rightToRun)) return conditions;
+  const message = `The guest went to ${destinationOf(guest)}: ${fixOf(metadata.namespace ?? '', metadata.name ?? '')}`;
+  return setCondition(conditions, { type: GUEST_MOVED_AWAY, status: 'True', reason: 'Migrated', message }, nowMs);
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Env } from '../../env/ports.ts';
@@ -17,13 +18,14 @@ import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import type { ClaimChange } from '../claim-changes.ts';
+import { destinationOf, fixOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
 import { patienceMs } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
 import { GENERATION_ANNOTATION, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
-import { type Decision, decide, isFinal } from './decide.ts';
+import { type Decision, decide, isFinal, isStartRefused } from './decide.ts';
 import { type LiveUpdate, liveUpdate } from './live-update.ts';
 import { makeGuest } from './make-guest.ts';
 import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
@@ -111,7 +113,7 @@ export class VirtualMachines implements Service {
     const decision = decide(machine, guest, this.#env.clock.now());
     const { kept, failure: sizingFailure } = await this.#sizing(machine, decision, signal);
     const uncopied = uncopiedVolumes(machine, guest, this.#podOf(guest));
-    let failure = sizingFailure ?? this.#unstartable(machine, decision, uncopied);
+    let failure = sizingFailure ?? this.#unstartable(machine, decision, uncopied) ?? this.#refused(machine, guest);
     if (decision.action === 'start' && !failure) failure = await this.#start(machine, decision, kept, signal);
     // Not for this version of the machine: nothing was done, and nothing is said.
     if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
@@ -122,7 +124,7 @@ export class VirtualMachines implements Service {
     if (guest && update.action === 'apply' && decision.action === 'none')
       await this.#update(machine, guest, update, signal);
     if (decision.action === 'stop' && guest) await this.#stop(machine, guest, signal);
-    if (decision.action === 'setStrategy') await this.#setStrategy(machine, decision.strategy, signal);
+    if (decision.action === 'setStrategy') await this.#setStrategy(machine, guest, decision.strategy, signal);
     // Only now: what the guest tells must be in the machine's status before the guest may be forgotten.
     if (guest) await this.#release(guest, signal);
     if (guest && guest.metadata.deletionTimestamp === undefined) await this.#annotate(machine, guest, signal);
@@ -240,7 +242,12 @@ export class VirtualMachines implements Service {
     this.#recorder.event(machine, 'Normal', 'SuccessfulUpdate', `The guest is to have ${told.join(' and ')}`);
   }
 
-  async #setStrategy(machine: VirtualMachine, strategy: string, signal: AbortSignal): Promise<void> {
+  async #setStrategy(
+    machine: VirtualMachine,
+    guest: VirtualMachineInstance | undefined,
+    strategy: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { namespace = '', name = '', resourceVersion = '' } = machine.metadata;
     const isOld = machine.spec.runStrategy === undefined;
     const spec: JsonObject = isOld ? { running: strategy === 'Always' } : { runStrategy: strategy };
@@ -250,6 +257,9 @@ export class VirtualMachines implements Service {
     const version = current.metadata.resourceVersion ?? resourceVersion;
     const patch = { type: 'merge', body: { metadata: { resourceVersion: version }, spec } } as const;
     await this.#client.patch(virtualMachines, namespace, name, patch, signal);
+    if (!guest || !isAway(guest.status?.rightToRun)) return;
+    const message = `The guest went to ${destinationOf(guest)}: the virtual machine is halted, and kept`;
+    this.#recorder.event(machine, 'Normal', GUEST_MOVED_AWAY, message);
   }
 
   /** Says what is new. */
@@ -320,6 +330,15 @@ export class VirtualMachines implements Service {
     const [reason, message] = ['ManualRecoveryRequired', uncopiedMessage(uncopied)];
     const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
     return isNew ? this.#failed(machine, reason, message) : { reason, message };
+  }
+
+  /** Why a machine is not started whose guest went elsewhere. */
+  #refused(machine: VirtualMachine, guest: VirtualMachineInstance | undefined): Failure | undefined {
+    if (!isStartRefused(machine, guest)) return undefined;
+    const { namespace = '', name = '' } = machine.metadata;
+    const message = `the guest went to another namespace or cluster, and is not started here; ${fixOf(namespace, name)}`;
+    const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
+    return isNew ? this.#failed(machine, 'GrantedAway', message) : { reason: 'GrantedAway', message };
   }
 
   #isUnbound(machine: VirtualMachine): boolean {

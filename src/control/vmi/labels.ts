@@ -1,4 +1,5 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { isFinal, isHandedOver } from './phase.ts';
 
@@ -20,6 +21,8 @@ export function labelChanges(guest: VirtualMachineInstance): { readonly [label: 
 
 function ownNode(guest: VirtualMachineInstance): string | undefined {
   const { phase, nodeName, rightToRun } = guest.status ?? {};
+  // Nodes of other clusters may have the names of ours.
+  if (isAway(rightToRun)) return undefined;
   if (rightToRun?.holder) return rightToRun.holder.node;
   return phase === 'Scheduled' && !isHandedOver(guest) && nodeName ? nodeName : undefined;
 }

@@ -34,7 +34,7 @@ describe('the phase that follows', () => {
     ['it has a pod', guestOf({}, { phase: 'Pending' }), pending, 'Scheduling'],
     ['deleted before it had one', deleted(guestOf({}, { phase: 'Pending' })), undefined, 'Failed'],
     ['it comes from elsewhere', receiver(guestOf()), undefined, 'WaitingForSync'],
-    ['its target pod is there', receiver(guestOf({}, { phase: 'WaitingForSync' })), pending, 'Scheduling'],
+    ['its target pod is there', receiver(guestOf({}, { phase: 'WaitingForSync' })), pending, 'WaitingForSync'],
     ['the pod has a node', guestOf({}, { phase: 'Scheduling' }), bound, 'Scheduling'],
     ['the pod is not ready', guestOf({}, { phase: 'Scheduling' }), unready, 'Scheduling'],
     ['the pod is ready', guestOf({}, { phase: 'Scheduling' }), ready, 'Scheduled'],

@@ -1,3 +1,4 @@
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstancePhase,
@@ -37,18 +38,29 @@ export function isPodReady({ spec, status }: LauncherPod): boolean {
   return (status.containerStatuses ?? []).every(({ ready, state }) => ready === true && !state?.terminated);
 }
 
-/** The phase that the guest should be in; the one that it is in where that is not ours to say. */
-export function nextPhase(guest: VirtualMachineInstance, pod: LauncherPod | undefined): VirtualMachineInstancePhase {
+/**
+ * The phase that the guest should be in; the one that it is in where that is not ours to say. `podCount` is how many pods
+ * it has, whatever they are for.
+ */
+export function nextPhase(
+  guest: VirtualMachineInstance,
+  pod: LauncherPod | undefined,
+  podCount = 0,
+): VirtualMachineInstancePhase {
   const phase = guest.status?.phase ?? '';
-  if (isFinal(guest) || isHandedOver(guest)) return phase;
+  if (isFinal(guest)) return phase;
+  // Whoever executes it now does so for another object: this one's part is over.
+  if (isAway(guest.status?.rightToRun)) return 'Succeeded';
+  if (isHandedOver(guest)) return phase;
   const isGoing = guest.metadata.deletionTimestamp !== undefined;
   switch (phase) {
     case '':
     case 'Pending':
     case 'WaitingForSync':
+      // Whoever is about to receive it may yet have taken it: that is settled before anything is said.
+      if (isReceiver(guest)) return isGoing && podCount === 0 ? 'Failed' : 'WaitingForSync';
       if (pod) return 'Scheduling';
-      if (isGoing) return 'Failed';
-      return isReceiver(guest) ? 'WaitingForSync' : 'Pending';
+      return isGoing ? 'Failed' : 'Pending';
     case 'Scheduling':
       // Somebody else deleted the pod, or it ended before it began.
       if (!pod || isGoingDown(pod)) return 'Failed';
@@ -79,7 +91,16 @@ export function needsPod(guest: VirtualMachineInstance, pod: LauncherPod | undef
   );
 }
 
-/** Whether nobody executes the guest, nor will: it never began, it ended and its agent says so, or the right was seized. */
+/**
+ * Whether nobody executes the guest, nor will: it never began, it ended and its agent says so, the right was seized, or it
+ * is executed for another object.
+ */
 export function isForgettable(guest: VirtualMachineInstance, ownPodCount: number): boolean {
-  return isFinal(guest) && guest.status?.rightToRun?.holder === undefined && ownPodCount === 0;
+  const record = guest.status?.rightToRun;
+  return isFinal(guest) && (record?.holder === undefined || isAway(record)) && ownPodCount === 0;
+}
+
+/** Whether the guest has come that its object waited for: it is one like any other from then on. */
+export function hasArrived(guest: VirtualMachineInstance): boolean {
+  return isReceiver(guest) && guest.status?.rightToRun !== undefined;
 }

@@ -6,10 +6,12 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { bytesOf } from '../../api/kubevirt/memory-room.ts';
 import { memoryBytesOfPod, socketsOfPod, wantedMemoryBytes, wantedSockets } from '../../api/kubevirt/pod-room.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { formatTime } from '../../api/meta.ts';
 import { formatQuantity } from '../../api/quantity.ts';
 import { findCondition, isConditionTrue, removeCondition, setCondition } from '../../kube/conditions.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import { destinationOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
 import type { LauncherPod } from '../resources.ts';
 import { COMPUTE } from './launcher-pod.ts';
 import { guestMemory, memoryOverhead } from './launcher-resources.ts';
@@ -45,7 +47,7 @@ export const CLAIM_NOT_FOUND = 'FailedPvcNotFound';
 export function statusAfter(observed: Observed, nowMs: number): VirtualMachineInstanceStatus {
   const { guest, pod, pods, claimOf } = observed;
   const { status = {} } = guest;
-  const phase = nextPhase(guest, pod);
+  const phase = nextPhase(guest, pod, pods.length);
   const isNewPhase = phase !== status.phase;
   const transition = { phase, phaseTransitionTimestamp: formatTime(nowMs) };
   const { conditions, method } = migratability(guest, observed);
@@ -62,7 +64,7 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
     ...(pod ? fromPod(pod, status) : {}),
     ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
     // A guest is where it may be executed; one that nobody may execute is where it was.
-    ...(status.rightToRun?.holder ? { nodeName: status.rightToRun.holder.node } : {}),
+    ...(status.rightToRun?.holder && !isAway(status.rightToRun) ? { nodeName: status.rightToRun.holder.node } : {}),
     ...(status.memory ? {} : sizeOf(guest)),
   };
 }
@@ -144,6 +146,7 @@ function readyCondition(guest: VirtualMachineInstance, pod: LauncherPod | undefi
     reason,
     message,
   });
+  if (isAway(guest.status?.rightToRun)) return isNot(GUEST_MOVED_AWAY, `The guest went to ${destinationOf(guest)}`);
   if (!pod) return isNot('PodNotExists', 'virt-launcher pod has not yet been scheduled');
   if (isGoingDown(pod)) return isNot('PodTerminating', 'virt-launcher pod is terminating');
   if (guest.status?.phase !== 'Running') return isNot('GuestNotRunning', 'Guest VM is not reported as running');

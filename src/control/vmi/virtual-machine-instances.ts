@@ -1,5 +1,7 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
@@ -14,17 +16,23 @@ import { configurationOf, type ControlContext } from '../context.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
 import { patienceMs } from '../moving-guests.ts';
 import { controllerOf } from '../../kube/owner.ts';
-import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { deschedulerChanges } from '../descheduler.ts';
+import { guestKeyOf, guestKeysOf } from '../migration/keys.ts';
 import { type LauncherPod, nodes, persistentVolumeClaims, pods } from '../resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { GUEST_FINALIZER, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import {
+  GUEST_FINALIZER,
+  MACHINE_FINALIZER,
+  RECEIVER_ANNOTATION,
+  SYNCHRONIZATION_FINALIZER,
+} from '../../api/kubevirt/well-known.ts';
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { outdatedLabelChange } from './outdated-launcher.ts';
-import { isForgettable, isGoingDown, isHandedOver, needsPod, nextPhase } from './phase.ts';
+import { hasArrived, isForgettable, isGoingDown, isHandedOver, needsPod, nextPhase } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
 
 export interface VirtualMachineInstancesOptions extends ControlContext {
@@ -54,6 +62,7 @@ export class VirtualMachineInstances implements Service {
   readonly #pods: Informer<LauncherPod>;
   readonly #claims: Informer<PersistentVolumeClaim>;
   readonly #nodes: Informer<Node>;
+  readonly #migrations: Informer<VirtualMachineInstanceMigration>;
   readonly #configuration: () => KubeVirtConfiguration;
   readonly #budgets: Budgets;
   readonly #controller: Controller;
@@ -69,6 +78,7 @@ export class VirtualMachineInstances implements Service {
     this.#claims = informers.of(persistentVolumeClaims);
     // What a node's processor is was said before a guest came there: that nodes change is no news for guests.
     this.#nodes = informers.of(nodes);
+    this.#migrations = informers.of(virtualMachineInstanceMigrations, { guest: guestKeysOf });
     this.#configuration = configurationOf(informers);
     this.#budgets = new Budgets(options);
     this.#controller = new Controller({
@@ -86,6 +96,11 @@ export class VirtualMachineInstances implements Service {
     this.#pods.onChange(({ object }) => {
       const { namespace = '' } = object.metadata;
       if (guestUids(object).length > 0) this.#controller.enqueue(`${namespace}/${controllerOf(object)?.name ?? ''}`);
+    });
+    // Of a guest that is to be deleted: what it waits for may be over.
+    this.#migrations.onChange(({ object }) => {
+      const guest = this.#guests.get(guestKeyOf(object));
+      if (guest?.metadata.deletionTimestamp !== undefined) this.#controller.enqueue(keyOf(guest));
     });
     this.#claims.onChange(({ object }) => {
       for (const guest of this.#guests.byIndex('claims', keyOf(object))) this.#controller.enqueue(keyOf(guest));
@@ -132,8 +147,10 @@ export class VirtualMachineInstances implements Service {
 
   /** Whether a guest has come to another node, and the pod that it left has not been heard to have ended. */
   #isArriving({ metadata, status }: VirtualMachineInstance): boolean {
-    const { nodeName, rightToRun: { holder } = {} } = status ?? {};
-    if (!holder || holder.node === nodeName || metadata.deletionTimestamp !== undefined) return false;
+    const { nodeName, rightToRun } = status ?? {};
+    const { holder } = rightToRun ?? {};
+    if (!holder || isAway(rightToRun) || holder.node === nodeName || metadata.deletionTimestamp !== undefined)
+      return false;
     return this.#pods.byIndex('guest', metadata.uid ?? '').some((pod) => {
       const isLeft = pod.spec?.nodeName === nodeName && pod.metadata.uid !== holder.podUID;
       return isLeft && !isGoingDown(pod);
@@ -216,7 +233,11 @@ export class VirtualMachineInstances implements Service {
 
   async #label(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
     const labels = { ...labelChanges(guest), ...outdatedLabelChange(guest, this.#launcherImage) };
-    if (Object.keys(labels).length > 0) await this.#patchMetadata(guest, { labels }, signal);
+    const change: JsonObject = {
+      ...(Object.keys(labels).length > 0 ? { labels } : {}),
+      ...(hasArrived(guest) ? { annotations: { [RECEIVER_ANNOTATION]: null } } : {}),
+    };
+    if (Object.keys(change).length > 0) await this.#patchMetadata(guest, change, signal);
   }
 
   /** Its pod says what the descheduler has to know of the guest. */
@@ -246,9 +267,15 @@ export class VirtualMachineInstances implements Service {
     // A guest that outlived its machine has nobody else who would let it go.
     const isLone = controllerOf(guest)?.kind !== 'VirtualMachine';
     const others = finalizers.filter((each) => each !== GUEST_FINALIZER && !(isLone && each === MACHINE_FINALIZER));
-    if (!isForgettable(guest, all.length) || others.length === finalizers.length) return;
+    if (!isForgettable(guest, all.length) || this.#isHalf(guest) || others.length === finalizers.length) return;
     if (await this.#hasPods(guest, signal)) return;
     await this.#patchMetadata(guest, { finalizers: others }, signal);
+  }
+
+  /** Whether the other side of a migration has yet to hear how it ended: it is told from what the guest says. */
+  #isHalf(guest: VirtualMachineInstance): boolean {
+    const halves = this.#migrations.byIndex('guest', keyOf(guest));
+    return halves.some(({ metadata }) => metadata.finalizers?.includes(SYNCHRONIZATION_FINALIZER) === true);
   }
 
   /** Whether the server knows pods of the guest that we have not heard of; they will be told of, and ended. */
