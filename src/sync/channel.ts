@@ -31,7 +31,7 @@ export interface Channel {
   readonly isOpen: boolean;
   /**
    * Makes this the newest half of its key and role. Older ones that have not been sent never will be. Offering what has
-   * been offered last, or what has been acknowledged, does nothing.
+   * been offered last does nothing, unless the peer has refused it: then it is sent again.
    */
   offer(update: OfferedHalf): void;
   /** Keeps quiet about a key: nothing of it is sent (again), not even that it is gone. */
@@ -55,7 +55,8 @@ export interface ChannelListener {
   /**
    * A peer's half arrived. Resolves once this cluster may say that it knows it for good; until then it comes again
    * whenever either side starts anew. It is called for one half of a key at a time, in the order of offering; of halves
-   * that arrive meanwhile only the newest counts. A `Refusal` is passed on to the peer, which does not send that half again.
+   * that arrive meanwhile only the newest counts. A `Refusal` is passed on to the peer, which does not send that half again
+   * unless it is offered again. Any other error refuses it as well, as an `InternalError` of which the peer learns no more.
    */
   received(peer: string, update: ReceivedHalf): Promise<void>;
   /** The peer knows this half, which was offered before, for good. */
@@ -88,6 +89,8 @@ export type SyncErrorCode =
   | 'Disconnected'
   /** Another stream to the same peer took its place. */
   | 'Superseded'
+  /** The address that was dialed leads back to this cluster. */
+  | 'OwnCluster'
   /** This side does not want it any more. */
   | 'Closed';
 

@@ -1,0 +1,112 @@
+import type { Env, Timer } from '../../env/ports.ts';
+import { errorMessage } from '../../api/error-message.ts';
+import { Backoff } from '../../kube/backoff.ts';
+import { type ChannelListener, SyncError } from '../channel.ts';
+import type { Link, Network } from './link.ts';
+
+/**
+ * An address that a user gave, dialed for as long as it is wanted: at once, then with growing pauses, unless a stream to
+ * the peer behind it stands. Which peer that is can change, as names and load balancers do: only a dial tells.
+ */
+
+const PAUSE = { baseMs: 500, maxMs: 30_000 };
+/** A stream that has held for so long was a good one: the pause after it is the shortest again. */
+const STEADY_MS = 30_000;
+
+export interface DialedAddressOptions {
+  readonly env: Env;
+  readonly network: Network;
+  readonly listener: Pick<ChannelListener, 'unreachable'>;
+  readonly connectURL: string;
+  /** A stream stands to a peer that has proven itself, and nothing has been said yet. */
+  readonly answered: (link: Link) => void;
+  /** Whether a stream stands already to the peer that was there last. */
+  readonly isReached: () => boolean;
+}
+
+export class DialedAddress {
+  readonly #options: DialedAddressOptions;
+  readonly #backoff: Backoff;
+  readonly #stopped = new AbortController();
+  #peer: string | undefined;
+  #pause: Timer | undefined;
+  #steady: Timer | undefined;
+  #isDialing = false;
+
+  constructor(options: DialedAddressOptions) {
+    this.#options = options;
+    this.#backoff = new Backoff(options.env.random, PAUSE);
+  }
+
+  get connectURL(): string {
+    return this.#options.connectURL;
+  }
+
+  /** Who was there when it was dialed last. */
+  get peer(): string | undefined {
+    return this.#peer;
+  }
+
+  start(): void {
+    // It never rejects.
+    void this.#dial();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    this.#pause?.cancel();
+    this.#steady?.cancel();
+  }
+
+  /** A stream to the peer stands. */
+  reached(): void {
+    this.#pause?.cancel();
+    this.#steady?.cancel();
+    this.#steady = this.#options.env.clock.setTimer(() => this.#backoff.reset(), STEADY_MS);
+    this.#options.isReached();
+  }
+
+  /** It does not any more. */
+  lost(): void {
+    this.#steady?.cancel();
+    this.#dialLater();
+  }
+
+  /** The dial came to nothing. */
+  failed(error: SyncError): void {
+    if (this.#stopped.signal.aborted) return;
+    // Two that dial each other at once are no failure: the other stream is about to stand.
+    if (error.code !== 'Superseded') this.#options.listener.unreachable(this.connectURL, error);
+    this.retry(error);
+  }
+
+  /** The dial came to nothing, and nobody need know. */
+  retry(error: SyncError): void {
+    this.#options.env.log.debug('an address of another cluster is dialed again', {
+      connectURL: this.connectURL,
+      reason: error.message,
+    });
+    this.#dialLater();
+  }
+
+  #dialLater(): void {
+    if (this.#stopped.signal.aborted) return;
+    this.#pause?.cancel();
+    this.#pause = this.#options.env.clock.setTimer(() => void this.#dial(), this.#backoff.next());
+  }
+
+  async #dial(): Promise<void> {
+    if (this.#isDialing || this.#stopped.signal.aborted || this.#options.isReached()) return;
+    this.#isDialing = true;
+    try {
+      const link = await this.#options.network.connect(this.connectURL, this.#stopped.signal);
+      this.#isDialing = false;
+      if (this.#stopped.signal.aborted) return link.close();
+      this.#peer = link.peer;
+      this.#options.answered(link);
+    } catch (error) {
+      this.#isDialing = false;
+      this.failed(error instanceof SyncError ? error : new SyncError('Unreachable', errorMessage(error), error));
+    }
+  }
+}
