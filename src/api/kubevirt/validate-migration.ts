@@ -115,8 +115,8 @@ export function migrationConflicts(migration: Migration, others: readonly Migrat
 
 function conflictWith({ metadata, spec }: Migration, other: Migration): FieldError[] {
   const [role, otherRole] = [migrationRole(spec), migrationRole(other.spec)];
-  const isSameKey = role !== 'local' && otherRole !== 'local' && keyOf(spec) === keyOf(other.spec);
-  const isPair = isSameKey && role !== otherRole;
+  const isSameKey = role !== 'local' && otherRole !== 'local' && pairKeyOf(spec) === pairKeyOf(other.spec);
+  const isPair = arePair(spec, other.spec);
   if (metadata.namespace === other.metadata.namespace && spec.vmName === other.spec.vmName && !isPair) {
     const message = `in-flight migration detected. Active migration job (${other.metadata.uid}) is currently already in progress for VMI ${spec.vmName}.`;
     return [{ type: 'FieldValueDuplicate', field: 'spec.vmiName', message }];
@@ -128,6 +128,14 @@ function conflictWith({ metadata, spec }: Migration, other: Migration): FieldErr
   ];
 }
 
-function keyOf({ sendTo, receive }: Spec): string | undefined {
-  return sendTo?.key ?? receive?.key;
+/** Whether two are the halves of one migration: of the same key, and not of the same role. */
+export function arePair(one: Spec, other: Spec): boolean {
+  const [role, otherRole] = [migrationRole(one), migrationRole(other)];
+  const isHalves = role !== 'local' && otherRole !== 'local' && role !== otherRole;
+  return isHalves && pairKeyOf(one) === pairKeyOf(other);
+}
+
+/** What both halves of a migration are known by; undefined where it is none. */
+export function pairKeyOf({ sendTo, receive }: Spec): string | undefined {
+  return sendTo?.key ?? sendTo?.migrationID ?? receive?.key ?? receive?.migrationID;
 }

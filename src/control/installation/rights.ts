@@ -88,6 +88,8 @@ function ownObjectRights(): KubeObject[] {
         { ...rule(['get', 'update'], '', 'configmaps'), resourceNames: [LEDGER_NAME] },
         // Nobody can be allowed to create objects of one name only.
         rule(['create'], '', 'configmaps'),
+        // Whose the keys of pairs of migrations are.
+        rule(['get', 'create', 'update', 'delete'], 'coordination.k8s.io', 'leases'),
       ],
     },
     {

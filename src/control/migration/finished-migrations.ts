@@ -4,11 +4,12 @@ import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
 import { MIGRATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
+import { virtualMachineInstanceMigrations, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { finalState } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
@@ -53,9 +54,16 @@ export class FinishedMigrations {
       await deletePod(this.#options, pod, guest, migration, signal);
     const told = await this.#complete(finished, signal);
     await this.#letGo(told, signal);
-    if (guest) return this.#collect(guest, all, signal);
+    if (guest || (await this.#hasLeft(migration, signal))) return this.#collect(guest, all, signal);
     // Nobody could ask for it by its guest any more.
     if (migration.metadata.deletionTimestamp === undefined) await this.#deleteMigration(migration, signal);
+  }
+
+  /** Whether the guest went to another object: of its machine, which stays, that is asked for as long as it is there. */
+  async #hasLeft({ metadata, spec, status }: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<boolean> {
+    if (migrationRole(spec) !== 'source' || status?.phase !== 'Succeeded') return false;
+    const machine = await this.#client.find(virtualMachines, metadata.namespace ?? '', spec.vmName ?? '', signal);
+    return machine !== undefined;
   }
 
   /** The status with all that the agents told in the end. */
@@ -80,7 +88,7 @@ export class FinishedMigrations {
 
   /** Keeps the newest ones, and deletes the others with the pods that they left. */
   async #collect(
-    guest: VirtualMachineInstance,
+    guest: VirtualMachineInstance | undefined,
     all: readonly VirtualMachineInstanceMigration[],
     signal: AbortSignal,
   ): Promise<void> {

@@ -7,6 +7,7 @@ import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import type { ClaimChange } from '../claim-changes.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
+import { pairStatus } from '../../migration/halves/pair-status.ts';
 import type { MigrationFailure } from '../../migration/phase/failure.ts';
 import { resolveOptions } from '../../migration/policies/options.ts';
 import type { PolicyIndex } from '../../migration/policies/policy-index.ts';
@@ -25,18 +26,16 @@ export interface Route {
   readonly targetPod: string;
 }
 
-/** What the agents are told: the route, and the options, which hold from now on whatever becomes of policies. */
-export function handedOffState(
-  route: Route,
+/** The options of a migration, which hold from the hand-off on whatever becomes of policies. */
+export function frozenOptions(
   guest: VirtualMachineInstance,
   namespaceLabels: { readonly [key: string]: string },
   policies: PolicyIndex,
   configuration: KubeVirtConfiguration,
-): MigrationState {
+): Pick<MigrationState, 'migrationPolicyName' | 'migrationConfiguration'> {
   const winner = policies.winner({ labels: guest.metadata.labels ?? {}, namespaceLabels });
   const { options } = resolveOptions(winner?.policy, configuration);
   return {
-    ...route,
     ...(winner ? { migrationPolicyName: winner.name } : {}),
     migrationConfiguration: { ...options },
   };
@@ -71,7 +70,7 @@ export async function writeState(
   state: MigrationState,
   signal: AbortSignal,
 ): Promise<VirtualMachineInstance> {
-  const body = statusPatch(guest, { migrationState: state });
+  const body = statusPatch(guest, pairStatus(guest, state));
   if (!body) return guest;
   const { namespace = '', name = '' } = guest.metadata;
   const patch = { type: 'merge', body } as const;

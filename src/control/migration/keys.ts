@@ -1,12 +1,8 @@
-import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { controllerOf } from '../../kube/owner.ts';
-import { sourceNodeOf } from '../../migration/phase/facts.ts';
-import { earliestDeadlineMs, effectivePriority } from '../../migration/slots/order.ts';
-import type { SlotRequest } from '../../migration/slots/request.ts';
-import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
+import { pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { LauncherPod } from '../resources.ts';
 
 /** What migrations, guests and pods know each other by. */
@@ -19,6 +15,12 @@ export function guestKeyOf({ metadata, spec }: VirtualMachineInstanceMigration):
 /** The same, for an index. */
 export function guestKeysOf(migration: VirtualMachineInstanceMigration): readonly string[] {
   return [guestKeyOf(migration)];
+}
+
+/** What the halves of a pair have in common, for an index; nothing where it is no half. */
+export function pairKeysOf({ spec }: VirtualMachineInstanceMigration): readonly string[] {
+  const key = pairKeyOf(spec);
+  return key === undefined ? [] : [key];
 }
 
 /** An object's own UID, for an index. */
@@ -47,29 +49,4 @@ export function launchedGuestsOf(pod: LauncherPod): readonly string[] {
 function isLauncher(pod: LauncherPod): boolean {
   const owner = controllerOf(pod);
   return owner?.kind === 'VirtualMachineInstance' && owner.apiVersion.startsWith('kubevirt.io/');
-}
-
-/** What a migration needs of slots; undefined where it is of a guest that leaves no node. */
-export function requestOf(
-  migration: VirtualMachineInstanceMigration,
-  guest: VirtualMachineInstance | undefined,
-  pod: LauncherPod | undefined,
-): SlotRequest | undefined {
-  const { namespace = '', name = '', uid = '', creationTimestamp } = migration.metadata;
-  const state = migration.status?.migrationState;
-  // What was handed off keeps its source, wherever its guest is by now.
-  const sourceNode = state?.targetNode ? state.sourceNode : sourceNodeOf(guest);
-  if (!sourceNode || migrationRole(migration.spec) !== 'local') return undefined;
-  const causes = migration.status?.causes ?? [];
-  return {
-    uid,
-    kind: 'local',
-    members: [{ namespace, name, uid }],
-    sourceNode,
-    targetNode: pod?.spec?.nodeName || undefined,
-    peer: undefined,
-    priority: effectivePriority(migration.spec.priority, causes),
-    deadlineMs: earliestDeadlineMs(causes),
-    createdMs: Date.parse(creationTimestamp ?? ''),
-  };
 }

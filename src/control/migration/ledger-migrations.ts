@@ -6,6 +6,7 @@ import {
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { ownState } from '../../migration/phase/facts.ts';
 import type { MigrationReference, SlotHolder } from '../../migration/slots/request.ts';
 
 /** What the server itself says of migrations, this very moment: no cache is asked. */
@@ -83,11 +84,11 @@ function holderOf(
 /** Where a migration goes from and to, as its guest says, or else it itself. */
 async function stateOf(
   client: Client,
-  { metadata, spec, status }: VirtualMachineInstanceMigration,
+  migration: VirtualMachineInstanceMigration,
   signal: AbortSignal,
 ): Promise<Nodes> {
+  const { metadata, spec, status } = migration;
   const guestName = spec.vmName ?? spec.vmiName ?? '';
   const guest = await client.find(virtualMachineInstances, metadata.namespace ?? '', guestName, signal);
-  const state = guest?.status?.migrationState;
-  return state && state.migrationUid === metadata.uid ? state : (status?.migrationState ?? {});
+  return ownState({ migration, guest }) ?? status?.migrationState ?? {};
 }

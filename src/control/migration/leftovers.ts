@@ -1,5 +1,6 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { ownerUidOf } from '../../migration/halves/pair-state.ts';
 import type { LauncherPod } from '../resources.ts';
 import { migrationUidsOf } from './keys.ts';
 
@@ -20,7 +21,8 @@ export function leftovers(
   const { rightToRun, migrationState = {} } = guest.status ?? {};
   const known = new Set(migrations.map(({ metadata }) => metadata.uid));
   const sources = new Set(migrations.map(({ status }) => status?.migrationState?.sourcePod));
-  const isUnfinished = Boolean(migrationState.migrationUid) && migrationState.completed !== true;
+  const owner = ownerUidOf(guest);
+  const isUnfinished = owner !== '' && migrationState.completed !== true;
   const isStale = (pod: LauncherPod): boolean => {
     const { name, uid, deletionTimestamp } = pod.metadata;
     const [migrationUid] = migrationUidsOf(pod);
@@ -33,7 +35,7 @@ export function leftovers(
     return migrationUid !== undefined && !isTold;
   };
   return {
-    isAbandoned: isUnfinished && !known.has(migrationState.migrationUid) && migrationState.abortRequested !== true,
+    isAbandoned: isUnfinished && !known.has(owner) && migrationState.abortRequested !== true,
     // Pods of a guest that nobody executes are its own controller's business.
     pods: rightToRun?.holder ? pods.filter(isStale) : [],
   };

@@ -1,6 +1,7 @@
 import { labelOf } from '../../api/kubevirt/complete-migration.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import { MIGRATION_GUEST_LABEL } from '../../api/kubevirt/well-known.ts';
 import { ApiError } from '../../api/status.ts';
 import { Controller, type Result } from '../../kube/controller.ts';
@@ -8,6 +9,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { keyOf, splitKey } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
+import { ownerUidOf } from '../../migration/halves/pair-state.ts';
 import { isStarted } from '../../migration/phase/facts.ts';
 import { failure } from '../../migration/phase/failure.ts';
 import type { ControlContext } from '../context.ts';
@@ -61,8 +63,9 @@ export class MigrationLeftovers implements Service {
       if (isOrphan || isOver(object)) for (const key of launchedGuestsOf(object)) this.#controller.enqueue(key);
     });
     this.#guests.onChange(({ object }) => {
-      const { migrationUid = '', completed } = object.status?.migrationState ?? {};
-      const isOrphan = migrationUid !== '' && this.#migrations.byIndex('uid', migrationUid).length === 0;
+      const { completed } = object.status?.migrationState ?? {};
+      const owner = ownerUidOf(object);
+      const isOrphan = owner !== '' && this.#migrations.byIndex('uid', owner).length === 0;
       if (isOrphan && completed !== true) this.#controller.enqueue(keyOf(object));
     });
   }
@@ -100,9 +103,13 @@ export class MigrationLeftovers implements Service {
   async #stop(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
     const { client, env } = this.#context;
     const state = guest.status?.migrationState ?? {};
-    const stopped = isStarted(guest)
-      ? { ...state, abortRequested: true }
-      : withdrawnState(state, failure('Canceled'), env.clock.now());
+    const { isSource, isTarget } = sidesOf(guest);
+    // An agent that was told to receive a guest alone can say that it never will.
+    const isReceiving = isTarget && !isSource && state.targetNode !== undefined;
+    const stopped =
+      isStarted(guest) || isReceiving
+        ? { ...state, abortRequested: true }
+        : withdrawnState(state, failure('Canceled'), env.clock.now());
     await writeState(client, guest, stopped, signal);
   }
 }

@@ -375,11 +375,6 @@ describe('a migration that fails', () => {
     await agents.giveUp(guest, 'was asked to');
     await fails('ReportedByNode');
   });
-
-  it('fails when it is between two clusters, which nobody can do yet', async () => {
-    await agents.move(move, guest, { sendTo: { key: 'k', connectURL: 'there:1' } });
-    await fails('AcrossClusters');
-  });
 });
 
 describe('two migrations of one guest at once', () => {

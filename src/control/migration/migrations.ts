@@ -2,36 +2,47 @@ import { isMarked } from '../../api/kubevirt/evacuation.ts';
 import { wantsEvacuation } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { RUNNING_PRIORITY } from '../../api/kubevirt/migration-priority.ts';
+import { arePair } from '../../api/kubevirt/validate-migration.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import {
+  kubeVirts,
+  virtualMachineInstanceMigrations,
+  virtualMachineInstances,
+  virtualMachines,
+} from '../../kube/kubevirt-resources.ts';
 import { keyOf, splitKey } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { servedCauses } from '../../migration/causes/served-causes.ts';
+import { ownerUidOf } from '../../migration/halves/pair-state.ts';
 import { backoffUntilMs } from '../../migration/phase/backoff.ts';
-import { decide, type MigrationDecision } from '../../migration/phase/decide.ts';
+import { decide } from '../../migration/phase/decide.ts';
+import type { MigrationDecision } from '../../migration/phase/decision.ts';
 import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
-import { patienceMs } from '../moving-guests.ts';
+import { patienceMs, tellsOf } from '../moving-guests.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
-import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, requestOf, uidsOf } from './keys.ts';
+import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, pairKeysOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
+import { Pairs } from './pairs.ts';
+import { requestOfHalf, requestWithin } from './slot-requests.ts';
 import { isNewlyUnfit, MigrationSteps, STALE } from './steps.ts';
 import { targetPodFacts, targetPodName } from './target-pod.ts';
 
@@ -61,8 +72,10 @@ export class Migrations implements Service {
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
   readonly #kubeVirts: Informer<KubeVirt>;
+  readonly #machines: Informer<VirtualMachine>;
   readonly #ledger: Ledger;
   readonly #launcherImage: string;
+  readonly #pairs: Pairs;
   readonly #steps: MigrationSteps;
   readonly #finished: FinishedMigrations;
   readonly #controller: Controller;
@@ -74,10 +87,12 @@ export class Migrations implements Service {
     this.#env = env;
     this.#client = client;
     this.#recorder = recorder;
-    this.#migrations = informers.of(virtualMachineInstanceMigrations, { guest: guestKeysOf, uid: uidsOf });
+    const indexes = { guest: guestKeysOf, uid: uidsOf, pair: pairKeysOf };
+    this.#migrations = informers.of(virtualMachineInstanceMigrations, indexes);
     this.#guests = informers.of(virtualMachineInstances);
     this.#pods = informers.of(pods, { migration: migrationUidsOf, uid: uidsOf });
     this.#kubeVirts = informers.of(kubeVirts);
+    this.#machines = informers.of(virtualMachines);
     this.#launcherImage = options.launcherImage;
     this.#ledger = new Ledger({
       env,
@@ -89,7 +104,8 @@ export class Migrations implements Service {
     });
     const configuration = (): KubeVirtConfiguration => this.#kubeVirt()?.spec.configuration ?? {};
     const wake = (key: string): void => this.#controller.enqueue(key);
-    this.#steps = new MigrationSteps({ ...options, configuration, wake });
+    this.#pairs = new Pairs(options);
+    this.#steps = new MigrationSteps({ ...options, configuration, wake, pairs: this.#pairs });
     this.#finished = new FinishedMigrations({ ...options, configuration });
     this.#controller = new Controller({
       name: 'migration-controller',
@@ -114,7 +130,7 @@ export class Migrations implements Service {
       const { uid = '' } = object.metadata;
       if (old && old.metadata.uid !== uid) this.#forget(old);
       if (type === 'deleted') this.#forget(object);
-      this.#controller.enqueue(keyOf(object));
+      this.#enqueue(object);
       // One that is over may be what another one waits for.
       if (type === 'deleted' || isFinalMigration(object))
         for (const each of this.#unfinishedOf(guestKeyOf(object))) this.#controller.enqueue(keyOf(each));
@@ -122,15 +138,34 @@ export class Migrations implements Service {
     this.#guests.onChange(({ type, object, old }) => {
       const { migrationState } = object.status ?? {};
       // One that is over is told what the agents say of it in the end.
-      const isNews = type === 'deleted' || !deepEqual(migrationState, old?.status?.migrationState);
+      const isNews = !deepEqual(migrationState, old?.status?.migrationState);
+      const isOf = ({ metadata }: VirtualMachineInstanceMigration): boolean =>
+        [object, old].some((guest) => tellsOf(guest, metadata.uid));
       const afterMs = type === 'deleted' ? 0 : patienceMs(object);
       for (const each of this.#migrations.byIndex('guest', keyOf(object)))
-        if (isNews || !isFinalMigration(each)) this.#controller.enqueue(keyOf(each), { afterMs });
+        if (type === 'deleted' || !isFinalMigration(each) || (isNews && isOf(each)))
+          this.#enqueue(each, afterMs);
     });
     this.#pods.onChange(({ object }) => {
-      for (const key of jobKeysOf(object)) this.#controller.enqueue(key);
+      for (const key of jobKeysOf(object)) {
+        this.#controller.enqueue(key);
+        const migration = this.#migrations.get(key);
+        if (migration) this.#enqueue(migration);
+      }
     });
     this.#kubeVirts.onChange(() => this.#ledger.rulesChanged());
+    // With a machine goes what was kept of where its guest went.
+    this.#machines.onChange(({ type, object }) => {
+      if (type === 'deleted')
+        for (const each of this.#migrations.byIndex('guest', keyOf(object))) this.#controller.enqueue(keyOf(each));
+    });
+  }
+
+  /** Has a migration looked at, and its other half where that is in this cluster, too. */
+  #enqueue(migration: VirtualMachineInstanceMigration, afterMs = 0): void {
+    this.#controller.enqueue(keyOf(migration), { afterMs });
+    for (const each of this.#pairs.withKeyOf(migration))
+      if (!isFinalMigration(each)) this.#controller.enqueue(keyOf(each), { afterMs });
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
@@ -150,12 +185,13 @@ export class Migrations implements Service {
 
   async #bring(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<Result | void> {
     const heard = await this.#observe(migration, signal);
+    if (!(await this.#pairs.isWholeKnown(migration, heard.guest, signal))) return { requeueAfterMs: RECHECK_MS };
     // What ends a migration is believed of the server alone: we may not have heard yet of what we did ourselves.
     const isFailing = decide(heard).phase === 'Failed';
     const facts = isFailing ? await this.#ascertained(heard, signal) : heard;
     const decision = decide(facts);
     const source = this.#sourcePod(facts.guest);
-    const [target] = this.#pods.byIndex('migration', migration.metadata.uid ?? '');
+    const target = this.#targetPod(migration, facts.guest);
     const done = await this.#steps.make(facts, decision, { source, target }, signal);
     if (done === STALE) return { requeueAfterMs: RECHECK_MS };
     const told = await this.#tell(done.facts, { ...done.input, sourcePod: source?.metadata.name }, signal);
@@ -181,18 +217,19 @@ export class Migrations implements Service {
     const { uid = '' } = migration.metadata;
     const key = guestKeyOf(migration);
     const guest = this.#guests.get(key) ?? (await this.#unseenGuest(key, signal));
-    const [pod] = this.#pods.byIndex('migration', uid);
-    const owner = guest?.status?.migrationState?.migrationUid ?? '';
+    const pod = this.#targetPod(migration, guest);
     const nowMs = this.#env.clock.now();
+    const slots = this.#slots(migration, guest, pod);
     return {
       migration,
       guest,
       targetPod: pod && targetPodFacts(pod),
-      slots: this.#slots(uid, guest, pod),
+      slots,
+      pair: await this.#pairs.facts(migration, guest, slots, signal),
       causes: this.#causes(migration, guest),
       hasBetterRival: hasBetterRival(migration, this.#migrations.byIndex('guest', key)),
       isEvacuated: this.#isEvacuated(guest),
-      isOtherOwnerAlive: this.#isAlive(owner),
+      isOtherOwnerAlive: this.#isOwnedByAnother(migration, guest),
       newsMs: this.#newsMs(uid, guest, nowMs),
       nowMs,
     };
@@ -203,17 +240,19 @@ export class Migrations implements Service {
     const { migration } = facts;
     const guest = await this.#unseenGuest(guestKeyOf(migration), signal);
     const { namespace = '' } = migration.metadata;
-    const pod = guest && (await this.#client.find(pods, namespace, targetPodName(guest, migration), signal));
-    const isOurs = pod !== undefined && migrationUidsOf(pod).includes(migration.metadata.uid ?? '');
-    const owner = guest?.status?.migrationState?.migrationUid ?? '';
+    const targets = this.#targetMigration(migration, guest);
+    const pod = guest && (await this.#client.find(pods, namespace, targetPodName(guest, targets), signal));
+    const isOurs = pod !== undefined && migrationUidsOf(pod).includes(targets.metadata.uid ?? '');
+    const slots = this.#slots(migration, guest, pod);
     return {
       ...facts,
       guest,
       causes: this.#causes(migration, guest),
       isEvacuated: this.#isEvacuated(guest),
       targetPod: isOurs ? targetPodFacts(pod) : undefined,
-      slots: this.#slots(migration.metadata.uid ?? '', guest, pod),
-      isOtherOwnerAlive: this.#isAlive(owner),
+      slots,
+      pair: await this.#pairs.facts(migration, guest, slots, signal),
+      isOtherOwnerAlive: this.#isOwnedByAnother(migration, guest),
     };
   }
 
@@ -230,19 +269,65 @@ export class Migrations implements Service {
     return guest !== undefined && isMarked(guest) && wantsEvacuation(guest, configuration);
   }
 
+  /** The slots that a migration has; the halves of a pair in this cluster have them together, and the source asks. */
   #slots(
-    uid: string,
+    migration: VirtualMachineInstanceMigration,
     guest: VirtualMachineInstance | undefined,
     pod: LauncherPod | undefined,
   ): MigrationFacts['slots'] {
-    const holder = this.#ledger.holder(uid);
+    const { source, target } = this.#pairs.of(migration, guest) ?? {};
+    const asker = source && target ? source : migration;
+    const leaver = asker === migration ? guest : this.#pairs.guestOf(asker);
+    const holder = this.#ledger.holder(asker.metadata.uid ?? '');
     if (holder?.state !== 'committed') return holder?.state;
-    const isHere = holder.sourceNode === sourceNodeOf(guest) && holder.targetNode === pod?.spec?.nodeName;
-    return isHere ? 'committed' : 'elsewhere';
+    const isLeaving = holder.sourceNode === undefined || holder.sourceNode === sourceNodeOf(leaver);
+    const isComing = holder.kind === 'send' || holder.targetNode === this.#arrivalOf(asker, leaver, pod);
+    return isLeaving && isComing ? 'committed' : 'elsewhere';
   }
 
-  #isAlive(uid: string): boolean {
-    return this.#migrations.byIndex('uid', uid).some((each) => !isFinalMigration(each));
+  /** The node that the target pod of a pair is on, whichever half asks. */
+  #arrivalOf(
+    asker: VirtualMachineInstanceMigration,
+    guest: VirtualMachineInstance | undefined,
+    pod: LauncherPod | undefined,
+  ): string | undefined {
+    return (pod ?? this.#pairPod(asker, guest))?.spec?.nodeName;
+  }
+
+  /** The migration that the target pod is of. */
+  #targetMigration(
+    migration: VirtualMachineInstanceMigration,
+    guest: VirtualMachineInstance | undefined,
+  ): VirtualMachineInstanceMigration {
+    const pair = this.#pairs.of(migration, guest);
+    return (pair?.isSameGuest === true ? pair.target : undefined) ?? migration;
+  }
+
+  /** The pod that a migration moves its guest to; a source whose target is another guest has none. */
+  #targetPod(
+    migration: VirtualMachineInstanceMigration,
+    guest: VirtualMachineInstance | undefined,
+  ): LauncherPod | undefined {
+    return this.#pods.byIndex('migration', this.#targetMigration(migration, guest).metadata.uid ?? '')[0];
+  }
+
+  /** The pod that a pair in this cluster moves its guest to. */
+  #pairPod(
+    migration: VirtualMachineInstanceMigration,
+    guest: VirtualMachineInstance | undefined,
+  ): LauncherPod | undefined {
+    const { target = migration } = this.#pairs.of(migration, guest) ?? {};
+    return this.#pods.byIndex('migration', target.metadata.uid ?? '')[0];
+  }
+
+  #isOwnedByAnother(migration: VirtualMachineInstanceMigration, guest: VirtualMachineInstance | undefined): boolean {
+    const owner = guest ? ownerUidOf(guest) : '';
+    return (
+      owner !== migration.metadata.uid &&
+      this.#migrations
+        .byIndex('uid', owner)
+        .some((each) => !isFinalMigration(each) && !arePair(each.spec, migration.spec))
+    );
   }
 
   /** That there is no guest is believed of the server alone. */
@@ -272,14 +357,16 @@ export class Migrations implements Service {
     if (this.#migrations.byIndex('uid', uid).length === 0) return undefined;
     const key = guestKeyOf(migration);
     const guest = this.#guests.get(key);
-    const [pod] = this.#pods.byIndex('migration', uid);
-    const request = requestOf(migration, guest, pod);
+    const pair = this.#pairs.of(migration, guest);
+    const pod = this.#pairPod(migration, guest);
+    const request = pair ? requestOfHalf({ migration, guest, pod }, pair) : requestWithin({ migration, guest, pod });
     if (!request) return undefined;
     const isWaiting = pod === undefined;
     const others = this.#migrations.byIndex('guest', key);
     const backoffMs = isWaiting ? backoffUntilMs(migration, others, request.deadlineMs) : undefined;
     const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
-    const isBlocked = !guest || !isMovable(guest) || this.#steps.isWaitingForQuota(keyOf(migration));
+    const isBlocked =
+      !guest || (!isMovable(guest) && !pair) || this.#steps.isWaitingForQuota(keyOf(pair?.target ?? migration));
     // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.
     const isHomeless = pod !== undefined && targetPodFacts(pod).isUnschedulable;
     this.#ledger.want({ ...request, isHeldUp: isHomeless || (isWaiting && (isBackingOff || isBlocked)) });
@@ -322,11 +409,11 @@ export class Migrations implements Service {
   }
 
   async #finish(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
-    const { uid = '' } = migration.metadata;
     this.#forget(migration);
     const key = guestKeyOf(migration);
     const guest = this.#guests.get(key) ?? (await this.#unseenGuest(key, signal));
-    const [pod] = this.#pods.byIndex('migration', uid);
+    const pod = this.#targetPod(migration, guest);
+    await this.#pairs.release(migration, signal);
     await this.#finished.settle({ migration, guest, pod }, this.#migrations.byIndex('guest', key), signal);
   }
 
@@ -334,6 +421,9 @@ export class Migrations implements Service {
     const { uid = '' } = migration.metadata;
     if (isFinalMigration(migration)) this.#ledger.over(uid);
     else this.#ledger.ended(uid);
+    // What a pair in this cluster has it has until both of its halves are over.
+    for (const each of this.#pairs.withKeyOf(migration))
+      if (isFinalMigration(each)) this.#ledger.over(each.metadata.uid ?? '');
     this.#news.delete(uid);
     this.#steps.forget(keyOf(migration));
   }

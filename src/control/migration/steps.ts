@@ -3,6 +3,7 @@ import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
 import { ApiError } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import type { Client } from '../../kube/client.ts';
@@ -11,7 +12,7 @@ import type { Informer } from '../../kube/informer.ts';
 import { migrationPolicies, virtualMachineInstanceMigrations } from '../../kube/kubevirt-resources.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
-import type { AbortReason, MigrationDecision } from '../../migration/phase/decide.ts';
+import type { MigrationDecision } from '../../migration/phase/decision.ts';
 import { type MigrationFacts, ownState, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { failure, type MigrationFailure } from '../../migration/phase/failure.ts';
 import type { StatusInput } from '../../migration/phase/status.ts';
@@ -21,8 +22,11 @@ import type { ControlContext } from '../context.ts';
 import { claimChanges, claimsOfPod } from '../claim-changes.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
 import { disruptionBudgets, type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
-import { announce, handedOffState, migratedVolume, withdrawnState, writeState } from './hand-off.ts';
+import { announce, frozenOptions, migratedVolume, withdrawnState, writeState } from './hand-off.ts';
 import { migrationUidsOf } from './keys.ts';
+import { machineNeeds } from './machine-needs.ts';
+import { adopt, receivedState, sentState, sidesOfOne } from './pair-steps.ts';
+import type { Pairs } from './pairs.ts';
 import { QuotaWaiters } from './quota-waiters.ts';
 import { TargetFitness } from './target-fitness.ts';
 import { targetPodName, targetPodOf } from './target-pod.ts';
@@ -30,6 +34,7 @@ import { targetPodName, targetPodOf } from './target-pod.ts';
 export interface MigrationStepsOptions extends ControlContext {
   readonly launcherImage: string;
   readonly configuration: () => KubeVirtConfiguration;
+  readonly pairs: Pairs;
   /** Has a migration looked at again, by its key. */
   readonly wake: (key: string) => void;
 }
@@ -118,8 +123,13 @@ export class MigrationSteps {
       case 'announce':
         await announce(this.#client, guest, ownState(facts)?.targetNode ?? '', signal);
         return { facts, input };
+      case 'describe':
+        return { facts: { ...facts, guest: await this.#describe(facts, guest, signal) }, input };
+      case 'adopt':
+        await adopt(this.#client, guest, ownState(facts)?.sourceState ?? {}, signal);
+        return { facts, input };
       case 'request-abort':
-        return this.#requestAbort(facts, guest, step.reason, signal);
+        return { ...(await this.#requestAbort(facts, guest, signal)), input: { ...input, abort: step.reason } };
       case 'withdraw':
         return this.#withdraw(facts, guest, step.failure, signal);
       default:
@@ -144,12 +154,13 @@ export class MigrationSteps {
     const { migration } = facts;
     const { namespace = '', name = '', uid, resourceVersion } = migration.metadata;
     // No moment without: a pod that no budget keeps could be evicted, or the guest's first one in its place.
-    if (!(await this.#budgets.expand(guest, migration, signal))) return this.#waitForBudget(facts);
+    const isSecond = !isReceiver(facts);
+    if (isSecond && !(await this.#budgets.expand(guest, migration, signal))) return this.#waitForBudget(facts);
     this.#uncounted.delete(keyOf(migration));
     // One whose pod came and went must not get another one on the word of a late cache.
     const current = await this.#client.get(virtualMachineInstanceMigrations, namespace, name, signal);
     if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
-    const pod = this.#podOf(guest, migration);
+    const pod = this.#podOf(guest, facts);
     const quotaChanges = this.#quotas.changeCount;
     try {
       const created = await this.#client.create(pods, pod as LauncherPod, signal);
@@ -176,12 +187,15 @@ export class MigrationSteps {
     return waiting;
   }
 
-  #podOf(guest: VirtualMachineInstance, migration: VirtualMachineInstanceMigration) {
+  #podOf(guest: VirtualMachineInstance, facts: MigrationFacts) {
     const { launcherImage: image, configuration } = this.#options;
     const { namespace = '' } = guest.metadata;
     const isBlock = (claim: string): boolean => this.#claims.get(`${namespace}/${claim}`)?.spec?.volumeMode === 'Block';
     const sourceNode = this.#nodes.get(sourceNodeOf(guest) ?? '');
-    return targetPodOf(guest, migration, sourceNode, { image, configuration: configuration(), isBlock });
+    const needs = isReceiver(facts)
+      ? (ownState(facts)?.sourceState?.nodeSelectors ?? {})
+      : machineNeeds(guest, sourceNode?.metadata.labels ?? {});
+    return targetPodOf(guest, targetMigrationOf(facts), needs, { image, configuration: configuration(), isBlock });
   }
 
   async #refusedTarget(
@@ -192,7 +206,7 @@ export class MigrationSteps {
   ): Promise<StepOutcome | typeof STALE> {
     const { migration } = facts;
     if (!(error instanceof ApiError)) throw error;
-    if (error.code === 409 && (await this.#isThere(guest, migration, signal)))
+    if (error.code === 409 && (await this.#isThere(guest, targetMigrationOf(facts), signal)))
       return { facts, input: { phase: 'Scheduling' } };
     if (error.code === 403 && error.message.includes('exceeded quota')) {
       this.#quotas.add(keyOf(migration));
@@ -221,7 +235,8 @@ export class MigrationSteps {
     { source, target }: MigrationPods,
     signal: AbortSignal,
   ): Promise<StepOutcome | typeof STALE> {
-    const { migration } = facts;
+    const { migration, pair } = facts;
+    if (pair && !pair.isSameGuest) return this.#handOffHalf(facts, guest, { source, target }, signal);
     const sourceNode = guest.status?.rightToRun?.holder?.node;
     if (!source || !target || sourceNode === undefined) return STALE;
     const route = {
@@ -231,15 +246,53 @@ export class MigrationSteps {
       targetNode: target.spec?.nodeName ?? '',
       targetPod: target.metadata.name ?? '',
     };
-    const labels = this.#namespaces.get(guest.metadata.namespace ?? '')?.metadata.labels ?? {};
     const claims = claimChanges(claimsOfPod(source), claimsOfPod(target));
-    const handedOff = handedOffState(route, guest, labels, this.#policies, this.#options.configuration());
-    const state = claims.length > 0 ? { ...handedOff, migratedVolumes: claims.map(migratedVolume) } : handedOff;
+    const state = {
+      ...route,
+      ...this.#optionsOf(guest),
+      ...(claims.length > 0 ? { migratedVolumes: claims.map(migratedVolume) } : {}),
+      ...(pair?.partner ? sidesOfOne(guest, route, migration, pair.partner) : {}),
+    };
     const written = await this.#write(facts, guest, state, 'FailedHandOver', signal);
     const message = 'Migration target pod is ready for preparation by virt-handler.';
     this.#options.recorder.event(migration, 'Normal', 'SuccessfulHandOver', message);
     const announced = await announce(this.#client, written, route.targetNode, signal);
     return { facts: { ...facts, guest: announced }, input: { phase: 'PreparingTarget' } };
+  }
+
+  /** Gives the agent of this side its part; the other one gets its own by its own half. */
+  async #handOffHalf(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    { source, target }: MigrationPods,
+    signal: AbortSignal,
+  ): Promise<StepOutcome | typeof STALE> {
+    const { migration } = facts;
+    const own = ownState(facts);
+    const pod = isReceiver(facts) ? target : source;
+    if (!own || !pod) return STALE;
+    const state = isReceiver(facts) ? receivedState(own, pod, this.#optionsOf(guest)) : sentState(own, guest, pod);
+    const written = await this.#write(facts, guest, state, 'FailedHandOver', signal);
+    const message = isReceiver(facts)
+      ? 'Migration target pod is ready for preparation by virt-handler.'
+      : 'The guest is ready to be sent by virt-handler.';
+    this.#options.recorder.event(migration, 'Normal', 'SuccessfulHandOver', message);
+    const told = isReceiver(facts) ? await announce(this.#client, written, state.targetNode ?? '', signal) : written;
+    return { facts: { ...facts, guest: told }, input: { phase: 'PreparingTarget' } };
+  }
+
+  #optionsOf(guest: VirtualMachineInstance): ReturnType<typeof frozenOptions> {
+    const labels = this.#namespaces.get(guest.metadata.namespace ?? '')?.metadata.labels ?? {};
+    return frozenOptions(guest, labels, this.#policies, this.#options.configuration());
+  }
+
+  async #describe(
+    facts: MigrationFacts,
+    guest: VirtualMachineInstance,
+    signal: AbortSignal,
+  ): Promise<VirtualMachineInstance> {
+    const state = this.#options.pairs.described(facts.migration, guest, facts.slots);
+    return state ? this.#write(facts, guest, state, 'FailedHandOver', signal) : guest;
   }
 
   /** Tells the guest's agents, or people that it cannot be told. */
@@ -263,12 +316,11 @@ export class MigrationSteps {
   async #requestAbort(
     facts: MigrationFacts,
     guest: VirtualMachineInstance,
-    reason: AbortReason,
     signal: AbortSignal,
-  ): Promise<StepOutcome> {
+  ): Promise<Pick<StepOutcome, 'facts'>> {
     const state = { ...ownState(facts), abortRequested: true };
     const written = await this.#write(facts, guest, state, 'FailedAbortMigration', signal);
-    return { facts: { ...facts, guest: written }, input: { phase: 'Running', abort: reason } };
+    return { facts: { ...facts, guest: written } };
   }
 
   async #withdraw(
@@ -284,6 +336,16 @@ export class MigrationSteps {
     this.#options.recorder.event(guest, 'Warning', 'FailedMigration', message);
     return { facts: { ...facts, guest: written }, input: { phase: 'Failed', failure: cause } };
   }
+}
+
+/** Whether the guest comes from another object. */
+function isReceiver({ migration, pair }: MigrationFacts): boolean {
+  return pair !== undefined && !pair.isSameGuest && migrationRole(migration.spec) === 'target';
+}
+
+/** The migration that the target pod is of: of two halves of one guest it is the target's, though the source's makes it. */
+function targetMigrationOf({ migration, pair }: MigrationFacts): VirtualMachineInstanceMigration {
+  return (pair?.isSameGuest === true ? pair.partner : undefined) ?? migration;
 }
 
 const ONLY_PROCESSOR =

@@ -24,7 +24,7 @@ describe('the pod that a guest moves to', () => {
   });
 
   it('belongs to its guest, and says whose move it is for', () => {
-    const { metadata } = targetPodOf(guestOf(), migrationOf('m-1'), undefined, OPTIONS);
+    const { metadata } = targetPodOf(guestOf(), migrationOf('m-1'), {}, OPTIONS);
     expect(metadata).toMatchObject({
       labels: {
         'kubevirt.io': 'virt-launcher',
@@ -38,7 +38,7 @@ describe('the pod that a guest moves to', () => {
 
   it('is narrowed by the migration, and never taken elsewhere than its guest wants to be', () => {
     const guest = guestOf({ nodeSelector: { zone: 'a' } });
-    const { spec } = targetPodOf(guest, migrationOf('m-1', { zone: 'b', disk: 'fast' }), undefined, OPTIONS);
+    const { spec } = targetPodOf(guest, migrationOf('m-1', { zone: 'b', disk: 'fast' }), {}, OPTIONS);
     expect(spec?.nodeSelector).toEqual({
       'kubevirt.io/schedulable': 'true',
       'kubernetes.io/arch': 'amd64',
@@ -50,7 +50,7 @@ describe('the pod that a guest moves to', () => {
   it('is beside no other launcher of its guest, besides what the guest avoids', () => {
     const avoided = { topologyKey: 'zone', labelSelector: { matchLabels: { app: 'web' } } };
     const affinity = { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [avoided] } };
-    const { spec } = targetPodOf(guestOf({ affinity }), migrationOf('m-1'), undefined, OPTIONS);
+    const { spec } = targetPodOf(guestOf({ affinity }), migrationOf('m-1'), {}, OPTIONS);
     expect(spec?.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution).toEqual([
       avoided,
       {
@@ -61,8 +61,7 @@ describe('the pod that a guest moves to', () => {
   });
 
   it('needs what the machine needs', () => {
-    const node = { apiVersion: 'v1', kind: 'Node', metadata: { labels: { 'godwit.dev/accelerator': 'tcg' } } };
-    const { spec } = targetPodOf(guestOf(), migrationOf('m-1'), node, OPTIONS);
+    const { spec } = targetPodOf(guestOf(), migrationOf('m-1'), { 'godwit.dev/accelerator': 'tcg' }, OPTIONS);
     expect(spec?.nodeSelector).toMatchObject({ 'godwit.dev/accelerator': 'tcg' });
   });
 });

@@ -1,13 +1,12 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { CREATED_BY_LABEL, MIGRATION_NAME_ANNOTATION, MIGRATION_UID_LABEL } from '../../api/kubevirt/well-known.ts';
-import type { Affinity, Node, Pod, PodAffinityTerm } from '../../migration/fit/objects.ts';
+import type { Affinity, Pod, PodAffinityTerm } from '../../migration/fit/objects.ts';
 import type { TargetPod } from '../../migration/phase/facts.ts';
 import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import type { LauncherPod } from '../resources.ts';
 import { COMPUTE, type LauncherOptions, launcherName, launcherPod } from '../vmi/launcher-pod.ts';
 import { isGoingDown } from '../vmi/phase.ts';
-import { machineNeeds } from './machine-needs.ts';
 
 /** The launcher pod that a guest moves to. */
 
@@ -22,11 +21,14 @@ export function targetPodName(
   return first.slice(0, first.lastIndexOf('-') + 1) + derivedSuffix(metadata.uid ?? '', 'target');
 }
 
-/** The pod to be created for a migration: a launcher as the guest's first, on another node that can take it over. */
+/**
+ * The pod to be created for a migration: a launcher as the guest's first, on another node that can take it over, which
+ * has the labels that the machine needs.
+ */
 export function targetPodOf(
   guest: VirtualMachineInstance,
   migration: VirtualMachineInstanceMigration,
-  sourceNode: Node | undefined,
+  needs: { readonly [label: string]: string },
   options: LauncherOptions,
 ): Pod {
   const pod = launcherPod(guest, options) as Pod;
@@ -43,7 +45,7 @@ export function targetPodOf(
       ...spec,
       nodeSelector: {
         ...migration.spec.addedNodeSelector,
-        ...machineNeeds(guest, sourceNode?.metadata.labels ?? {}),
+        ...needs,
         ...spec.nodeSelector,
       },
       affinity: awayFrom(guest, spec.affinity),

@@ -1,13 +1,10 @@
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import { GUEST_STATUS_TWINS, withTwins } from '../../api/kubevirt/migration-twins.ts';
-import type {
-  VirtualMachineInstance,
-  VirtualMachineInstanceStatus,
-} from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { isStarted } from '../phase/facts.ts';
 import type { SourceHalf, TargetHalf } from './half.ts';
 import { stateOfSource, stateOfTarget } from './pair-state.ts';
+import { type PairStatus, pairStatus } from './pair-status.ts';
 
 /**
  * Writes the half of the other side into a guest. Only what is the other side's changes, whatever the half says, and only
@@ -17,12 +14,6 @@ import { stateOfSource, stateOfTarget } from './pair-state.ts';
  *   act on; but of a guest that is there its source is told;
  * - what the two agents rest on, once they have begun, stays as it was: who they are, and the epoch.
  */
-
-/** What a guest's status should have of a migration; for `statusPatch`. */
-export type PairStatus = Pick<
-  VirtualMachineInstanceStatus,
-  'migrationState' | 'sourceMigrationState' | 'targetMigrationState'
->;
 
 /** The guest at the target, once its source was heard; undefined where the half is none of its business. */
 export function applySource(
@@ -41,7 +32,7 @@ export function applySource(
     ...(isFrozen ? {} : machineOf(half)),
     agentKeys: half.agentKeys,
   };
-  return withBothNames(guest, {
+  return pairStatus(guest, {
     ...state,
     migrationUid: half.uid,
     ...(isOver ? {} : { sourceNode: half.node ?? state.sourceNode, sourcePod: half.pod ?? state.sourcePod }),
@@ -65,7 +56,7 @@ export function applyTarget(
   const isFrozen = isOver || isStarted(guest);
   const { nodeAddress, directMigrationNodePorts, domainDetected, domainReadyTimestamp } = half;
   const place = { nodeAddress, directMigrationNodePorts };
-  return withBothNames(guest, {
+  return pairStatus(guest, {
     ...state,
     ...(isFrozen ? {} : frozenOf(half)),
     ...(isOver ? {} : { targetNodeAddress: nodeAddress, targetDirectMigrationNodePorts: directMigrationNodePorts }),
@@ -96,8 +87,18 @@ function machineOf(half: SourceHalf): NonNullable<MigrationState['sourceState']>
   const { runner, epoch, node, pod, nodeSelectors, volumes, identity } = half;
   const { memoryBytes, vcpus, machineType, cpuTopology, memory } = half;
   return {
-    ...{ runner, epoch, node, pod, nodeSelectors, volumes, identity },
-    ...{ memoryBytes, vcpus, machineType, cpuTopology, memory },
+    runner,
+    epoch,
+    node,
+    pod,
+    nodeSelectors,
+    volumes,
+    identity,
+    memoryBytes,
+    vcpus,
+    machineType,
+    cpuTopology,
+    memory,
   };
 }
 
@@ -162,24 +163,4 @@ function abortOf(state: MigrationState, half: SourceHalf | TargetHalf): Partial<
 function arrivalOf(state: MigrationState, { verdict }: TargetHalf): Partial<MigrationState> {
   if (verdict?.phase !== 'Succeeded' || state.completed === true) return {};
   return { completed: true, endTimestamp: verdict.time };
-}
-
-/** With both names of what has two, and without what says nothing. */
-function withBothNames(guest: VirtualMachineInstance, state: MigrationState): PairStatus {
-  const { sourceMigrationState: _source, targetMigrationState: _target, ...status } = guest.status ?? {};
-  const told: VirtualMachineInstanceStatus = withTwins(
-    { ...status, migrationState: pruned(state) as MigrationState },
-    GUEST_STATUS_TWINS,
-  );
-  const { migrationState, sourceMigrationState, targetMigrationState } = told;
-  return { migrationState, sourceMigrationState, targetMigrationState };
-}
-
-function pruned(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value)
-      .filter(([, each]) => each !== undefined)
-      .map(([field, each]) => [field, pruned(each)]),
-  );
 }

@@ -21,3 +21,11 @@ export function stateOfTarget({ metadata }: Migration, guest: Guest | undefined)
   const state = guest?.status?.migrationState;
   return metadata.uid !== undefined && state?.targetState?.migrationUID === metadata.uid ? state : undefined;
 }
+
+/** UID of the migration that has the guest on this side, or had it last; empty where none did. */
+export function ownerUidOf({ metadata, status }: Guest): string {
+  const { migrationUid, sourceState, targetState } = status?.migrationState ?? {};
+  const isSource = sourceState?.virtualMachineInstanceUID === metadata.uid;
+  const isTarget = targetState?.virtualMachineInstanceUID === metadata.uid;
+  return (isTarget && !isSource ? targetState?.migrationUID : migrationUid) ?? '';
+}

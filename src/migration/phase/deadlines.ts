@@ -22,6 +22,15 @@ export const START_TIMEOUT_MS = 2 * 60_000;
 /** A source that says nothing for so long is asked to stop; it tells of its progress every few seconds. */
 export const NEWS_TIMEOUT_MS = 10 * 60_000;
 
+/** For the halves of a pair to find each other: as long as what arrives early is kept. */
+export const SYNC_TIMEOUT_MS = 10 * 60_000;
+/** For the other side to have its pod up: all that its own deadlines allow for, and then some for the news of it. */
+export const TARGET_TIMEOUT_MS = SLOT_TIMEOUT_MS + 30 * 60_000;
+/** For the source to begin, as its target sees it: the source gives up before. */
+export const SOURCE_START_TIMEOUT_MS = 10 * 60_000;
+/** A target that hears nothing of a copy for so long gives up. Its source goes on without a word if only the halves are cut. */
+export const SOURCE_NEWS_TIMEOUT_MS = 30 * 60_000;
+
 export interface Deadline {
   readonly atMs: number;
   readonly failure: MigrationFailure;

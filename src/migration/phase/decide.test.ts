@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decide, type MigrationDecision } from './decide.ts';
+import { decide } from './decide.ts';
+import type { MigrationDecision } from './decision.ts';
 import type { MigrationFacts } from './facts.ts';
 import { at, factsOf, guestWith, handedOff, migrationIn, NOW_MS, podWith, TARGET } from './moves.fixture.ts';
 
@@ -168,11 +169,6 @@ describe('what ends a migration, in the order in which it counts', () => {
       'the scheduler chose the source',
       'Failed TargetIsSource',
       { migration: migrationIn('Scheduling'), targetPod: podWith({ nodeName: 'node-a' }) },
-    ],
-    [
-      'it is between two clusters',
-      'Failed AcrossClusters',
-      { migration: { ...migrationIn('Pending'), spec: { vmName: 'web', receive: { key: 'k' } } } },
     ],
   ])('%s: %s', (_what, expected, facts) => {
     expect(said(decide(factsOf(facts)))).toBe(expected);

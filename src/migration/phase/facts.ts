@@ -5,6 +5,8 @@ import type {
   MigrationPhase,
   VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
+import { stateOfSource, stateOfTarget } from '../halves/pair-state.ts';
 import type { SlotState } from '../slots/request.ts';
 
 /** What is known of one migration when it is decided what becomes of it. */
@@ -26,6 +28,28 @@ export interface MigrationFacts {
   /** Since when nothing new was heard of the copy. */
   readonly newsMs: number;
   readonly nowMs: number;
+  /** Of halves alone. */
+  readonly pair?: PairFacts | undefined;
+}
+
+/** What is known of a half besides. */
+export interface PairFacts {
+  /** Whether another migration of the same role, that is not over, has the key. */
+  readonly isKeyTaken: boolean;
+  /** Whether both halves are of one guest, which moves as one object. */
+  readonly isSameGuest: boolean;
+  /** The other half of the same guest; undefined where there is none (any more), and for halves of two guests. */
+  readonly partner: VirtualMachineInstanceMigration | undefined;
+  /** Whether all that the other half has to know of this side is in the guest's status. */
+  readonly isDescribed: boolean;
+  /** Of a target: what keeps its guest from being what comes; undefined also while that is not known. */
+  readonly objection: string | undefined;
+  /** Of a target: whether its guest is what comes. */
+  readonly isAdopted: boolean;
+  /** Whether the other half has what it needs of slots for this one to go on. */
+  readonly isPeerReady: boolean;
+  /** Of a source whose guest is gone: whether its machine remembers that the guest went to another object. */
+  readonly isGivenAway: boolean;
 }
 
 /** What is looked at in the target's launcher pod. */
@@ -57,13 +81,21 @@ export function ownState({
   migration,
   guest,
 }: Pick<MigrationFacts, 'migration' | 'guest'>): MigrationState | undefined {
-  const state = guest?.status?.migrationState;
-  return state?.migrationUid === migration.metadata.uid ? state : undefined;
+  const isTarget = migrationRole(migration.spec) === 'target';
+  return isTarget ? stateOfTarget(migration, guest) : stateOfSource(migration, guest);
 }
 
 /** Whether the agents have it, or had it: its phase says so, or the guest, which is told first. */
 export function isHandedOff(facts: Pick<MigrationFacts, 'migration' | 'guest'>): boolean {
-  return ownState(facts) !== undefined || HANDED_OFF.has(facts.migration.status?.phase ?? '');
+  return isRouted(facts) || HANDED_OFF.has(facts.migration.status?.phase ?? '');
+}
+
+/** Whether the guest's state leads an agent of this side to it; halves have a state long before. */
+function isRouted(facts: Pick<MigrationFacts, 'migration' | 'guest'>): boolean {
+  const state = ownState(facts);
+  const role = migrationRole(facts.migration.spec);
+  if (role === 'local') return state !== undefined;
+  return isSet(role === 'source' ? state?.sourceNode : state?.targetNode);
 }
 
 /** Whether the source may have begun: from then on nobody but the agents can say how it ends. */

@@ -1,3 +1,4 @@
+import { arePair } from '../../api/kubevirt/validate-migration.ts';
 import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
@@ -20,21 +21,22 @@ export function goesBefore(a: VirtualMachineInstanceMigration, b: VirtualMachine
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 
-/** Whether one of the others goes before; those that are over do not count. */
+/** Whether one of the others goes before; those that are over do not count, nor does the other half of the same pair. */
 export function hasBetterRival(
   migration: VirtualMachineInstanceMigration,
   others: Iterable<VirtualMachineInstanceMigration>,
 ): boolean {
   for (const other of others) {
     if (other.metadata.uid === migration.metadata.uid || isFinalMigration(other)) continue;
+    if (arePair(migration.spec, other.spec)) continue;
     if (goesBefore(other, migration)) return true;
   }
   return false;
 }
 
-/** Not begun, in line, or with a pod or more. */
+/** Not begun, in line or without its other half, or with a pod or more. */
 function stageOf({ status }: VirtualMachineInstanceMigration): number {
   const phase = status?.phase ?? '';
   if (phase === '') return 0;
-  return phase === 'Pending' ? 1 : 2;
+  return phase === 'Pending' || phase === 'Synchronizing' || phase === 'WaitingForSync' ? 1 : 2;
 }

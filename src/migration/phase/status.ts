@@ -6,9 +6,10 @@ import {
   type VirtualMachineInstanceMigration,
   type VirtualMachineInstanceMigrationStatus,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
 import { formatTime } from '../../api/meta.ts';
 import { effectivePriority } from '../slots/order.ts';
-import type { AbortReason } from './decide.ts';
+import type { AbortReason } from './decision.ts';
 import { type MigrationFacts, ownState, sourceNodeOf } from './facts.ts';
 import type { MigrationFailure } from './failure.ts';
 
@@ -43,7 +44,7 @@ export function statusAfter(facts: MigrationFacts, input: StatusInput): VirtualM
   return {
     phase: input.phase,
     phaseTransitionTimestamps: isNewPhase
-      ? transitions(status, input.phase, state, nowMs)
+      ? transitions(migration, input.phase, state, nowMs)
       : status.phaseTransitionTimestamps,
     conditions: conditionsAfter(facts, input),
     causes: [...causes],
@@ -66,16 +67,21 @@ const WAY: readonly MigrationPhase[] = [
 
 type Transition = NonNullable<VirtualMachineInstanceMigrationStatus['phaseTransitionTimestamps']>[number];
 
+/** Before all that, halves look for each other. */
+const FIRST = { local: [], source: ['Synchronizing'], target: ['WaitingForSync'] } as const;
+
 /** When phases began, each once: also those that were over before anybody looked. */
 function transitions(
-  { phaseTransitionTimestamps: known = [] }: VirtualMachineInstanceMigrationStatus,
+  { spec, status }: VirtualMachineInstanceMigration,
   phase: MigrationPhase,
   state: MigrationState | undefined,
   nowMs: number,
 ): Transition[] {
+  const { phaseTransitionTimestamps: known = [] } = status ?? {};
   const startedAt = state?.startTimestamp ?? undefined;
+  const way: readonly MigrationPhase[] = [...FIRST[migrationRole(spec)], ...WAY];
   const passed: readonly MigrationPhase[] =
-    phase === 'Failed' ? (startedAt ? ['Running'] : []) : WAY.slice(0, WAY.indexOf(phase));
+    phase === 'Failed' ? (startedAt ? ['Running'] : []) : way.slice(0, way.indexOf(phase));
   const missed = [...passed, phase].filter((wanted) => !known.some((each) => each.phase === wanted));
   const now = formatTime(nowMs);
   const momentOf = (each: MigrationPhase): string => (each === 'Running' && phase !== each ? (startedAt ?? now) : now);
@@ -101,12 +107,15 @@ function stateAfter(facts: MigrationFacts, { failure, sourcePod }: StatusInput):
   const before = migration.status?.migrationState ?? {};
   const { uid = '' } = migration.metadata;
   const sourceNode = sourceNodeOf(guest);
-  const early = {
-    ...before,
-    migrationUid: uid,
-    ...(sourceNode === undefined ? {} : { sourceNode }),
-    ...(sourcePod === undefined ? {} : { sourcePod }),
-  };
+  const isTarget = migrationRole(migration.spec) === 'target';
+  const early = isTarget
+    ? { ...before, targetState: { ...before.targetState, migrationUID: uid } }
+    : {
+        ...before,
+        migrationUid: uid,
+        ...(sourceNode === undefined ? {} : { sourceNode }),
+        ...(sourcePod === undefined ? {} : { sourcePod }),
+      };
   const known = state ?? early;
   if (!failure) return known;
   const { failureReason = failure.message, endTimestamp = formatTime(nowMs) } = known;
@@ -153,6 +162,9 @@ const ABORT_MESSAGES: Readonly<Record<AbortReason, string>> = {
   TargetPodDown: 'the target pod has ended: the source was asked to stop',
   GuestDeleted: 'the guest is to be deleted: it ends where it is',
   NoNews: 'the source has told nothing of the copy for too long: it was asked to stop',
+  PeerFailed: 'the other half failed: the agent of this side was asked to stop',
+  PreparationTimeout: 'the target node did not prepare the guest in time: it was asked to stop',
+  StartTimeout: 'the source node did not begin in time: the target node was asked to stop',
 };
 const POST_COPY_MESSAGE =
   'the guest runs at the target already, with part of its memory still at the source: the migration goes on to its end';

@@ -1,0 +1,65 @@
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { SYNC_TIMEOUT_MS } from './deadlines.ts';
+import { failed, type MigrationDecision, within, withdrawn } from './decision.ts';
+import { isHandedOff, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
+import { failure } from './failure.ts';
+import { decideWithin } from './within-cluster.ts';
+
+/**
+ * Two halves of the very same guest: a migration within the cluster that consists of two objects. The source's is carried
+ * out as any other, once its other half is there, and is cancelled with it; the target's follows it in all.
+ */
+export function decideSameGuest(facts: MigrationFacts, role: 'source' | 'target', pair: PairFacts): MigrationDecision {
+  return role === 'source' ? source(facts, pair) : target(facts, pair);
+}
+
+function source(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): MigrationDecision {
+  const { migration } = facts;
+  if (isKeyTaken && !isHandedOff(facts)) return failed('KeyTaken');
+  const { phase = '' } = migration.status ?? {};
+  const isAlone = !partner && (phase === '' || phase === 'Synchronizing');
+  if (isAlone && migration.metadata.deletionTimestamp === undefined)
+    return within('Synchronizing', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+  const deletionTimestamp = migration.metadata.deletionTimestamp ?? endOf(partner);
+  const asOne: VirtualMachineInstanceMigration = {
+    ...migration,
+    metadata: { ...migration.metadata, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
+    status: { ...migration.status, phase: phase === 'Synchronizing' ? '' : phase },
+  };
+  const decision = decideWithin({ ...facts, migration: asOne });
+  const state = ownState(facts);
+  // It may have told the guest what it is before it knew that its other half is of the same guest.
+  const isOpen = state !== undefined && state.completed !== true;
+  return decision.failure && !decision.step && isOpen ? withdrawn(decision.failure) : decision;
+}
+
+/** Since when the other half is wanted no more; it may even be gone. */
+function endOf(partner: VirtualMachineInstanceMigration | undefined): string | undefined {
+  if (!partner || isFinalMigration(partner)) return 'ended';
+  return partner.metadata.deletionTimestamp;
+}
+
+function target(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): MigrationDecision {
+  const { migration, guest } = facts;
+  const { phase = '' } = migration.status ?? {};
+  if (isKeyTaken && !isHandedOff(facts)) return failed('KeyTaken');
+  if (partner) return after(partner);
+  const state = ownState(facts);
+  if (state?.completed === true) return state.failed === true ? failed('PeerFailed') : { phase: 'Succeeded' };
+  if (state) return failed('PeerFailed', 'it is gone');
+  if (migration.metadata.deletionTimestamp !== undefined) return failed('Canceled');
+  if (!guest) return failed('GuestGone');
+  if (phase !== '' && phase !== 'WaitingForSync') return failed('PeerFailed', 'it is gone');
+  return within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+}
+
+function after({ status }: VirtualMachineInstanceMigration): MigrationDecision {
+  const { phase = '', conditions = [] } = status ?? {};
+  if (phase === '' || phase === 'Synchronizing') return { phase: 'WaitingForSync' };
+  if (phase !== 'Failed') return { phase };
+  const { message = '' } = conditions.find(({ type }) => type === 'migrationFailed') ?? {};
+  return failed('PeerFailed', message);
+}
