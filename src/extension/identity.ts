@@ -15,7 +15,7 @@ export const EXTENSION_IDENTITY = {
 } as const;
 
 /** Accounts of Godwit's own begin so; others in its namespace are nobody special. */
-const OWN_ACCOUNTS_PREFIX = `${ACCOUNTS_PREFIX}godwit-`;
+export const OWN_ACCOUNTS_PREFIX = `${ACCOUNTS_PREFIX}godwit-`;
 
 /** Whether a request is that of one of Godwit's own components, which may do what users may not. */
 export function isOwnComponent(username: string | undefined): boolean {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CONTROLLER_IDENTITY } from '../../src/control/installation/rights.ts';
 import { objectsOf, POLICIES } from '../../src/api/kubevirt/manifests.fixture.ts';
 import type { Answer } from '../support/api.ts';
 import { ExtensionScene } from '../support/extension-scene.ts';
@@ -11,6 +12,8 @@ const MIGRATIONS = `${KUBEVIRT}/virtualmachineinstancemigrations`;
 const POLICY_PATH = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const GUEST = { domain: { devices: {}, memory: { guest: '64Mi' } } };
+
+const KIND = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration' };
 
 let scene: ExtensionScene;
 
@@ -50,8 +53,7 @@ async function makeMachine(phase = 'Running'): Promise<string> {
 }
 
 function move(spec: object, user?: string): Promise<Answer> {
-  const kind = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration' };
-  return scene.request('POST', MIGRATIONS, { ...kind, metadata: { generateName: 'move-' }, spec }, user);
+  return scene.request('POST', MIGRATIONS, { ...KIND, metadata: { generateName: 'move-' }, spec }, user);
 }
 
 describe('migrations', () => {
@@ -61,6 +63,21 @@ describe('migrations', () => {
     expect(json.spec).toEqual({ vmName, vmiName: vmName, cause: 'User' });
     expect(json.metadata.labels).toEqual({ 'kubevirt.io/vmi-name': vmName });
     expect(json.metadata.finalizers).toEqual(['kubevirt.io/migrationJobFinalize']);
+  });
+
+  it('are completed for our own controllers, too, and are as those made them where nothing is missing', async () => {
+    const { user } = CONTROLLER_IDENTITY;
+    const [first, second] = [await makeMachine(), await makeMachine()];
+    const half = (await move({ vmiName: first, cause: 'DrainTaint' }, user)).expect(201).json;
+    expect(half.spec).toEqual({ vmName: first, vmiName: first, cause: 'DrainTaint' });
+    expect(half.metadata.finalizers).toEqual(['kubevirt.io/migrationJobFinalize']);
+    const finalizers = ['kubevirt.io/migrationJobFinalize', 'example.com/own'];
+    const labels = { 'kubevirt.io/vmi-name': second, own: '' };
+    const spec = { vmName: second, vmiName: second, cause: 'DrainTaint' };
+    const body = { ...KIND, metadata: { name: 'whole', labels, finalizers }, spec };
+    const whole = (await scene.request('POST', MIGRATIONS, body, user)).expect(201).json;
+    expect(whole.spec).toEqual(spec);
+    expect(whole.metadata).toMatchObject({ labels, finalizers });
   });
 
   it('are one at a time, and the next one can follow at once', async () => {
