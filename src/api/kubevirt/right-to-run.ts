@@ -38,7 +38,7 @@ const volume = object('Which contents of a volume are the true ones.', {
   claimUID: needed(text('UID of the claim.', { maxLength: UID_LENGTH_MAX })),
   imageEpoch: needed(
     long(
-      'The epoch in which its contents came to that claim; 0 where its image bears no stamp that all nodes can read.',
+      'The last epoch in which a guest was started there, or came there; 0 where its image bears no stamp for all nodes.',
       {
         minimum: 0,
       },

@@ -10,8 +10,9 @@ import type { Refusal, Step } from './plan.ts';
  *   receiving@n   a migration in epoch n fills it: it has nothing that could be relied on
  *   stale@n       the guest left it behind when it was granted away in epoch n
  *
- * The record says of each volume which claim it is on, and since which epoch. That is what decides: a stamp of before
- * was overtaken, be it that the writer of the next one died first.
+ * The record says of each volume which claim has its contents, and in which epoch that was last certain: when its guest
+ * was started there, or came there. That decides: a stamp of before is overtaken, be it that the writer of the next one
+ * died first, or that the writer of this one was late.
  *
  *   a grant        granted is journaled, then the images are stale, then the successor hears of it
  *   a take         taken is journaled, the guest goes on, then the images are current, then the record says so
@@ -77,7 +78,7 @@ export function judgeImage(
   return message === undefined ? undefined : { message, name: stampName(stamp, recordedEpoch) };
 }
 
-/** Since when the claim has the contents, as far as anybody remembers; 0 where nobody can tell by its stamp. */
+/** When it was last certain that the claim has the contents, as far as anybody remembers; 0 where it never was. */
 function epochOf(claimUID: string, records: readonly Volumes[]): number {
   const epochs = records.flatMap((volumes) => volumes ?? []).filter((volume) => volume.claimUID === claimUID);
   return Math.max(0, ...epochs.map(({ imageEpoch }) => imageEpoch));
@@ -89,10 +90,8 @@ function complaint(stamp: SeenStamp, vm: string, recordedEpoch: number): string 
   if (stamp === 'absent') {
     return recordedEpoch === 0 ? undefined : 'it is not the image that the guest had: maybe its storage is not mounted';
   }
-  const isOwn = stamp.vm === vm;
-  const isOvertaken = isOwn && recordedEpoch > stamp.epoch;
-  if (stamp.state === 'current') return isOvertaken ? 'it is older than what the guest had there last' : undefined;
-  if (isOvertaken) return undefined;
+  const isOvertaken = stamp.vm === vm && recordedEpoch > stamp.epoch;
+  if (stamp.state === 'current' || isOvertaken) return undefined;
   return stamp.state === 'stale'
     ? `it is an old copy, which ${stamp.guest} left for ${stamp.wentTo ?? 'another one'}`
     : `it is a copy of a disk of ${stamp.guest} that was not finished`;
@@ -123,19 +122,19 @@ export function judgeImages(
 }
 
 /** The volumes of a guest that starts in an epoch, for its record. */
-export function volumesOfStart(images: readonly SeenImage[], vm: string, epoch: number): Volumes {
+export function volumesOfStart(images: readonly SeenImage[], epoch: number): Volumes {
   const own = images.filter(({ isReadOnly }) => isReadOnly !== true);
   if (own.length === 0) return undefined;
   return own.map((image) => ({
     name: image.volume,
     claimUID: image.claim.uid,
-    imageEpoch: image.isBeside ? (currentEpoch(image, vm) ?? epoch) : 0,
+    imageEpoch: image.isBeside ? epoch : 0,
   }));
 }
 
 /** The stamps of a guest that starts: its disks are its own, and true. */
 export function stampsOfStart(images: readonly SeenImage[], vm: string, epoch: number): Step[] {
-  const fresh = images.filter((image) => image.isReadOnly !== true && currentEpoch(image, vm) === undefined);
+  const fresh = images.filter(({ isReadOnly, stamp }) => isReadOnly !== true && !isCurrent(stamp, vm));
   return stamps(
     fresh.map(({ volume, claim, path }) => ({ volume, claim, path })),
     'current',
@@ -143,9 +142,8 @@ export function stampsOfStart(images: readonly SeenImage[], vm: string, epoch: n
   );
 }
 
-/** Since when an image is current for this machine; undefined where it is not. */
-function currentEpoch({ stamp }: SeenImage, vm: string): number | undefined {
-  return typeof stamp === 'object' && stamp.state === 'current' && stamp.vm === vm ? stamp.epoch : undefined;
+function isCurrent(stamp: SeenStamp, vm: string): boolean {
+  return typeof stamp === 'object' && stamp.state === 'current' && stamp.vm === vm;
 }
 
 /** The images that a grant leaves behind. */

@@ -2,6 +2,7 @@ import { unreachable } from '../../api/unreachable.ts';
 import type { Entry } from './entry.ts';
 import type { MachineCommand, Message, Step } from './plan.ts';
 import { advance } from './standing.ts';
+import { discarded, filled, fillingBegun, stamped, written as withWrites } from './model-images.fixture.ts';
 import {
   isBystander,
   isEqual,
@@ -26,7 +27,7 @@ export interface Happening {
 export function happenings(world: World, protocol: Protocol): Happening[] {
   const result: Happening[] = [];
   const add = (name: string, next: World | undefined): void => {
-    if (next !== undefined) result.push({ name, world: next });
+    if (next !== undefined) result.push({ name, world: withWrites(next) });
   };
   for (const name of SIDES) {
     const side = world.sides[name];
@@ -57,7 +58,8 @@ export function mishaps(world: World, protocol: Protocol): Happening[] {
   const result: Happening[] = [];
   const costly = { ...world, faultsLeft: world.faultsLeft - 1 };
   const add = (kind: string, detail: string, next: World | undefined): void => {
-    if (next !== undefined && world.faults.includes(kind)) result.push({ name: `${kind}: ${detail}`, world: next });
+    if (next !== undefined && world.faults.includes(kind))
+      result.push({ name: `${kind}: ${detail}`, world: withWrites(next) });
   };
   for (const name of SIDES) {
     const side = world.sides[name];
@@ -120,8 +122,9 @@ function done(world: World, name: SideName, step: Step): World | undefined {
     case 'send':
       return sent(world, step.message);
     case 'stamp':
+      return stamped(world, step);
     case 'discard-images':
-      return undefined;
+      return discarded(world);
     default:
       return unreachable(step);
   }
@@ -319,7 +322,7 @@ function copyBegun(world: World): World | undefined {
   if (!isNodeUp || steps.length > 0 || standing.kind !== 'holding' || standing.reserved === undefined) return undefined;
   if (machine.state !== resting(world) || machine.migration !== 'none') return undefined;
   if (!isEqual(record?.successor, runnerOf('b')) || world.sides.b.machine.state !== 'inmigrate') return undefined;
-  return withMachine(world, 'a', { migration: 'active' });
+  return fillingBegun(withMachine(world, 'a', { migration: 'active' }));
 }
 
 /** What QEMU does by itself once a copy has begun. */
@@ -337,12 +340,12 @@ function copying(world: World): [string, World][] {
         : [['the source stops', withMachine(world, 'a', { migration: 'stopped', state: 'paused' })]];
     case 'announced': {
       const stopped = withMachine(world, 'a', { migration: 'stopped', state: 'postcopy' });
-      return [['post-copy runs', withMachine(stopped, 'b', { state: 'postcopy' })]];
+      return [['post-copy runs', filled(withMachine(stopped, 'b', { state: 'postcopy' }))]];
     }
     case 'stopped': {
       if (world.mode === 'post-copy') break;
       const loaded = withMachine(world, 'a', { migration: 'loaded' });
-      return [['the target has it all', withMachine(loaded, 'b', { state: 'paused', isCurrent: true })]];
+      return [['the target has it all', filled(withMachine(loaded, 'b', { state: 'paused', isCurrent: true }))]];
     }
     case 'loaded': {
       const completed = withMachine(world, 'a', { migration: 'completed', state: 'postmigrate' });

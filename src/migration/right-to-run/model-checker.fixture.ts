@@ -1,6 +1,16 @@
 import { reclaim } from './seize.ts';
 import { type Happening, happenings, mishaps } from './model-actions.fixture.ts';
-import { isEqual, keyOf, type Protocol, runnerOf, SIDES, type SideName, type World } from './model-world.fixture.ts';
+import { accepted, judgeRest, judgeStamps } from './model-images.fixture.ts';
+import {
+  isEqual,
+  keyOf,
+  type Protocol,
+  runnerOf,
+  SIDES,
+  type SideName,
+  viewOf,
+  type World,
+} from './model-world.fixture.ts';
 
 /** Explores every order of everything that can happen, breadth first, so that what it finds is the shortest way there. */
 
@@ -65,7 +75,7 @@ function judge(world: World): string | undefined {
   const epochs = SIDES.map((name) => world.sides[name]).flatMap(({ machine, standing }) =>
     standing.kind === 'holding' && !(isRestorable && machine.state === 'dead') ? [standing.epoch] : [],
   );
-  return new Set(epochs).size < epochs.length ? 'two journals claim the same epoch' : undefined;
+  return new Set(epochs).size < epochs.length ? 'two journals claim the same epoch' : judgeStamps(world);
 }
 
 /** Why the world does not come to rest with one holder when nothing fails any more; undefined when it does. */
@@ -115,7 +125,10 @@ function calmNext(world: World, protocol: Protocol, isSeizing: boolean): Happeni
   const saved = reclaimed(world);
   if (saved !== undefined) return { name: 'the admin reclaims', world: saved };
   const late = givenUp(world);
-  return late && { name: 'the deadline passes', world: late };
+  if (late !== undefined) return { name: 'the deadline passes', world: late };
+  const isRefused = protocol.decide(viewOf(world, 'c')).refusal?.code === 'StaleImage';
+  const old = accepted(world, isRefused);
+  return old && { name: 'the owner accepts the image', world: old };
 }
 
 /** Where only a person can tell: the admin looks at the hosts, and names the one that has the guest. */
@@ -160,7 +173,7 @@ function restlessness(world: World): string | undefined {
   if (world.record?.successor !== undefined) return 'a successor is still named';
   const left = SIDES.filter((name) => name !== holder && world.sides[name].machine.state !== 'dead');
   if (left.length > 0) return `a machine is left over on ${left.join(', ')}`;
-  return undefined;
+  return judgeRest(world, holder);
 }
 
 function trailOf(node: Node): string[] {

@@ -2,7 +2,16 @@ import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { Attempt } from './attempt.ts';
 import type { Message, Plan, Step } from './plan.ts';
 import type { Standing } from './standing.ts';
-import type { View } from './view.ts';
+import type { StartWish, View } from './view.ts';
+import {
+  firstImages,
+  firstVolumes,
+  imagesOfAttempt,
+  MACHINE_UID,
+  type ModelImages,
+  seenImage,
+  type StartsOn,
+} from './model-images.fixture.ts';
 
 /** The world that the model checker explores: one guest, its source `a`, its target `b`, and `c`, where it starts cold. */
 
@@ -46,6 +55,8 @@ export interface World {
   readonly isLossExcused: boolean;
   /** What an agent did that it must never do. */
   readonly crime?: string;
+  /** Where the guest has a volume, which goes from one claim to another. */
+  readonly images?: ModelImages;
 }
 
 /** The code under test, so that a planted bug can stand in its place. */
@@ -76,8 +87,15 @@ const IDLE_SIDE: Side = {
 };
 
 /** The guest runs on `a`; or, in the mode `start`, nowhere yet, and all three want it. */
-export function firstWorld(mode: World['mode'], faultsMax: number, faults: readonly string[]): World {
-  const record: RightToRun | undefined = mode === 'start' ? undefined : { epoch: 1, holder: runnerOf('a') };
+export function firstWorld(
+  mode: World['mode'],
+  faultsMax: number,
+  faults: readonly string[],
+  startsOn?: StartsOn,
+): World {
+  const volumes = startsOn === undefined ? undefined : firstVolumes(1);
+  const record: RightToRun | undefined =
+    mode === 'start' ? undefined : { epoch: 1, holder: runnerOf('a'), ...(volumes ? { volumes } : {}) };
   const idle = { ...IDLE_SIDE, record };
   const source: Side = {
     ...idle,
@@ -96,6 +114,7 @@ export function firstWorld(mode: World['mode'], faultsMax: number, faults: reado
     faultsLeft: faultsMax,
     faults,
     isLossExcused: false,
+    ...(startsOn === undefined ? {} : { images: firstImages(startsOn) }),
   };
 }
 
@@ -106,12 +125,12 @@ export function viewOf(world: World, name: SideName): View {
   const isCancelled = side.isTold ? { isCancelled: true } : {};
   const wish =
     name === 'c' || world.mode === 'start'
-      ? { start: {} }
+      ? { start: startOf(world, name) }
       : name === 'b'
-        ? { receive: ATTEMPT, ...isCancelled }
+        ? { receive: { ...ATTEMPT, ...imagesOfAttempt(world, 'b') }, ...isCancelled }
         : side.isTold
           ? isCancelled
-          : { migrate: ATTEMPT };
+          : { migrate: { ...ATTEMPT, ...imagesOfAttempt(world, 'a') } };
   return {
     self: runnerOf(name),
     record: isBystander(world, name) ? world.record : side.record,
@@ -124,6 +143,11 @@ export function viewOf(world: World, name: SideName): View {
     unheard: world.unheard.filter((it) => !world.outOfService.includes(it)),
     wish,
   };
+}
+
+function startOf(world: World, name: SideName): StartWish {
+  const image = seenImage(world, name);
+  return image ? { disks: { vm: MACHINE_UID, namespace: '', images: [image] } } : {};
 }
 
 /** Where a guest only starts cold, old reads are left out to keep the model small: the mode `start` has them. */
@@ -168,6 +192,7 @@ export function keyOf(world: World): string {
     world.faultsLeft,
     world.isLossExcused ? 1 : 0,
     world.faults.includes('restore') ? idOf(world.history) : 0,
+    idOf(world.images),
   ];
   for (const name of SIDES) {
     const side = world.sides[name];

@@ -1,6 +1,7 @@
 import { decide, isHeard } from './decide.ts';
+import type { StartsOn } from './model-images.fixture.ts';
 import { ATTEMPT, type Protocol, type World } from './model-world.fixture.ts';
-import { machine, type Plan, plan } from './plan.ts';
+import { machine, type Plan, plan, type Step } from './plan.ts';
 import { begin, withoutSuccessor } from './record.ts';
 import { seize } from './seize.ts';
 import type { View } from './view.ts';
@@ -29,6 +30,8 @@ export interface PlantedBug {
   readonly mode: World['mode'];
   readonly faultsMax: number;
   readonly faults: readonly string[];
+  /** Where it is about the images of a volume that goes to another claim. */
+  readonly startsOn?: StartsOn;
   readonly protocol: Protocol;
   /** What the checker has to say about it. */
   readonly finding: RegExp;
@@ -213,5 +216,69 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     faults: ['restore'],
     protocol: deciding((view) => decide({ ...view, unheard: [] })),
     finding: TWICE,
+  },
+  {
+    name: 'stamps what it leaves behind once it has granted it',
+    mode: 'pre-copy',
+    faultsMax: 0,
+    faults: [],
+    startsOn: 'first',
+    protocol: deciding((view) => {
+      const { steps } = decide(view);
+      const isGrant = steps.some((step) => step.kind === 'send' && step.message.kind === 'grant');
+      const isStamp = (step: Step): boolean => step.kind === 'stamp';
+      return isGrant ? plan(...steps.filter((step) => !isStamp(step)), ...steps.filter(isStamp)) : undefined;
+    }),
+    finding: /the first image is an old copy, and anybody could start on it/,
+  },
+  {
+    name: 'does not stamp again what it had no time to stamp',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['crash'],
+    startsOn: 'first',
+    protocol: deciding((view) =>
+      view.standing.kind === 'granted' ? without(decide(view), (step) => step.kind === 'stamp') : undefined,
+    ),
+    finding: /the first image is an old copy, and anybody could start on it/,
+  },
+  {
+    name: 'fills an image that anybody could start on',
+    mode: 'pre-copy',
+    faultsMax: 0,
+    faults: [],
+    startsOn: 'first',
+    protocol: deciding((view) =>
+      view.standing.kind === 'none' ? without(decide(view), (step) => step.kind === 'stamp') : undefined,
+    ),
+    finding: /the second image is an old copy, and anybody could start on it/,
+  },
+  {
+    name: 'goes on before what was given back is current',
+    mode: 'pre-copy',
+    faultsMax: 2,
+    faults: ['crash', 'cancel'],
+    startsOn: 'first',
+    protocol: deciding((view) => {
+      const { steps } = decide(view);
+      const [stamp, ...rest] = steps;
+      const isBack = rest[0]?.kind === 'journal' && rest[0].entry.kind === 'regained';
+      return stamp?.kind === 'stamp' && isBack ? plan(...rest, stamp) : undefined;
+    }),
+    finding: /could not be started again on its image, first/,
+  },
+  {
+    name: 'starts on whatever image there is',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['death'],
+    startsOn: 'first',
+    protocol: deciding((view) => {
+      const { start, ...wish } = view.wish;
+      if (start?.disks === undefined) return undefined;
+      const images = start.disks.images.map((image) => ({ ...image, stamp: 'blank' as const }));
+      return decide({ ...view, wish: { ...wish, start: { ...start, disks: { ...start.disks, images } } } });
+    }),
+    finding: /an image that is old|is an old copy/,
   },
 ];

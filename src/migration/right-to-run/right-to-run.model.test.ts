@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explore } from './model-checker.fixture.ts';
+import type { StartsOn } from './model-images.fixture.ts';
 import { firstWorld, type World } from './model-world.fixture.ts';
 import { PLANTED_BUGS, PROTOCOL, TWICE } from './planted-bugs.fixture.ts';
 
@@ -16,6 +17,12 @@ const RESTORED_AND_GONE: readonly [World['mode'], number, readonly string[]][] =
   ['post-copy', 2, ['restore', 'death', 'answer', 'loss', 'cancel', 'link', 'crash']],
   ['pre-copy', 2, ['restore', 'node']],
   ['start', 2, ['restore', 'node']],
+];
+
+const LEFT_AND_GONE: readonly [World['mode'], StartsOn, number, readonly string[]][] = [
+  ['post-copy', 'the recorded', 1, ALL],
+  ['pre-copy', 'first', 2, ['crash', 'cancel', 'death']],
+  ['pre-copy', 'the recorded', 2, ['restore', 'crash']],
 ];
 
 describe('the right to run, whatever happens', () => {
@@ -42,9 +49,25 @@ describe('the right to run, whatever happens', () => {
   );
 });
 
+describe('the images of a volume that goes to another claim, whatever happens', () => {
+  it.each<[mode: World['mode'], startsOn: StartsOn, faultsMax: number, faults: readonly string[]]>([
+    ['pre-copy', 'first', 1, ALL],
+    ['pre-copy', 'the recorded', 1, ALL],
+    ...(more === 1 ? LEFT_AND_GONE : []),
+  ])(
+    '%s, started cold on %s image, faults: at most %i of %s',
+    (mode, startsOn, faultsMax, faults) => {
+      const report = explore(firstWorld(mode, faultsMax, faults, startsOn), PROTOCOL);
+      expect(report.finding).toBeUndefined();
+      expect(report.statesCount).toBeGreaterThan(300);
+    },
+    EXPLORATION_MS,
+  );
+});
+
 describe('the checker finds whoever', () => {
-  it.each(PLANTED_BUGS)('$name', ({ mode, faultsMax, faults, protocol, finding }) => {
-    const report = explore(firstWorld(mode, faultsMax, faults), protocol, finding === TWICE);
+  it.each(PLANTED_BUGS)('$name', ({ mode, faultsMax, faults, startsOn, protocol, finding }) => {
+    const report = explore(firstWorld(mode, faultsMax, faults, startsOn), protocol, finding === TWICE);
     expect(report.finding?.problem).toMatch(finding);
   });
 });

@@ -61,7 +61,7 @@ function claim(view: View, wish: StartWish, epoch: number): Step[] {
   const isWritten = standing.kind === 'starting' && standing.epoch === epoch;
   return [
     ...(isWritten ? [] : [journal({ kind: 'starting', epoch })]),
-    change(record, begin(record, epoch, view.self, volumesOfStart(images, vm, epoch))),
+    change(record, begin(record, epoch, view.self, volumesOfStart(images, epoch))),
     journal({ kind: 'started', epoch, ...(wish.isPaused ? { isPaused: true } : {}) }),
     // Once the record is this pod's: nobody else's stamp is written over.
     ...stampsOfStart(images, vm, epoch),
