@@ -84,6 +84,20 @@ describe('the HTTPS transport', () => {
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
   });
 
+  it('keeps the connections that it needed because others took long', async () => {
+    const CROWD = 40;
+    const held: (() => void)[] = [];
+    const server = await serve((review, response) => {
+      held.push(() => answer(review, response, { allowed: true }));
+      // Whoever comes first is answered when the last has come.
+      if (held.length === CROWD) for (const release of held.splice(0)) release();
+    });
+    for (let round = 0; round < 3; round++)
+      await Promise.all(Array.from({ length: CROWD }, () => call(server, { timeoutMs: 10_000 })));
+    expect(server.reviews).toHaveLength(3 * CROWD);
+    expect(server.connections).toBe(CROWD);
+  });
+
   it('does not share connections between different authorities or names', async () => {
     const server = await serve(allow);
     await call(server);

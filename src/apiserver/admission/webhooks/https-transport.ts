@@ -12,13 +12,15 @@ import {
 
 /** Larger answers are refused: a patch cannot sensibly be larger than the largest object. */
 export const RESPONSE_BYTES_MAX = 3 * 1024 * 1024;
-/**
- * Connections kept to one webhook, and calls at once from which on others wait for those: opening a connection costs ten
- * times what a call does.
- */
-const CONNECTIONS_KEPT = 16;
-/** How much of its time a call waits for a kept connection; then it opens its own, since others may take long. */
+/** Calls to one webhook at once from which on others wait for their connections: opening one costs ten times what a call does. */
+const CONNECTIONS_USUAL = 16;
+/** How much of its time a call waits for a connection; then it opens its own, since others may take long. */
 const WAIT_SHARE = 0.1;
+/**
+ * What was opened is kept, up to this many: a webhook that is slow, or called by more than this machine has time for, would
+ * else be called over new connections alone, and be the slower for it.
+ */
+const CONNECTIONS_KEPT = 256;
 /** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
 const IDLE_TIMEOUT_MS = 30_000;
 /** Webhooks whose connections are kept; past it the least recently used are closed. */
@@ -70,7 +72,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
       timer.cancel();
       request.signal.removeEventListener('abort', cancel);
       peer.callCount--;
-      peer.waiting.values().next().value?.();
+      letNextGo(peer);
     }
   }
 
@@ -91,13 +93,17 @@ export class HttpsWebhookTransport implements WebhookTransport {
     }
   }
 
-  /** Counts a call in; resolves when it may go, which is at once unless there are many, or when it is cut short. */
+  /** Counts a call in when it may go, which is at once unless there are many, or when it is cut short. */
   #turn(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> | undefined {
-    if (++peer.callCount <= CONNECTIONS_KEPT) return undefined;
+    if (hasRoom(peer)) {
+      peer.callCount++;
+      return undefined;
+    }
     return new Promise((resolve) => {
       const go = (): void => {
+        if (!peer.waiting.delete(go)) return;
         timer.cancel();
-        peer.waiting.delete(go);
+        peer.callCount++;
         resolve();
       };
       const timer = this.#clock.setTimer(go, waitMs);
@@ -130,10 +136,24 @@ export class HttpsWebhookTransport implements WebhookTransport {
 /** Whom webhooks are called at. */
 interface Peer {
   readonly agent: Agent;
-  /** Calls under way, and those that wait. */
+  /** Calls under way, those that wait not counted. */
   callCount: number;
   /** Lets them go, the first to come first. */
   readonly waiting: Set<() => void>;
+}
+
+/** Whether a call would find a connection, or may open one without waiting for those that are there. */
+function hasRoom({ agent, callCount, waiting }: Peer): boolean {
+  if (callCount < CONNECTIONS_USUAL) return true;
+  return waiting.size === 0 && callCount < countOf(agent.sockets) + countOf(agent.freeSockets);
+}
+
+function letNextGo(peer: Peer): void {
+  peer.waiting.values().next().value?.();
+}
+
+function countOf(sockets: Agent['sockets']): number {
+  return Object.values(sockets).reduce((sum, each = []) => sum + each.length, 0);
 }
 
 interface Exchange {
