@@ -6,6 +6,7 @@ import type { VirtualMachineInstance } from '../../src/api/kubevirt/virtual-mach
 import type { DurableFile, Env } from '../../src/env/ports.ts';
 import { seededRandom, silentLogger } from '../../src/env/test.ts';
 import type { MachineSpec } from '../../src/hypervisor/machine.ts';
+import type { SeenStamp } from '../../src/migration/right-to-run/image-stamps.ts';
 import { SMALL_MACHINE } from '../../src/hypervisor/machine.fixture.ts';
 import { Client } from '../../src/kube/client.ts';
 import { virtualMachineInstances } from '../../src/kube/kubevirt-resources.ts';
@@ -22,6 +23,7 @@ import type {
   VolumeError,
   VolumeRequest,
 } from '../../src/node/volumes/guest-volumes.ts';
+import type { ImageStamps } from '../../src/node/volumes/image-stamp-files.ts';
 import { Life } from './life.ts';
 
 type AgentPorts = Pick<AgentOptions, 'hypervisor' | 'specOf' | 'journal' | 'files' | 'logFiles' | 'directory' | 'user'>;
@@ -44,6 +46,10 @@ export class AgentScene extends ControlScene {
   readonly volumeErrors = new Map<string, VolumeError>();
   /** Why the machine cannot be. */
   specError: Error | undefined;
+  /** The claim that the disk of guests is on, where they have one. */
+  claim: { readonly name: string; readonly uid: string } | undefined;
+  /** What is beside the images of claims, by the claims' UIDs; room where nothing is. */
+  readonly stamps = new Map<string, SeenStamp>();
   /** What the agents wrote: `METHOD path`. */
   readonly agentWrites: string[] = [];
   agent: Agent | undefined;
@@ -98,6 +104,7 @@ export class AgentScene extends ControlScene {
       volumes: life.port<GuestVolumes>({ prepare: (request) => this.#prepare(request) }),
       journal: life.port<DurableFile>(journal),
       files: life.port<AgentPorts['files']>(files, ['read']),
+      stamps: life.port<ImageStamps>(this.#imageStamps()),
       ...ports,
     });
     const stopping = new AbortController();
@@ -177,6 +184,22 @@ export class AgentScene extends ControlScene {
 
   #specOf(guest: VirtualMachineInstance): MachineSpec {
     if (this.specError) throw this.specError;
-    return { ...SMALL_MACHINE, name: `${guest.metadata.namespace ?? ''}/${guest.metadata.name ?? ''}` };
+    const { claim } = this;
+    const place = { bus: 'virtio', at: 1 } as const;
+    const disk = { volume: 'data', place, path: '/claim/disk.img', format: 'raw', cache: 'none' } as const;
+    return {
+      ...SMALL_MACHINE,
+      name: `${guest.metadata.namespace ?? ''}/${guest.metadata.name ?? ''}`,
+      ...(claim ? { disks: [{ ...disk, claim }] } : {}),
+    };
+  }
+
+  #imageStamps(): ImageStamps {
+    const { stamps } = this;
+    return {
+      look: async ({ claim }) => ({ stamp: stamps.get(claim.uid) ?? 'blank', isBeside: true }),
+      write: async ({ claim }, stamp) => void stamps.set(claim.uid, stamp),
+      discard: async ({ claim }) => void stamps.delete(claim.uid),
+    };
   }
 }

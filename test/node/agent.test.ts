@@ -3,6 +3,7 @@ import { NAMESPACE } from '../../src/control/control.fixture.ts';
 import { type LauncherPod, pods } from '../../src/control/resources.ts';
 import { MachineSpecError } from '../../src/hypervisor/machine.ts';
 import { virtualMachineInstances, virtualMachines } from '../../src/kube/kubevirt-resources.ts';
+import type { SeenStamp } from '../../src/migration/right-to-run/image-stamps.ts';
 import { VolumeError } from '../../src/node/volumes/guest-volumes.ts';
 import { AgentScene, NODE, nodes } from './agent-scene.ts';
 import { Life } from './life.ts';
@@ -347,6 +348,37 @@ describe('what a machine needs', () => {
     await scene.phaseBecomes('Failed');
     expect((await podOf(pod)).status).toMatchObject({ phase: 'Failed', reason: 'InvalidMachine' });
     expect(await scene.events()).toContain('web Warning InvalidMachine: spec.domain.firmware: not here');
+  });
+});
+
+describe('the image of a claim', () => {
+  const claim = { name: 'data', uid: 'uid-of-data' };
+  const stamped = (state: 'current' | 'stale'): SeenStamp => ({ state, epoch: 7, vm: 'another', guest: 'default/old' });
+
+  it.each<[string, SeenStamp]>([
+    ['that nobody has used', 'blank'],
+    ['of another machine', stamped('current')],
+  ])('%s is the own of whoever starts on it, on record and beside it', async (_, stamp) => {
+    scene.claim = claim;
+    scene.stamps.set(claim.uid, stamp);
+    await run();
+    const { metadata, status } = await scene.guest();
+    expect(status?.rightToRun?.volumes).toEqual([{ name: 'data', claimUID: claim.uid, imageEpoch: 1 }]);
+    const guest = `${NAMESPACE}/web`;
+    expect(scene.stamps.get(claim.uid)).toEqual({ state: 'current', epoch: 1, vm: metadata.uid, guest });
+  });
+  it('that is left behind when all is prepared ends the pod, and the guest with it', async () => {
+    scene.claim = claim;
+    scene.stamps.set(claim.uid, stamped('stale'));
+    await scene.makeGuest();
+    const pod = await scene.bind();
+    await scene.phaseBecomes('Failed');
+    expect((await podOf(pod)).status).toMatchObject({ phase: 'Failed', reason: 'StaleImage' });
+    const told =
+      /^web Warning StaleImage: volume data: no guest is started on the image of claim data: it is an old copy/;
+    expect(await scene.events()).toContainEqual(expect.stringMatching(told));
+    expect(scene.host.machines).toEqual([]);
+    expect(scene.stamps.get(claim.uid)).toEqual(stamped('stale'));
   });
 });
 

@@ -14,6 +14,8 @@ beforeAll(() => scene.start());
 afterAll(() => scene.stop());
 
 async function make(): Promise<void> {
+  // Whoever was killed before it stamped the disk of a guest must not keep the next one from it.
+  scene.claim = { name: 'data', uid: 'uid-of-data' };
   const template = { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
   await scene.create(virtualMachines, { metadata: { name: 'web' }, spec: { runStrategy: 'Always', template } });
 }
