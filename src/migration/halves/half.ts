@@ -26,6 +26,7 @@ const half = {
   name: needed(text('Name of the guest.')),
   namespace: needed(text('Its namespace.')),
   vmiUID: text('UID of the guest; absent until there is one.'),
+  otherUID: text('UID of the migration object of the other half, once it was heard: a pair is one for good.'),
   isGone: flag('Whether the migration object was deleted, or is about to be.'),
   abortRequested: flag('Whether this side wants the migration to stop.'),
   verdict: halfVerdict,

@@ -53,6 +53,7 @@ export function targetHalf({ migration, guest, node }: OwnSide): TargetHalf {
   const side = state?.targetState ?? {};
   return whole({
     ...common(migration, guest, state, side),
+    otherUID: state?.migrationUid,
     node: state?.targetNode,
     pod: state?.targetPod,
     agentKeys: keysOf(node) ?? side.agentKeys,

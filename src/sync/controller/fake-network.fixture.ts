@@ -1,0 +1,187 @@
+import { deepEqual } from '../../machinery/equal.ts';
+import {
+  type Channel,
+  type ChannelListener,
+  type Dialer,
+  type OfferedHalf,
+  Refusal,
+  type Role,
+  SyncError,
+} from '../channel.ts';
+
+/** Clusters that reach each other by promises alone: what the real way promises, without the way. */
+export class FakeNetwork {
+  /** What was said: `from to role key`. */
+  readonly messages: string[] = [];
+  readonly #members = new Map<string, Member>();
+  readonly #addresses = new Map<string, string>();
+  readonly #cuts = new Set<string>();
+
+  /** A process of a cluster that can be reached at an address. A new one takes the place of an older one of the cluster. */
+  join(cluster: string, address: string, listener: ChannelListener): Dialer {
+    this.leave(cluster);
+    const member = new Member(this, cluster, listener);
+    this.#members.set(cluster, member);
+    this.#addresses.set(address, cluster);
+    queueMicrotask(() => {
+      for (const each of this.#members.values()) each.tryAll();
+    });
+    return member;
+  }
+
+  /** The process of a cluster is dead. */
+  leave(cluster: string): void {
+    const member = this.#members.get(cluster);
+    if (!member) return;
+    this.#members.delete(cluster);
+    member.die();
+    for (const other of this.#members.values()) other.lost(cluster, new SyncError('Disconnected', 'it is gone'));
+  }
+
+  cut(one: string, other: string): void {
+    this.#cuts.add(pairOf(one, other));
+    this.#members.get(one)?.lost(other, new SyncError('Silent', 'nothing was heard for too long'));
+    this.#members.get(other)?.lost(one, new SyncError('Silent', 'nothing was heard for too long'));
+  }
+
+  heal(one: string, other: string): void {
+    this.#cuts.delete(pairOf(one, other));
+    for (const member of this.#members.values()) member.tryAll();
+  }
+
+  at(address: string): string | undefined {
+    return this.#addresses.get(address);
+  }
+
+  /** Who is there for this cluster. */
+  reach(from: string, to: string): Member | undefined {
+    return this.#cuts.has(pairOf(from, to)) ? undefined : this.#members.get(to);
+  }
+}
+
+function pairOf(one: string, other: string): string {
+  return [one, other].sort().join(' ');
+}
+
+class Member implements Dialer {
+  readonly cluster: string;
+  readonly listener: ChannelListener;
+  readonly #network: FakeNetwork;
+  readonly #wanted = new Set<string>();
+  readonly #channels = new Map<string, FakeChannel>();
+  #isDead = false;
+
+  constructor(network: FakeNetwork, cluster: string, listener: ChannelListener) {
+    this.#network = network;
+    this.cluster = cluster;
+    this.listener = listener;
+  }
+
+  get isDead(): boolean {
+    return this.#isDead;
+  }
+
+  die(): void {
+    this.#isDead = true;
+  }
+
+  dial(connectURL: string): void {
+    if (this.#wanted.has(connectURL)) return;
+    this.#wanted.add(connectURL);
+    queueMicrotask(() => this.#try(connectURL));
+  }
+
+  hangUp(connectURL: string): void {
+    this.#wanted.delete(connectURL);
+  }
+
+  channel(peer: string): Channel | undefined {
+    return this.#channels.get(peer);
+  }
+
+  tryAll(): void {
+    for (const connectURL of this.#wanted) this.#try(connectURL);
+  }
+
+  lost(peer: string, error: SyncError): void {
+    const channel = this.#channels.get(peer);
+    if (this.#isDead || !channel?.isOpen) return;
+    channel.isOpen = false;
+    this.listener.closed(peer, error);
+    queueMicrotask(() => this.tryAll());
+  }
+
+  #try(connectURL: string): void {
+    if (this.#isDead || !this.#wanted.has(connectURL)) return;
+    const cluster = this.#network.at(connectURL);
+    const peer = cluster === undefined ? undefined : this.#network.reach(this.cluster, cluster);
+    if (!peer) return this.listener.unreachable(connectURL, new SyncError('Unreachable', 'nobody answers'));
+    peer.open(this.cluster);
+    this.listener.reached(connectURL, this.open(peer.cluster));
+  }
+
+  open(peer: string): FakeChannel {
+    const channel = this.#channels.get(peer) ?? new FakeChannel(this.#network, this, peer);
+    this.#channels.set(peer, channel);
+    if (channel.isOpen) return channel;
+    channel.isOpen = true;
+    this.listener.opened(channel);
+    channel.sendAll();
+    return channel;
+  }
+}
+
+class FakeChannel implements Channel {
+  readonly peer: string;
+  isOpen = false;
+  readonly #network: FakeNetwork;
+  readonly #member: Member;
+  /** What has been offered and not been settled, and what was acknowledged last. */
+  readonly #offers = new Map<string, { readonly update: OfferedHalf; isSettled: boolean }>();
+
+  constructor(network: FakeNetwork, member: Member, peer: string) {
+    this.#network = network;
+    this.#member = member;
+    this.peer = peer;
+  }
+
+  offer(update: OfferedHalf): void {
+    const id = `${update.role} ${update.key}`;
+    const before = this.#offers.get(id);
+    if (before && deepEqual(before.update.half, update.half)) return;
+    this.#offers.set(id, { update, isSettled: false });
+    if (this.isOpen) void this.#send(id);
+  }
+
+  withdraw(key: string, role: Role): void {
+    this.#offers.delete(`${role} ${key}`);
+  }
+
+  sendAll(): void {
+    for (const [id, { isSettled }] of this.#offers) if (!isSettled) void this.#send(id);
+  }
+
+  async #send(id: string): Promise<void> {
+    await Promise.resolve();
+    const { cluster, listener } = this.#member;
+    const offer = this.#offers.get(id);
+    const to = this.#network.reach(cluster, this.peer);
+    if (!offer || offer.isSettled || !to || this.#member.isDead) return;
+    const { key, role, half } = offer.update;
+    this.#network.messages.push(`${cluster} ${this.peer} ${role} ${key}`);
+    const sent = half === undefined ? undefined : (JSON.parse(JSON.stringify(half)) as unknown);
+    const isHeard = (): boolean =>
+      !this.#member.isDead && !to.isDead && this.#offers.get(id) === offer && this.isOpen && !offer.isSettled;
+    try {
+      await to.listener.received(cluster, { key, role, half: sent });
+      if (!isHeard()) return;
+      offer.isSettled = true;
+      listener.acknowledged(this.peer, offer.update);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (!isHeard()) return;
+      offer.isSettled = true;
+      listener.refused(this.peer, offer.update, error);
+    }
+  }
+}

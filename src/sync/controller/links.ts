@@ -1,0 +1,113 @@
+import type { Channel, Dialer, SyncError } from '../channel.ts';
+import type { Problem } from './problem.ts';
+import type { Side } from './side.ts';
+
+export interface LinksOptions {
+  /** Our own cluster, as others know it. */
+  readonly clusterId: string;
+  readonly dialer: Dialer;
+  /** The way to ourselves. */
+  readonly loopback: Channel;
+  /** Whether an address is one of ours. */
+  readonly isOwnAddress: (connectURL: string) => boolean;
+}
+
+/** The way to the other side of a pair, as far as there is one. */
+export interface Link {
+  readonly channel: Channel | undefined;
+  /** Why nothing gets there now. */
+  readonly problem: Problem | undefined;
+}
+
+/** The ways to other clusters: who wants which address, who is behind it, and what is wrong with it. */
+export class Links {
+  readonly #options: LinksOptions;
+  /** Who wants an address to be dialed. */
+  readonly #wanted = new Map<string, Set<string>>();
+  readonly #reached = new Map<string, Channel>();
+  readonly #unreachable = new Map<string, SyncError>();
+  readonly #cut = new Map<string, SyncError>();
+
+  constructor(options: LinksOptions) {
+    this.#options = options;
+  }
+
+  /** Whether the pair of this source is one within our cluster. */
+  isLoop({ connectURL }: Side): boolean {
+    return connectURL !== undefined && this.#options.isOwnAddress(connectURL);
+  }
+
+  /** Keeps an address dialed for as long as this one wants it. */
+  want(who: string, connectURL: string): void {
+    const those = this.#wanted.get(connectURL) ?? new Set();
+    this.#wanted.set(connectURL, those.add(who));
+    this.#options.dialer.dial(connectURL);
+  }
+
+  unwant(who: string, connectURL: string): void {
+    const those = this.#wanted.get(connectURL);
+    if (!those?.delete(who) || those.size > 0) return;
+    this.#wanted.delete(connectURL);
+    this.#reached.delete(connectURL);
+    this.#unreachable.delete(connectURL);
+    this.#options.dialer.hangUp(connectURL);
+  }
+
+  /** The way to the other side; `peer` is the cluster that the migration is bound to. */
+  of(side: Side, peer: string | undefined): Link {
+    const { clusterId, loopback } = this.#options;
+    if (peer === clusterId || (peer === undefined && this.isLoop(side)))
+      return { channel: loopback, problem: undefined };
+    return side.role === 'source' ? this.#dialed(side.connectURL ?? '', peer) : this.#called(peer);
+  }
+
+  opened({ peer }: Channel): void {
+    this.#cut.delete(peer);
+  }
+
+  closed(peer: string, error: SyncError): void {
+    this.#cut.set(peer, error);
+  }
+
+  reached(connectURL: string, channel: Channel): void {
+    this.#unreachable.delete(connectURL);
+    if (this.#wanted.has(connectURL)) this.#reached.set(connectURL, channel);
+  }
+
+  unreachable(connectURL: string, error: SyncError): void {
+    if (this.#wanted.has(connectURL)) this.#unreachable.set(connectURL, error);
+  }
+
+  #dialed(connectURL: string, peer: string | undefined): Link {
+    const reached = this.#reached.get(connectURL);
+    const channel = peer === undefined ? reached : this.#options.dialer.channel(peer);
+    if (channel?.isOpen === true) return { channel, problem: undefined };
+    if (peer !== undefined && reached?.isOpen === true && reached.peer !== peer) {
+      const message = `${connectURL} leads to the cluster ${reached.peer} now, and the other half is in ${peer}`;
+      return { channel, problem: { reason: 'OtherCluster', message } };
+    }
+    const error = this.#unreachable.get(connectURL) ?? (channel && this.#cut.get(channel.peer));
+    if (!error) return { channel, problem: undefined };
+    return { channel, problem: { reason: error.code, message: `no connection to ${connectURL}: ${error.message}` } };
+  }
+
+  #called(peer: string | undefined): Link {
+    const channel = peer === undefined ? undefined : this.#options.dialer.channel(peer);
+    if (peer === undefined || channel?.isOpen === true) return { channel, problem: undefined };
+    const error = this.#cut.get(peer);
+    const { code: reason = 'Disconnected', message: cause = 'it has not called since we started' } = error ?? {};
+    return { channel, problem: { reason, message: `no connection from the cluster ${peer}: ${cause}` } };
+  }
+}
+
+/** The host and port of an address that a user gave; what cannot be read as one stays as it is. */
+export function hostAndPort(address: string): string {
+  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`;
+  try {
+    const { hostname, port } = new URL(text);
+    return `${hostname}:${port === '' ? '443' : port}`;
+  } catch {
+    // Whoever dials it says what is wrong with it.
+    return address;
+  }
+}

@@ -1,0 +1,496 @@
+import { agentKeysOf } from '../../api/kubevirt/agent-keys.ts';
+import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { ApiError } from '../../api/status.ts';
+import type { Env } from '../../env/ports.ts';
+import type { Client } from '../../kube/client.ts';
+import { Controller, type Result, soonest } from '../../kube/controller.ts';
+import type { Informer } from '../../kube/informer.ts';
+import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import type { KubeMetrics } from '../../kube/metrics.ts';
+import { keyOf, type Resource } from '../../kube/resource.ts';
+import type { Service } from '../../kube/service.ts';
+import type { SharedInformers } from '../../kube/shared-informers.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import {
+  type Channel,
+  type ChannelListener,
+  type Dialer,
+  type OfferedHalf,
+  type ReceivedHalf,
+  Refusal,
+  type Role,
+  type SyncError,
+} from '../channel.ts';
+import type { EarlyLimits } from './early-halves.ts';
+import { applyHalf, boundUidOf, type Half, ownNodeOf, ownStateOf, projectHalf } from './halves.ts';
+import { type Heard, Hearing } from './hearing.ts';
+import { hostAndPort, type Link, Links } from './links.ts';
+import { Loopback } from './loopback.ts';
+import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
+import type { Problem } from './problem.ts';
+import {
+  hasHeard,
+  isKept,
+  isOneGuest,
+  meant,
+  otherRole,
+  peerOf,
+  type Side,
+  sideId,
+  sideIdsOf,
+  sideOf,
+  wasHandedOff,
+} from './side.ts';
+
+type Migration = VirtualMachineInstanceMigration;
+type Guest = VirtualMachineInstance;
+
+export interface SynchronizationsOptions {
+  readonly env: Env;
+  readonly client: Client;
+  readonly informers: SharedInformers;
+  readonly metrics?: KubeMetrics;
+  /** Our own cluster, as others know it. */
+  readonly clusterId: string;
+  /** Where others reach us, as host and port, the first one before all others; empty while nobody can. */
+  readonly addresses: () => readonly string[];
+  /** The ways to other clusters, which tell the listener what comes. */
+  readonly connect: (listener: ChannelListener) => Dialer;
+  /** Whether a cluster is one that we still listen to. */
+  readonly isTrusted?: (peer: string) => boolean;
+  readonly earlyLimits?: EarlyLimits;
+}
+
+/** What we have said of a migration, and to whom. */
+interface Talk {
+  readonly uid: string;
+  readonly side: Side;
+  channel?: Channel;
+  offered?: Half;
+  /** Whether the other side knows for good how ours ended. */
+  isEndKnown: boolean;
+  offeredMs?: number;
+  refusal?: { readonly cause: Refusal; readonly atMs: number };
+  /** Since when something is in the way. */
+  problemSinceMs?: number;
+}
+
+const WORKERS = 8;
+/** When what we read and what we hear disagree, one of them is late: this is how soon we look again. */
+const RECHECK_MS = 250;
+/** What is over sooner is not worth the trouble of telling. */
+const PROBLEM_GRACE_MS = 3000;
+/** How soon a cluster that had no room for us is asked again. */
+const TRY_AGAIN_MS = 10_000;
+/** How long we go on trying to tell how a migration ended that we do not have any more. */
+const LEFTOVER_MS = 10 * 60_000;
+
+const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
+
+/**
+ * Tells the other side of each pair what it needs to know of ours, and writes into our guest what the other side tells, so
+ * that everybody else finds there what they find of any migration. Nothing important is in memory alone: what is said
+ * follows from our objects, and what was heard is told to be known only once it is in them.
+ *
+ *   received ── Hearing (bound to whom? newer?) ── queue ── reconcile ── own half ──▶ offered
+ *                                                               └── other half ──▶ our guest's status, one patch
+ */
+export class Synchronizations implements Service, ChannelListener {
+  readonly name = 'synchronizations';
+  readonly #options: SynchronizationsOptions;
+  readonly #env: Env;
+  readonly #client: Client;
+  readonly #migrations: Informer<Migration>;
+  readonly #guests: Informer<Guest>;
+  readonly #nodes: Informer<KubeObject>;
+  readonly #kubeVirts: Informer<KubeVirt>;
+  readonly #hearing: Hearing;
+  readonly #links: Links;
+  readonly #controller: Controller;
+  /** By the key of the migration. */
+  readonly #talks = new Map<string, Talk>();
+  /** What is still offered of migrations that we do not have any more, by part and key: how to end that. */
+  readonly #leftovers = new Map<string, () => void>();
+
+  constructor(options: SynchronizationsOptions) {
+    const { env, client, informers, metrics, clusterId } = options;
+    this.#options = options;
+    this.#env = env;
+    this.#client = client;
+    this.#migrations = informers.of(virtualMachineInstanceMigrations, {
+      side: sideIdsOf,
+      pairGuest: pairGuestsOf,
+      peer: (migration) => [peerOf(migration) ?? ''].filter((peer) => peer !== ''),
+      connectURL: (migration) => [sideOf(migration)?.connectURL ?? ''].filter((url) => url !== ''),
+    });
+    this.#guests = informers.of(virtualMachineInstances);
+    this.#nodes = informers.of(nodes);
+    this.#kubeVirts = informers.of(kubeVirts);
+    this.#hearing = new Hearing({
+      clock: env.clock,
+      limits: options.earlyLimits,
+      meant: (role, key) => this.#meant(role, key),
+      onNews: (migration) => this.#controller.enqueue(keyOf(migration)),
+    });
+    this.#controller = new Controller({
+      name: 'synchronization-controller',
+      env,
+      workers: WORKERS,
+      reconcile: (key, signal) => this.#reconcile(key, signal),
+      ...(metrics ? { metrics } : {}),
+    });
+    this.#links = new Links({
+      clusterId,
+      dialer: options.connect(this),
+      loopback: new Loopback(clusterId, this),
+      isOwnAddress: (connectURL) => this.#isOwnAddress(connectURL),
+    });
+    this.#listen();
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#controller.run(signal);
+    } finally {
+      for (const end of this.#leftovers.values()) end();
+    }
+  }
+
+  received(peer: string, update: ReceivedHalf): Promise<void> {
+    return this.#hearing.received(peer, update);
+  }
+
+  acknowledged(_peer: string, { key, role, half }: OfferedHalf): void {
+    const { uid, verdict } = (half ?? {}) as Partial<Half>;
+    this.#leftovers.get(sideId(role, key))?.();
+    for (const [migration, talk] of this.#talksOf(role, key)) {
+      if (talk.uid !== uid) continue;
+      delete talk.refusal;
+      if (verdict !== undefined) talk.isEndKnown = true;
+      this.#controller.enqueue(migration);
+    }
+  }
+
+  refused(_peer: string, { key, role, half }: OfferedHalf, refusal: Refusal): void {
+    const { uid, verdict } = (half ?? {}) as Partial<Half>;
+    this.#leftovers.get(sideId(role, key))?.();
+    for (const [migration, talk] of this.#talksOf(role, key)) {
+      if (talk.uid !== uid) continue;
+      talk.refusal = { cause: refusal, atMs: this.#env.clock.now() };
+      // Whoever does not want to hear of it has no half that could end otherwise.
+      if (verdict !== undefined) talk.isEndKnown = true;
+      this.#controller.enqueue(migration);
+    }
+  }
+
+  opened(channel: Channel): void {
+    this.#links.opened(channel);
+    this.#enqueueAll('peer', channel.peer);
+  }
+
+  closed(peer: string, error: SyncError): void {
+    this.#links.closed(peer, error);
+    this.#enqueueAll('peer', peer);
+  }
+
+  reached(connectURL: string, channel: Channel): void {
+    this.#links.reached(connectURL, channel);
+    this.#enqueueAll('connectURL', connectURL);
+  }
+
+  unreachable(connectURL: string, error: SyncError): void {
+    this.#links.unreachable(connectURL, error);
+    this.#enqueueAll('connectURL', connectURL);
+  }
+
+  #listen(): void {
+    this.#migrations.onChange(({ object }) => {
+      this.#controller.enqueue(keyOf(object));
+      const side = sideOf(object);
+      // The other half may be ours, too, and the same key may be another one's from now on.
+      if (side) for (const role of ['source', 'target'] as const) this.#enqueueAll('side', sideId(role, side.key));
+    });
+    this.#guests.onChange(({ object }) => this.#enqueueAll('pairGuest', keyOf(object)));
+    this.#nodes.onChange(({ object, old }) => {
+      if (old && deepEqual(agentKeysOf(object.metadata.annotations), agentKeysOf(old.metadata.annotations))) return;
+      for (const key of this.#talks.keys()) this.#controller.enqueue(key);
+    });
+    this.#kubeVirts.onChange(({ object, old }) => {
+      const isNews = !deepEqual(object.status?.synchronizationAddresses, old?.status?.synchronizationAddresses);
+      if (isNews) for (const each of this.#migrations.list()) this.#controller.enqueue(keyOf(each));
+    });
+  }
+
+  #enqueueAll(index: 'side' | 'pairGuest' | 'peer' | 'connectURL', value: string): void {
+    for (const migration of this.#migrations.byIndex(index, value)) this.#controller.enqueue(keyOf(migration));
+  }
+
+  #meant(role: Role, key: string): Migration | undefined {
+    return meant(this.#migrations.byIndex('side', sideId(role, key)));
+  }
+
+  *#talksOf(role: Role, key: string): Iterable<[migration: string, talk: Talk]> {
+    for (const migration of this.#migrations.byIndex('side', sideId(role, key))) {
+      const talk = this.#talks.get(keyOf(migration));
+      if (talk) yield [keyOf(migration), talk];
+    }
+  }
+
+  #isOwnAddress(connectURL: string): boolean {
+    const address = hostAndPort(connectURL);
+    const advertised = [...this.#kubeVirts.list()].flatMap(({ status }) => status?.synchronizationAddresses ?? []);
+    return [...this.#options.addresses(), ...advertised].some((each) => hostAndPort(each) === address);
+  }
+
+  async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
+    const migration = this.#migrations.get(key);
+    const side = migration && sideOf(migration);
+    const talk = this.#talks.get(key);
+    if (talk && (!side || talk.uid !== migration.metadata.uid)) this.#end(key, talk);
+    if (!side) return;
+    try {
+      return await this.#bring(migration, side, signal);
+    } catch (error) {
+      // Somebody else wrote at the same time, or it is gone; we hear of it, and begin anew.
+      if (!(error instanceof ApiError)) throw error;
+      if (error.code === 404) return;
+      if (error.code === 409) return { requeueAfterMs: RECHECK_MS };
+      throw error;
+    }
+  }
+
+  async #bring(looked: Migration, side: Side, signal: AbortSignal): Promise<Result | void> {
+    const key = keyOf(looked);
+    const isOver = isFinalMigration(looked) && !isKept(looked);
+    if (isOver || this.#meant(side.role, side.key) !== looked || this.#isOfOneGuest(looked, side)) {
+      const talk = this.#talks.get(key);
+      if (talk) this.#end(key, talk);
+      return;
+    }
+    const talk = this.#talkOf(looked, side);
+    const migration = await this.#bind(looked, side, signal);
+    const link = this.#links.of(side, peerOf(migration));
+    const guest = this.#guests.get(guestKeyOf(migration));
+    const isEnded = isFinalMigration(migration);
+    this.#offer(migration, guest, talk, link);
+    const { problem, wakeMs } = this.#problem(migration, guest, talk, link);
+    await this.#hear(migration, guest, side, isEnded ? undefined : problem, signal);
+    const told = await this.#tell(migration, problem, signal);
+    if (isEnded && isKept(told) && this.#mayGo(told, talk, link)) await release(this.#client, told, signal);
+    return soonest([{ requeueAfterMs: wakeMs }, { requeueAfterMs: this.#tryAgainMs(talk) }]);
+  }
+
+  /** Both halves are of one guest, and nobody needs to carry anything. */
+  #isOfOneGuest(migration: Migration, side: Side): boolean {
+    const other = this.#meant(otherRole(side.role), side.key);
+    return other !== undefined && isOneGuest(migration, other);
+  }
+
+  #talkOf(migration: Migration, side: Side): Talk {
+    const key = keyOf(migration);
+    const talk = this.#talks.get(key) ?? { uid: migration.metadata.uid ?? '', side, isEndKnown: false };
+    this.#talks.set(key, talk);
+    return talk;
+  }
+
+  /** Before the first word: the migration is bound to whom it is said to, and stays until that one knows the end. */
+  async #bind(migration: Migration, side: Side, signal: AbortSignal): Promise<Migration> {
+    const isLoop = this.#links.isLoop(side);
+    if (side.connectURL !== undefined && !isLoop) this.#links.want(keyOf(migration), side.connectURL);
+    if (isKept(migration) && peerOf(migration) !== undefined) return migration;
+    if (isFinalMigration(migration) || migration.metadata.deletionTimestamp !== undefined) return migration;
+    const peer = side.role === 'target' ? this.#hearing.callerOf(side) : this.#calleeOf(side, isLoop);
+    return peer === undefined ? migration : keep(this.#client, migration, peer, signal);
+  }
+
+  /** The cluster that a source has reached; ourselves only where somebody here receives. */
+  #calleeOf(side: Side, isLoop: boolean): string | undefined {
+    if (isLoop && !this.#meant('target', side.key)) return undefined;
+    const { channel } = this.#links.of(side, undefined);
+    return channel?.isOpen === true ? channel.peer : undefined;
+  }
+
+  /** Says what there is to say. What cannot be sent now is sent when it can. */
+  #offer(migration: Migration, guest: Guest | undefined, talk: Talk, { channel }: Link): void {
+    const { role, key } = talk.side;
+    if (!channel || !isKept(migration) || peerOf(migration) !== channel.peer) return;
+    const state = ownStateOf(role, migration, guest);
+    if (!state && !isFinalMigration(migration)) return;
+    const node = this.#nodes.get(ownNodeOf(role, migration, guest) ?? '');
+    const half = projectHalf(role, { migration, guest, node });
+    const isSaid = talk.channel === channel && talk.offered !== undefined && isSameNews(talk.offered, half);
+    if (isSaid && this.#tryAgainMs(talk) > 0) return;
+    // Who had no room does not remember what it was told, and is told the same again.
+    if (isSaid) channel.withdraw(key, role);
+    this.#leftovers.get(sideId(role, key))?.();
+    talk.channel = channel;
+    talk.offered = half;
+    talk.offeredMs = this.#env.clock.now();
+    channel.offer({ key, role, half });
+  }
+
+  /** Writes into our guest what the other side has said, and tells that side once it is there. */
+  async #hear(
+    migration: Migration,
+    guest: Guest | undefined,
+    side: Side,
+    problem: Problem | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const peer = peerOf(migration);
+    const heard = peer === undefined ? undefined : this.#hearing.of(side, peer);
+    const isRefused = this.#talks.get(keyOf(migration))?.refusal?.cause.reason === 'Gone';
+    if (!guest) {
+      if (heard?.half?.verdict !== undefined && isFinalMigration(migration)) this.#hearing.settle(heard);
+      return;
+    }
+    const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
+    const next = isRefused ? { ...stopped(side.role, migration, guest), ...status } : status;
+    const nowMs = this.#env.clock.now();
+    await tellGuest(this.#client, guest, { status: next ?? {}, problem, nowMs }, signal);
+    if (heard && isKnown && !heard.isSettled) this.#hearing.settle(heard);
+  }
+
+  /** What our guest's status becomes of what was heard, and whether the other side can take it for known then. */
+  #taken(migration: Migration, guest: Guest, side: Side, heard: Heard): Taken {
+    const { half } = heard;
+    if (half === undefined) return { status: stopped(side.role, migration, guest), isKnown: true };
+    const status = applyHalf(side.role, { migration, guest }, half);
+    const bound = boundUidOf(side.role, migration, guest);
+    const isOld = isFinalMigration(migration) && (half.uid === bound || half.verdict !== undefined);
+    if (status || isOld) return { status, isKnown: true };
+    // The migration controller has yet to begin.
+    if (bound === undefined || bound === half.uid) return UNHEARD;
+    // The other side has begun anew; ours belongs to what it had before, and ends with that.
+    if (side.role === 'source') {
+      const message = 'the source under this key belongs to another migration that receives';
+      this.#hearing.refuse(side, heard, new Refusal('KeyTaken', message));
+    }
+    return { status: stopped(side.role, migration, guest), isKnown: false };
+  }
+
+  /** What is in the way, once it has been for a while, and when to look again. */
+  #problem(
+    migration: Migration,
+    guest: Guest | undefined,
+    talk: Talk,
+    link: Link,
+  ): { readonly problem: Problem | undefined; readonly wakeMs: number } {
+    const isEnded = isFinalMigration(migration);
+    const refusal = this.#refusalOf(talk);
+    const problem =
+      link.problem ??
+      (refusal
+        ? { reason: refusal.reason, message: `the other side does not want it: ${refusal.message}` }
+        : undefined) ??
+      (isEnded ? undefined : this.#silence(migration, guest, talk.side, link));
+    if (!problem) {
+      delete talk.problemSinceMs;
+      return { problem: undefined, wakeMs: Number.POSITIVE_INFINITY };
+    }
+    talk.problemSinceMs ??= this.#env.clock.now();
+    const wakeMs = talk.problemSinceMs + PROBLEM_GRACE_MS - this.#env.clock.now();
+    if (wakeMs > 0) return { problem: undefined, wakeMs };
+    return { problem, wakeMs: Number.POSITIVE_INFINITY };
+  }
+
+  /** Why the other side does not want our half. Told anew, it has a moment to say so again. */
+  #refusalOf(talk: Talk): Refusal | undefined {
+    const { refusal, offeredMs = 0 } = talk;
+    const isOld = refusal !== undefined && refusal.atMs < offeredMs;
+    if (isOld && offeredMs + PROBLEM_GRACE_MS <= this.#env.clock.now()) delete talk.refusal;
+    return talk.refusal?.cause;
+  }
+
+  /** That the other side has not been heard, which is nobody's fault yet. */
+  #silence(migration: Migration, guest: Guest | undefined, side: Side, { channel }: Link): Problem | undefined {
+    if (boundUidOf(side.role, migration, guest) !== undefined) return undefined;
+    const reason = 'WaitingForOtherHalf';
+    if (side.role === 'target') {
+      const where = this.#options.addresses().join(' or ');
+      return { reason, message: `no source has sent under this key; it has to connect to ${where || 'this cluster'}` };
+    }
+    if (!channel) return undefined;
+    const where = this.#links.isLoop(side) ? 'in this cluster' : `in the cluster ${channel.peer}`;
+    return { reason, message: `nobody ${where} receives under this key` };
+  }
+
+  #tell(migration: Migration, problem: Problem | undefined, signal: AbortSignal): Promise<Migration> {
+    const addresses = this.#options.addresses();
+    return tellMigration(this.#client, migration, { addresses, problem, nowMs: this.#env.clock.now() }, signal);
+  }
+
+  /** Whether a migration that is over need not be kept any more for the sake of the other side. */
+  #mayGo(migration: Migration, talk: Talk, { channel }: Link): boolean {
+    const peer = peerOf(migration);
+    const isTrusted = peer === undefined || this.#options.isTrusted?.(peer) !== false;
+    if (talk.isEndKnown || !isTrusted || !hasHeard(migration)) return true;
+    // Nobody can have begun: the other side's own patience ends it, too.
+    return !wasHandedOff(migration) && channel?.isOpen !== true;
+  }
+
+  /** After which time a cluster that had no room is asked again. */
+  #tryAgainMs({ refusal, offeredMs = 0 }: Talk): number {
+    if (refusal?.cause.reason !== 'TooManyEarly' || refusal.atMs < offeredMs) return Number.POSITIVE_INFINITY;
+    return Math.max(0, refusal.atMs + TRY_AGAIN_MS - this.#env.clock.now());
+  }
+
+  /** We do not speak for this migration any more. What the other side has yet to hear of it stays offered for a while. */
+  #end(key: string, talk: Talk): void {
+    const { side, channel, offered } = talk;
+    const { role, connectURL } = side;
+    const id = sideId(role, side.key);
+    this.#talks.delete(key);
+    this.#hearing.forget(side);
+    const end = (): void => {
+      timer?.cancel();
+      this.#leftovers.delete(id);
+      if (!this.#isSpokenFor(role, side.key)) channel?.withdraw(side.key, role);
+      if (connectURL !== undefined && !this.#talks.has(key)) this.#links.unwant(key, connectURL);
+    };
+    let timer: ReturnType<Env['clock']['setTimer']> | undefined;
+    if (talk.isEndKnown || !offered || !channel) return end();
+    if (offered.verdict === undefined) channel.offer({ key: side.key, role, half: undefined });
+    timer = this.#env.clock.setTimer(end, LEFTOVER_MS);
+    this.#leftovers.set(id, end);
+  }
+
+  #isSpokenFor(role: Role, key: string): boolean {
+    for (const [, talk] of this.#talksOf(role, key)) if (talk.offered) return true;
+    return false;
+  }
+}
+
+/** Whom a half belongs to is worth saying, but the other half, of all, need not be told at once. */
+function isSameNews({ otherUID: _before, ...before }: Half, { otherUID: _now, ...now }: Half): boolean {
+  return deepEqual(before, now);
+}
+
+interface Taken {
+  readonly status: ReturnType<typeof applyHalf>;
+  readonly isKnown: boolean;
+}
+
+const UNHEARD: Taken = { status: undefined, isKnown: false };
+
+/** The other side is no more: whoever is at work on ours is asked to stop. */
+function stopped(role: Role, migration: Migration, guest: Guest): ReturnType<typeof applyHalf> {
+  const state = ownStateOf(role, migration, guest);
+  if (!state || state.completed === true || state.abortRequested === true) return undefined;
+  return { migrationState: { ...state, abortRequested: true } } as ReturnType<typeof applyHalf>;
+}
+
+function guestKeyOf({ metadata, spec }: Migration): string {
+  return `${metadata.namespace ?? ''}/${spec.vmName ?? ''}`;
+}
+
+/** The guest of a migration that is a half of a pair. */
+function pairGuestsOf(migration: Migration): string[] {
+  return sideOf(migration) ? [guestKeyOf(migration)] : [];
+}
