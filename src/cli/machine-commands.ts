@@ -5,6 +5,7 @@ import type { EvacuateCancelOptions } from './evacuate-cancel.ts';
 import type { LogsOptions } from './machine-logs.ts';
 import type { MigrateOptions } from './machine-migration.ts';
 import type { PowerCommandOptions } from './machine-power.ts';
+import type { ReclaimOptions } from './reclaim.ts';
 
 /** Commands for whoever uses machines, with virtctl's arguments. What they need is loaded when they run. */
 
@@ -21,6 +22,7 @@ export function machineCommands(print: Print): Command[] {
     migrateCommand(print),
     migrateCancelCommand(print),
     evacuateCancelCommand(print),
+    reclaimCommand(print),
     consoleCommand(),
     logsCommand(),
   ];
@@ -124,6 +126,18 @@ function evacuateCancelCommand(print: Print): Command {
       const { cancelEvacuation } = await import('./evacuate-cancel.ts');
       const words = second === undefined ? [first] : [first, second];
       await cancelEvacuation(words, options, realEnv('warn'), print);
+    });
+}
+
+function reclaimCommand(print: Print): Command {
+  return clusterCommand('reclaim', 'Bring back a guest that went to another namespace or cluster, which was fenced.')
+    .argument('<vm>', 'its name')
+    .option('--i-have-fenced-the-other-side', 'nothing of the guest runs there, nor ever will: nobody else checks that')
+    .option('--dry-run', 'change nothing')
+    .addHelpText('after', '\nExample:\n  godwit reclaim myvm --i-have-fenced-the-other-side')
+    .action(async (name: string, options: ReclaimOptions) => {
+      const { reclaim } = await import('./reclaim.ts');
+      await reclaim(name, options, realEnv('warn'), print);
     });
 }
 

@@ -13,9 +13,3 @@ export function destinationOf({ status }: VirtualMachineInstance): string {
   if (namespace === '' || name === '') return `node ${node} of another namespace or cluster`;
   return `${namespace}/${name} on node ${node}`;
 }
-
-/** What is told to whoever wants a machine to run whose guest went away; for people. */
-export function fixOf(namespace: string, name: string): string {
-  const reclaim = `godwit reclaim ${name} -n ${namespace} --i-have-fenced-the-other-side`;
-  return `to get it back, set runStrategy WaitAsReceiver and migrate it here; or, once nothing of it runs there any more: ${reclaim}`;
-}

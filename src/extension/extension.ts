@@ -202,6 +202,7 @@ class Extension implements Service {
       agents,
       clock,
       log,
+      recorder,
       configuration,
       version,
       userOf: (request) => this.#standing && userOf(this.#standing.trust, request),

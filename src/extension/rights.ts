@@ -56,9 +56,11 @@ export function userRights(): KubeObject[] {
     ]),
     // Part of no other role: migrations take from what all have in common, so an admin says who may ask for them.
     clusterRole('kubevirt.io:migrate', [
-      ...subresourceRules((each) => !isForEditors(each)),
+      ...subresourceRules((each) => !isForEditors(each) && !isOverride(each)),
       rule([...EDIT, 'deletecollection'], 'kubevirt.io', MIGRATIONS),
     ]),
+    // Nor this one: whoever is wrong about the other side has the same guest run twice.
+    clusterRole('kubevirt.io:reclaim', subresourceRules(isOverride)),
     clusterRole('kubevirt.io:default', [
       rule(['get', 'list'], 'kubevirt.io', ['kubevirts']),
       rule(['get', 'list'], SUBRESOURCE_GROUP, ['version']),
@@ -75,7 +77,11 @@ export function userRights(): KubeObject[] {
 }
 
 function isForEditors({ subresource }: Subresource): boolean {
-  return subresource !== 'migrate' && subresource !== 'evacuate/cancel';
+  return !['migrate', 'evacuate/cancel', 'reclaim'].includes(subresource);
+}
+
+function isOverride({ subresource }: Subresource): boolean {
+  return subresource === 'reclaim';
 }
 
 function readMigrations(): Rule[] {

@@ -80,4 +80,65 @@ describe('the right to run a guest', () => {
     await scene.pass(5000);
     expect(await record()).toMatchObject({ epoch: 1 });
   });
+
+  describe('that goes to another object', () => {
+    const FAR = { node: 'node-b', nodeUID: 'far', podUID: 'far-pod' };
+    const migrationState = {
+      migrationUid: 'source',
+      targetRunner: FAR,
+      targetState: { virtualMachineInstanceUID: 'other' },
+    };
+    const reserved = (): JsonObject => ({ epoch: 1, holder: runner('node-a'), successor: FAR, across: true });
+    const letter = async () => (await scene.get(virtualMachineInstances, 'web')).status?.migrationState?.sourceLetter;
+    const answers = (kind: string): Promise<void> => {
+      const about = { epoch: 1, migrationUid: 'source', sourcePodUID: 'pod on node-a', targetPodUID: 'far-pod' };
+      return says({ migrationState: { targetLetter: { kind, ...about } } });
+    };
+
+    it.each([
+      ['refused', { epoch: 2 }, 'Failed'],
+      ['taken', { epoch: 2, holder: FAR, across: true }, 'Running'],
+    ])('is settled once the successor has %s', async (kind, next, phase) => {
+      await says({ phase: 'Running', rightToRun: reserved(), migrationState });
+      await taint('node-b');
+      await taint('node-a');
+      await scene.until(async () =>
+        expect(await letter()).toEqual({
+          kind: 'please-refuse',
+          epoch: 1,
+          migrationUid: 'source',
+          sourcePodUID: 'pod on node-a',
+          targetPodUID: 'far-pod',
+        }),
+      );
+      await scene.pass(5000);
+      expect(await record()).toEqual(reserved());
+      await answers(kind);
+      await scene.until(async () => expect(await record()).toEqual(next));
+      expect((await scene.get(virtualMachineInstances, 'web')).status?.phase).toBe(phase);
+    });
+
+    it('is not asked back where its grant is on its way', async () => {
+      const about = { epoch: 1, migrationUid: 'source', sourcePodUID: 'pod on node-a', targetPodUID: 'far-pod' };
+      const granted = { ...migrationState, sourceLetter: { kind: 'grant', ...about } };
+      await says({ phase: 'Running', rightToRun: reserved(), migrationState: granted });
+      await taint('node-a');
+      await scene.pass(5000);
+      expect(await letter()).toMatchObject({ kind: 'grant' });
+    });
+
+    it('is taken where nobody was named yet, and who waits is told', async () => {
+      await says({ phase: 'Running', rightToRun: { epoch: 1, holder: runner('node-a') }, migrationState });
+      await taint('node-a');
+      await scene.until(async () => expect(await record()).toEqual({ epoch: 2 }));
+      expect(await letter()).toMatchObject({ kind: 'please-refuse', epoch: 1 });
+    });
+
+    it('is none of a node that has the name of the one it went to', async () => {
+      await says({ phase: 'Running', rightToRun: { epoch: 1, holder: FAR, across: true }, migrationState });
+      await taint('node-b');
+      await scene.pass(5000);
+      expect(await record()).toMatchObject({ epoch: 1 });
+    });
+  });
 });

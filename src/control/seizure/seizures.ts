@@ -1,5 +1,9 @@
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
-import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
@@ -12,12 +16,13 @@ import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { Node } from '../../migration/fit/objects.ts';
+import { isOutOfService } from '../../migration/right-to-run/out-of-service.ts';
 import { type NodeWord, seize } from '../../migration/right-to-run/seize.ts';
 import type { ControlContext } from '../context.ts';
 import { nodes } from '../resources.ts';
 import { isFinal } from '../vmi/phase.ts';
+import { answerOf, askedToRefuse } from './far-successor.ts';
 
-const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 const WORKERS = 4;
 /** How soon it is looked again when somebody else wrote at the same time. */
 const RECHECK_MS = 1000;
@@ -71,13 +76,14 @@ export class Seizures implements Service {
       // Asked of the server, and after the guest was looked at: a node that serves again may have started it since, and
       // then the guest is not any more what it was.
       const words = await this.#words(record, signal);
-      const [step] = seize(record, words).steps;
-      if (step?.kind !== 'record') return;
-      const body = statusPatch(guest, { ...this.#ended(guest), rightToRun: step.to });
-      const { namespace = '', name = '' } = guest.metadata;
-      if (!body) return;
-      const patch = { type: 'merge', body } as const;
-      await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, { subresource: 'status' });
+      const { steps, refusal } = seize(record, words, answerOf(guest));
+      const [step] = steps;
+      if (step?.kind !== 'record') {
+        if (refusal?.code === 'SuccessorUnsettled') await this.#write(guest, askedToRefuse(guest), signal);
+        return;
+      }
+      const ended = isAway(step.to) ? {} : { ...this.#ended(guest), ...askedToRefuse(guest) };
+      if (!(await this.#write(guest, { ...ended, rightToRun: step.to }, signal))) return;
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) return;
       if (error instanceof ApiError && error.code === 409) return { requeueAfterMs: RECHECK_MS };
@@ -87,19 +93,33 @@ export class Seizures implements Service {
     this.#recorder.event(guest, 'Warning', 'RightToRunSeized', message);
   }
 
+  /** Answers whether there was anything to write. */
+  async #write(
+    guest: VirtualMachineInstance,
+    fields: Partial<VirtualMachineInstanceStatus>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const body = statusPatch(guest, fields);
+    if (!body) return false;
+    const { namespace = '', name = '' } = guest.metadata;
+    const patch = { type: 'merge', body } as const;
+    await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, { subresource: 'status' });
+    return true;
+  }
+
   /** Its machine is gone with its node. */
-  #ended(guest: VirtualMachineInstance): object {
+  #ended(guest: VirtualMachineInstance): Partial<VirtualMachineInstanceStatus> {
     if (isFinal(guest)) return {};
-    const transition = { phase: 'Failed', phaseTransitionTimestamp: formatTime(this.#clock.now()) };
+    const transition = { phase: 'Failed' as const, phaseTransitionTimestamp: formatTime(this.#clock.now()) };
     const before = guest.status?.phaseTransitionTimestamps ?? [];
     return { phase: 'Failed', phaseTransitionTimestamps: [...before, transition] };
   }
 
   async #words(record: RightToRun, signal: AbortSignal): Promise<NodeWord[]> {
     const words: NodeWord[] = [];
-    for (const name of new Set([record.holder?.node, record.successor?.node])) {
-      if (name === undefined) continue;
-      const node = await this.#client.get(nodes, '', name, signal);
+    for (const name of ownNodesOf(record)) {
+      const node = await this.#client.find(nodes, '', name, signal);
+      if (!node) continue;
       words.push({
         uid: node.metadata.uid ?? '',
         isOutOfService: isOutOfService(node),
@@ -113,10 +133,12 @@ export class Seizures implements Service {
 }
 
 function runnersOf({ status }: VirtualMachineInstance): readonly string[] {
-  const { holder, successor } = status?.rightToRun ?? {};
-  return [...new Set([holder, successor].flatMap((runner) => (runner ? [runner.node] : [])))];
+  return ownNodesOf(status?.rightToRun);
 }
 
-function isOutOfService(node: Node | undefined): boolean {
-  return node?.spec?.taints?.some(({ key }) => key === OUT_OF_SERVICE) === true;
+/** Nodes by whose word something can be done about a record. Those of others may have the names of ours. */
+function ownNodesOf(record: RightToRun | undefined): readonly string[] {
+  const { holder, successor, across } = record ?? {};
+  const own = across === true ? [successor ? holder : undefined] : [holder, successor];
+  return [...new Set(own.flatMap((runner) => (runner ? [runner.node] : [])))];
 }

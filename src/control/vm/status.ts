@@ -1,4 +1,5 @@
 import type { KubeVirtCondition } from '../../api/kubevirt/condition.ts';
+import { grantedAwayFix } from '../../api/kubevirt/granted-away.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { VirtualMachine, VirtualMachineStatus } from '../../api/kubevirt/virtual-machine.ts';
@@ -8,7 +9,7 @@ import { findCondition, isConditionTrue, removeCondition, setCondition } from '.
 import { GENERATION_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { type Decision, isStartRefused, openRequests } from './decide.ts';
 import type { ClaimChange } from '../claim-changes.ts';
-import { destinationOf, fixOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
+import { destinationOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
 import type { LiveUpdate } from './live-update.ts';
 import { printableStatus } from './printable-status.ts';
 import { volumeUpdateState } from './volume-migration.ts';
@@ -134,6 +135,7 @@ function withDestination(
   const { status = {}, metadata } = machine;
   if (rememberedRight(status, guest)?.grantedAway !== true) return removeCondition(conditions, GUEST_MOVED_AWAY);
   if (!guest || !isAway(guest.status?.rightToRun)) return conditions;
-  const message = `The guest went to ${destinationOf(guest)}: ${fixOf(metadata.namespace ?? '', metadata.name ?? '')}`;
+  const fix = grantedAwayFix(metadata.namespace ?? '', metadata.name ?? '');
+  const message = `The guest went to ${destinationOf(guest)}: ${fix}`;
   return setCondition(conditions, { type: GUEST_MOVED_AWAY, status: 'True', reason: 'Migrated', message }, nowMs);
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import { grantedAwayFix } from '../../api/kubevirt/granted-away.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -18,7 +19,7 @@ import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import type { ClaimChange } from '../claim-changes.ts';
-import { destinationOf, fixOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
+import { destinationOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
 import { patienceMs } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
@@ -336,7 +337,7 @@ export class VirtualMachines implements Service {
   #refused(machine: VirtualMachine, guest: VirtualMachineInstance | undefined): Failure | undefined {
     if (!isStartRefused(machine, guest)) return undefined;
     const { namespace = '', name = '' } = machine.metadata;
-    const message = `the guest went to another namespace or cluster, and is not started here; ${fixOf(namespace, name)}`;
+    const message = `the guest went to another namespace or cluster, and is not started here; ${grantedAwayFix(namespace, name)}`;
     const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
     return isNew ? this.#failed(machine, 'GrantedAway', message) : { reason: 'GrantedAway', message };
   }

@@ -17,6 +17,7 @@ export const SUBRESOURCES: readonly Subresource[] = [
   { resource: 'virtualmachines', subresource: 'restart', method: 'PUT' },
   { resource: 'virtualmachines', subresource: 'migrate', method: 'PUT' },
   { resource: 'virtualmachines', subresource: 'evacuate/cancel', method: 'PUT' },
+  { resource: 'virtualmachines', subresource: 'reclaim', method: 'PUT' },
   { resource: 'virtualmachines', subresource: 'migrationpolicy', method: 'GET' },
   { resource: 'virtualmachineinstances', subresource: 'pause', method: 'PUT' },
   { resource: 'virtualmachineinstances', subresource: 'unpause', method: 'PUT' },

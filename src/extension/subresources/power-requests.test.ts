@@ -160,3 +160,13 @@ it('keeps to the field that the author used', () => {
   const old = { ...rest, spec: { running: true, template: spec.template } };
   expect(planPower('stop', old, guest('Running'), {}).machine).toEqual({ spec: { running: false } });
 });
+
+it('does not start a machine whose guest went elsewhere, and says what can be done', () => {
+  for (const strategy of ['Halted', 'Manual', 'RerunOnFailure', 'Always'] as const) {
+    const away = machine(strategy, { rightToRun: { epoch: 3, grantedAway: true } });
+    away.metadata.namespace = 'shop';
+    expect(() => planPower('start', away, undefined, {})).toThrow(
+      /went to another namespace or cluster; .*godwit reclaim box -n shop --i-have-fenced-the-other-side/,
+    );
+  }
+});

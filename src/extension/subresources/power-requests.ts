@@ -1,3 +1,4 @@
+import { grantedAwayFix } from '../../api/kubevirt/granted-away.ts';
 import { effectiveRunStrategy, type RunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import { PAUSED_START } from '../../api/kubevirt/state-change-request.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
@@ -52,6 +53,7 @@ export function planPower(
 
 function planStart(machine: VirtualMachine, guest: Guest, { paused }: PowerOptions): PowerPlan {
   if (guest && isAlive(guest)) throw refusal(machine, 'VM is already running');
+  if (machine.status?.rightToRun?.grantedAway === true && !guest) throw grantedAway(machine);
   const strategy = effectiveRunStrategy(machine.spec);
   const start = { action: 'Start', ...(paused ? { data: PAUSED_START } : {}) };
   switch (strategy) {
@@ -114,6 +116,11 @@ function planRestart(machine: VirtualMachine, guest: Guest, { gracePeriodSeconds
 }
 
 const NOT_RUNNING = 'VM is not running';
+
+function grantedAway(machine: VirtualMachine): ApiError {
+  const { namespace = '', name = '' } = machine.metadata;
+  return refusal(machine, `its guest went to another namespace or cluster; ${grantedAwayFix(namespace, name)}`);
+}
 
 /** As KubeVirt words it: with the kind in singular. */
 function refusal({ metadata }: VirtualMachine, detail: string): ApiError {

@@ -11,6 +11,7 @@ import {
 } from '../../api/status.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { decodeYaml } from '../../machinery/decode.ts';
 import { found } from '../find-object.ts';
@@ -32,6 +33,7 @@ import { GUEST_ACTIONS, type GuestAction, guestRefusal } from './guest-checks.ts
 import { nodes } from './https-agents.ts';
 import { migrate } from './migrate.ts';
 import { changePower } from './power.ts';
+import { reclaim } from './reclaim.ts';
 import type { PowerAction, PowerOptions } from './power-requests.ts';
 import { logOptions, nodesWithAgents, SerialLogs } from './serial-log.ts';
 
@@ -40,6 +42,7 @@ export interface SubresourceServerOptions {
   readonly agents: Agents;
   readonly clock: Clock;
   readonly log: Logger;
+  readonly recorder: Pick<EventRecorder, 'event'>;
   /** The cluster's configuration as it is now. */
   readonly configuration: () => KubeVirtConfiguration;
   /** Of Godwit itself, as in `0.1.0`. */
@@ -83,6 +86,7 @@ export class SubresourceServer {
     const { subresource } = attempt.subresource;
     if (subresource === 'migrate') return this.#migrate(attempt, user, request);
     if (subresource === 'evacuate/cancel') return this.#stay(attempt, request);
+    if (subresource === 'reclaim') return this.#reclaim(attempt, user, request);
     if (subresource === 'migrationpolicy') return this.#explainPolicy(attempt, request);
     if (POWER_ACTIONS.includes(subresource)) return this.#power(subresource as PowerAction, attempt, request);
     if (subresource === 'log') return this.#log(attempt, request);
@@ -141,6 +145,13 @@ export class SubresourceServer {
     };
     await cancelEvacuation(client, configuration(), wish, request.signal);
     return DONE;
+  }
+
+  async #reclaim({ namespace, name }: Attempt, user: UserInfo, request: ExtensionRequest): Promise<ExtensionResponse> {
+    const body = await bodyOf(request);
+    const { client, clock, recorder } = this.#options;
+    const wish = { namespace, name, user: user.username, isFenced: body['fenced'], dryRun: isDryRun(body, request) };
+    return jsonResponse(200, { message: await reclaim({ client, clock, recorder }, wish, request.signal) });
   }
 
   async #explainPolicy(attempt: Attempt, { signal }: ExtensionRequest): Promise<ExtensionResponse> {

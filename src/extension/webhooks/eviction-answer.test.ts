@@ -80,6 +80,14 @@ describe('the eviction of a launcher pod', () => {
     expect(answered(podOf(), guestOf(undefined, true))).toBe('allow');
   });
 
+  it('is refused where the guest is yet to come there from another object', () => {
+    for (const strategy of ['None', 'LiveMigrate', 'LiveMigrateIfPossible', 'External'] as const) {
+      const { rightToRun: _, nodeName: _nodeName, ...status } = guestOf(strategy, false).status ?? {};
+      const guest = { ...guestOf(strategy, false), status: { ...status, phase: 'WaitingForSync' as const } };
+      guest.metadata.annotations = { 'kubevirt.io/create-migration-target': 'true' };
+      expect(answered(podOf(), guest)).toBe(TARGET);
+    }
+  });
   it('of a guest that cannot move is one that stays blocked', () => {
     expect(answerTo(podOf(), guestOf('LiveMigrate', false), {})).toMatchObject({ isBlocked: true });
     expect(answerTo(podOf({ uid: 'other' }), guestOf('LiveMigrate', false), {})).toMatchObject({ isBlocked: false });

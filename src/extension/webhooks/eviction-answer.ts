@@ -2,6 +2,7 @@ import { isMarked } from '../../api/kubevirt/evacuation.ts';
 import { type EvictionOutcome, evictionOutcomeOf, evictionStrategyOf } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { RECEIVER_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { dispositionOf } from '../../migration/disruption/disposition.ts';
@@ -89,8 +90,10 @@ function isLeft({ metadata }: EvictedPod, { status }: VirtualMachineInstance): b
 }
 
 /** Whether the guest is not executed in this pod: it is to move there, or has just done so. */
-function isElsewhere({ metadata, spec }: EvictedPod, { status }: VirtualMachineInstance): boolean {
-  const { rightToRun, nodeName } = status ?? {};
+function isElsewhere({ metadata, spec }: EvictedPod, guest: VirtualMachineInstance): boolean {
+  const { rightToRun, nodeName } = guest.status ?? {};
+  // One that waits for its guest has no pods but those that it is to come to.
+  if (guest.metadata.annotations?.[RECEIVER_ANNOTATION] === 'true' && !rightToRun) return true;
   if (rightToRun?.holder && rightToRun.holder.podUID !== metadata.uid) return true;
   return Boolean(nodeName) && spec?.nodeName !== nodeName;
 }

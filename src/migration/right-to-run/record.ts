@@ -28,6 +28,11 @@ export function raised(record: RightToRun, epoch: number): RightToRun {
   return { ...begin(record, epoch, record.holder), ...(isAway(record) ? { across: true } : {}) };
 }
 
+/** Volumes whose images are the true ones again though they were left behind, since nobody else has them: stamps of before are overtaken. */
+export function trueAgain(volumes: RightToRun['volumes'], epoch: number): RightToRun['volumes'] {
+  return volumes?.map((volume) => (volume.imageEpoch === 0 ? volume : { ...volume, imageEpoch: epoch }));
+}
+
 /** The successor in another object holds the right there: nothing of the guest is left here. */
 export function givenTo(record: RightToRun | undefined, epoch: number, target: Runner): RightToRun {
   return { ...begin(record, epoch, target), across: true };

@@ -2,7 +2,7 @@ import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { isSameRunner } from './attempt.ts';
 import { change, IDLE, type Plan, plan, refuse } from './plan.ts';
-import { begin, givenTo, withSuccessor, withoutSuccessor } from './record.ts';
+import { begin, givenTo, trueAgain, withSuccessor, withoutSuccessor } from './record.ts';
 
 /** What is known of a node when somebody wants to take the right from it. */
 export interface NodeWord {
@@ -48,7 +48,8 @@ export function seize(record: RightToRun, words: readonly NodeWord[], answer?: '
 function seizeAcross(record: RightToRun, successor: Runner, answer: 'taken' | 'refused' | undefined): Plan {
   const epoch = record.epoch + 1;
   if (answer === 'taken') return plan(change(record, givenTo(record, epoch, successor)));
-  if (answer === 'refused') return plan(change(record, begin(record, epoch, undefined)));
+  if (answer === 'refused')
+    return plan(change(record, begin(record, epoch, undefined, trueAgain(record.volumes, epoch))));
   return refuse(
     'SuccessorUnsettled',
     `node ${successor.node}, elsewhere, may have been granted the right: it was asked to refuse, and has not answered`,
@@ -61,8 +62,11 @@ function seizeAcross(record: RightToRun, successor: Runner, answer: 'taken' | 'r
  */
 export function reclaimAcross(record: RightToRun, isHolderGone: boolean): Plan {
   if (record.across !== true) return IDLE;
-  const holder = isAway(record) || isHolderGone ? undefined : record.holder;
-  return plan(change(record, begin(record, record.epoch + 1, holder)));
+  const epoch = record.epoch + 1;
+  if (isAway(record) || isHolderGone) {
+    return plan(change(record, begin(record, epoch, undefined, trueAgain(record.volumes, epoch))));
+  }
+  return plan(change(record, begin(record, epoch, record.holder)));
 }
 
 /**

@@ -1,0 +1,43 @@
+import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
+import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
+import type {
+  VirtualMachineInstance,
+  VirtualMachineInstanceStatus,
+} from '../../api/kubevirt/virtual-machine-instance.ts';
+
+/**
+ * A successor that has a record of its own, maybe in another cluster, and a holder that cannot be asked any more. Only the
+ * successor knows whether it has the guest; it is asked, and answers, by letters in the guest's status.
+ */
+
+/** What it has answered about the right as it is on record; undefined for nothing. */
+export function answerOf({ status }: VirtualMachineInstance): 'taken' | 'refused' | undefined {
+  const { migrationState, rightToRun } = status ?? {};
+  const letter = migrationState?.targetLetter;
+  const isAnswer =
+    rightToRun !== undefined &&
+    letter?.epoch === rightToRun.epoch &&
+    letter.sourcePodUID === rightToRun.holder?.podUID &&
+    letter.targetPodUID === rightToRun.successor?.podUID;
+  return isAnswer && (letter.kind === 'taken' || letter.kind === 'refused') ? letter.kind : undefined;
+}
+
+/** The status with which it is asked to refuse; nothing where it was asked, was granted the right, or there is none. */
+export function askedToRefuse(guest: VirtualMachineInstance): Partial<VirtualMachineInstanceStatus> {
+  const { migrationState: state, rightToRun } = guest.status ?? {};
+  const { isSource } = sidesOf(guest);
+  const target = rightToRun?.successor ?? state?.targetRunner;
+  if (!state || !isAcross(guest) || !isSource || state.completed === true) return {};
+  if (!rightToRun?.holder || !target) return {};
+  const letter: MigrationLetter = {
+    kind: 'please-refuse',
+    epoch: rightToRun.epoch,
+    migrationUid: state.sourceState?.migrationUID || (state.migrationUid ?? ''),
+    sourcePodUID: rightToRun.holder.podUID,
+    targetPodUID: target.podUID,
+  };
+  // A grant that is on its way saves the guest: whoever hears of it takes, and says so.
+  const { kind, epoch } = state.sourceLetter ?? {};
+  const isSaid = epoch === letter.epoch && (kind === 'please-refuse' || kind === 'grant');
+  return isSaid ? {} : { migrationState: { ...state, sourceLetter: letter } };
+}
