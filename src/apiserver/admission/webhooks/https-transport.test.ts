@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer as createPlainServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { realClock } from '../../../env/real.ts';
+import { ManualClock } from '../../../env/test.ts';
 import { HttpsWebhookTransport, RESPONSE_BYTES_MAX } from './https-transport.ts';
 import { TransportError, type WebhookRequest, type WebhookResponse } from './transport.ts';
 import { answer, type Respond, startWebhookServer, type WebhookServer } from './webhook-server.fixture.ts';
@@ -82,6 +83,34 @@ describe('the HTTPS transport', () => {
     const held: (() => void)[] = [];
     const answers = await Promise.all(Array.from({ length: 40 }, () => call(server, { timeoutMs: 10_000 })));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+  });
+
+  it('opens no connections for calls that are only many, but for those that others keep waiting', async () => {
+    const clock = new ManualClock();
+    const patient = new HttpsWebhookTransport(clock);
+    closers.push(() => patient.close());
+    const held: (() => void)[] = [];
+    const server = await serve((review, response) => {
+      held.push(() => answer(review, response, { allowed: true }));
+    });
+    const url = `https://127.0.0.1:${server.port}/validate`;
+    const { signal } = new AbortController();
+    const request = { url, caBundle: server.caPem, body: BODY, timeoutMs: 10_000, signal };
+    const calls = Array.from({ length: 40 }, () => patient.call(request));
+    const areUnderWay = (count: number): Promise<void> => vi.waitFor(() => expect(held).toHaveLength(count), 20_000);
+    await areUnderWay(16);
+    clock.advance(900);
+    for (const release of held.splice(0)) release();
+    await areUnderWay(16);
+    // These have just begun, however long the others wait already.
+    clock.advance(900);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(server.connections).toBe(16);
+    clock.advance(200);
+    await areUnderWay(24);
+    expect(server.connections).toBe(24);
+    for (const release of held.splice(0)) release();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
   });
 
   it('keeps the connections that it needed because others took long', async () => {

@@ -14,12 +14,12 @@ import {
 export const RESPONSE_BYTES_MAX = 3 * 1024 * 1024;
 /** Calls to one webhook at once from which on others wait for their connections: opening one costs ten times what a call does. */
 const CONNECTIONS_USUAL = 16;
-/** How much of its time a call waits for a connection; then it opens its own, since others may take long. */
-const WAIT_SHARE = 0.1;
 /**
- * What was opened is kept, up to this many: a webhook that is slow, or called by more than this machine has time for, would
- * else be called over new connections alone, and be the slower for it.
+ * How much of its time a call waits for a connection; then it opens its own, where some call takes that long. Where each is
+ * over sooner there are only many of them, and they are not made faster by connections.
  */
+const WAIT_SHARE = 0.1;
+/** What was opened is kept, up to this many: a webhook that is slow would else be called over new connections alone. */
 const CONNECTIONS_KEPT = 256;
 /** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
 const IDLE_TIMEOUT_MS = 30_000;
@@ -61,7 +61,8 @@ export class HttpsWebhookTransport implements WebhookTransport {
       isAnswered: false,
     };
     try {
-      await this.#turn(peer, request.timeoutMs * WAIT_SHARE, cut.signal);
+      await this.#turn(peer, state, request.timeoutMs * WAIT_SHARE, cut.signal);
+      if (cut.signal.aborted) throw new TransportError(reason);
       return await this.#exchange(state);
     } catch (error) {
       if (error instanceof TransportError) throw error;
@@ -71,7 +72,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
     } finally {
       timer.cancel();
       request.signal.removeEventListener('abort', cancel);
-      peer.callCount--;
+      peer.underWay.delete(state);
       letNextGo(peer);
     }
   }
@@ -94,19 +95,26 @@ export class HttpsWebhookTransport implements WebhookTransport {
   }
 
   /** Counts a call in when it may go, which is at once unless there are many, or when it is cut short. */
-  #turn(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> | undefined {
-    if (hasRoom(peer)) {
-      peer.callCount++;
-      return undefined;
-    }
+  async #turn(peer: Peer, call: object, waitMs: number, signal: AbortSignal): Promise<void> {
+    if (!hasRoom(peer)) await this.#wait(peer, waitMs, signal);
+    peer.underWay.set(call, this.#clock.now());
+  }
+
+  #wait(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const go = (): void => {
-        if (!peer.waiting.delete(go)) return;
         timer.cancel();
-        peer.callCount++;
+        peer.waiting.delete(go);
+        signal.removeEventListener('abort', go);
         resolve();
       };
-      const timer = this.#clock.setTimer(go, waitMs);
+      const look = (): void => {
+        const [sinceMs = this.#clock.now()] = peer.underWay.values();
+        const restMs = waitMs - (this.#clock.now() - sinceMs);
+        if (restMs <= 0) go();
+        else timer = this.#clock.setTimer(look, restMs);
+      };
+      let timer = this.#clock.setTimer(look, waitMs);
       signal.addEventListener('abort', go, { once: true });
       peer.waiting.add(go);
     });
@@ -116,7 +124,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
     const key = `${url.host}\n${serverName}\n${caBundle ?? ''}`;
     const peer = this.#peers.get(key) ?? {
       agent: new Agent({ keepAlive: true, maxFreeSockets: CONNECTIONS_KEPT, timeout: IDLE_TIMEOUT_MS }),
-      callCount: 0,
+      underWay: new Map<object, number>(),
       waiting: new Set<() => void>(),
     };
     this.#peers.delete(key);
@@ -136,16 +144,16 @@ export class HttpsWebhookTransport implements WebhookTransport {
 /** Whom webhooks are called at. */
 interface Peer {
   readonly agent: Agent;
-  /** Calls under way, those that wait not counted. */
-  callCount: number;
+  /** Calls under way and when they began, the oldest first. Those that wait are not among them. */
+  readonly underWay: Map<object, number>;
   /** Lets them go, the first to come first. */
   readonly waiting: Set<() => void>;
 }
 
 /** Whether a call would find a connection, or may open one without waiting for those that are there. */
-function hasRoom({ agent, callCount, waiting }: Peer): boolean {
-  if (callCount < CONNECTIONS_USUAL) return true;
-  return waiting.size === 0 && callCount < countOf(agent.sockets) + countOf(agent.freeSockets);
+function hasRoom({ agent, underWay, waiting }: Peer): boolean {
+  if (underWay.size < CONNECTIONS_USUAL) return true;
+  return waiting.size === 0 && underWay.size < countOf(agent.sockets) + countOf(agent.freeSockets);
 }
 
 function letNextGo(peer: Peer): void {
