@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
-import { patienceMs } from './moving-guests.ts';
+import { patienceMs, tellsOf } from './moving-guests.ts';
 
 const guest = (status: VirtualMachineInstance['status'], metadata = {}): VirtualMachineInstance =>
   ({ metadata: { name: 'web', ...metadata }, spec: { domain: {} }, status }) as VirtualMachineInstance;
@@ -21,4 +21,15 @@ describe('that a guest has changed', () => {
   ])('is looked at at once where %s', (_, each) => {
     expect(patienceMs(each)).toBe(0);
   });
+});
+
+it('a guest tells of its migration, and of both halves of one to elsewhere', () => {
+  const halves = { sourceState: { migrationUID: 'two' }, targetState: { migrationUID: 'three' } };
+  const moved = guest({ migrationState: { migrationUid: 'one', ...halves } });
+  expect(['one', 'two', 'three', 'four', undefined].filter((uid) => tellsOf(moved, uid))).toEqual([
+    'one',
+    'two',
+    'three',
+  ]);
+  expect([undefined, guest({})].some((each) => tellsOf(each, 'one') || tellsOf(each, undefined))).toBe(false);
 });

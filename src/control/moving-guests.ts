@@ -12,3 +12,10 @@ export function patienceMs({ metadata, status }: VirtualMachineInstance): number
   const isMoved = Boolean(migrationUid) && completed !== true;
   return isMoved && phase === 'Running' && metadata.deletionTimestamp === undefined ? MOVING_MS : 0;
 }
+
+/** Whether a guest's status is about a migration, by its UID. */
+export function tellsOf(guest: VirtualMachineInstance | undefined, migrationUid: string | undefined): boolean {
+  const { migrationUid: own, sourceState, targetState } = guest?.status?.migrationState ?? {};
+  const told = [own, sourceState?.migrationUID, targetState?.migrationUID];
+  return migrationUid !== undefined && told.includes(migrationUid);
+}

@@ -143,8 +143,7 @@ export class Migrations implements Service {
         [object, old].some((guest) => tellsOf(guest, metadata.uid));
       const afterMs = type === 'deleted' ? 0 : patienceMs(object);
       for (const each of this.#migrations.byIndex('guest', keyOf(object)))
-        if (type === 'deleted' || !isFinalMigration(each) || (isNews && isOf(each)))
-          this.#enqueue(each, afterMs);
+        if (type === 'deleted' || !isFinalMigration(each) || (isNews && isOf(each))) this.#enqueue(each, afterMs);
     });
     this.#pods.onChange(({ object }) => {
       for (const key of jobKeysOf(object)) {

@@ -1,5 +1,6 @@
 import type { ServedCause } from '../../api/kubevirt/migration-cause.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type {
   MigrationPhase,
@@ -68,9 +69,13 @@ export interface TargetPod {
   readonly createdMs: number;
 }
 
-/** The node that a guest would leave now: whoever may execute it knows sooner than its status where it is. */
+/**
+ * The node that a guest would leave now: whoever may execute it knows sooner than its status where it is; but who executes
+ * the guest of another object may be on a node of another cluster.
+ */
 export function sourceNodeOf(guest: VirtualMachineInstance | undefined): string | undefined {
-  return guest?.status?.rightToRun?.holder?.node ?? guest?.status?.nodeName;
+  const { rightToRun, nodeName } = guest?.status ?? {};
+  return isAway(rightToRun) ? nodeName : (rightToRun?.holder?.node ?? nodeName);
 }
 
 /** Phases in which the agents have the migration. */
@@ -105,7 +110,7 @@ export function isStarted({ status }: VirtualMachineInstance): boolean {
 
 /** Whether somebody executes the guest, who could hand it over. */
 export function isMovable({ status }: VirtualMachineInstance): boolean {
-  return status?.phase === 'Running' && status.rightToRun?.holder !== undefined;
+  return status?.phase === 'Running' && status.rightToRun?.holder !== undefined && !isAway(status.rightToRun);
 }
 
 /** When a phase began; undefined where it has not. */
