@@ -4,64 +4,60 @@ import { EarlyHalves } from './early-halves.ts';
 
 const LIMITS = { patienceMs: 1000, halvesMax: 2, bytesMax: 100 };
 
-function early(): { halves: EarlyHalves<{ text: string }>; clock: ManualClock } {
+function early(): {
+  keep: (peer: string, key: string, text: string) => string;
+  halves: EarlyHalves<{ text: string }>;
+  clock: ManualClock;
+} {
   const clock = new ManualClock();
-  return { clock, halves: new EarlyHalves<{ text: string }>(clock, LIMITS) };
-}
-
-/** How a promise ended: `known`, the reason of a refusal, or that it has not. */
-async function endOf(promise: Promise<void>): Promise<string> {
-  const end = promise.then(
-    () => 'known',
-    (error: unknown) => (error as { reason: string }).reason,
-  );
-  return Promise.race([end, new Promise<string>((resolve) => setImmediate(() => resolve('waits')))]);
+  const halves = new EarlyHalves<{ text: string }>(clock, LIMITS);
+  /** What became of it: `kept`, or the reason of a refusal. */
+  const keep = (peer: string, key: string, text: string): string => {
+    try {
+      halves.keep(peer, key, { text });
+      return 'kept';
+    } catch (error) {
+      return (error as { reason: string }).reason;
+    }
+  };
+  return { clock, halves, keep };
 }
 
 describe('early halves', () => {
-  it('wait until they are taken', async () => {
-    const { halves } = early();
-    const kept = halves.keep('east', 'k', { text: 'a' });
-    expect(await endOf(kept)).toBe('waits');
-    expect(halves.peek('k')).toMatchObject({ peer: 'east' });
-    const taken = halves.take('k');
-    expect(await endOf(kept)).toBe('waits');
-    taken?.resolve();
-    expect(await endOf(kept)).toBe('known');
+  it('are those of the first cluster, of which the newest counts', () => {
+    const { halves, keep } = early();
+    expect(keep('east', 'k', 'a')).toBe('kept');
+    expect(keep('west', 'k', 'b')).toBe('KeyTaken');
+    expect(keep('east', 'k', 'c')).toBe('kept');
+    expect(halves.peek('k')).toMatchObject({ peer: 'east', half: { text: 'c' } });
+    halves.drop('west', 'k');
+    expect(halves.peek('k')).toBeDefined();
+    halves.drop('east', 'k');
     expect(halves.peek('k')).toBeUndefined();
   });
 
-  it('are those of the first cluster, of which the newest counts', async () => {
-    const { halves } = early();
-    void halves.keep('east', 'k', { text: 'a' });
-    expect(await endOf(halves.keep('west', 'k', { text: 'b' }))).toBe('KeyTaken');
-    const newer = halves.keep('east', 'k', { text: 'c' });
-    expect(halves.take('k')?.half).toEqual({ text: 'c' });
-    expect(await endOf(newer)).toBe('waits');
-  });
-
-  it('wait for so long since the first was heard, and then make room for another cluster', async () => {
-    const { halves, clock } = early();
-    void halves.keep('east', 'k', { text: 'a' });
+  it('wait for so long since the first was heard, and then make room for another cluster', () => {
+    const { halves, keep, clock } = early();
+    keep('east', 'k', 'a');
     clock.advance(900);
-    const newer = halves.keep('east', 'k', { text: 'b' });
-    clock.advance(100);
-    expect(await endOf(newer)).toBe('SyncTimeout');
-    expect(await endOf(halves.keep('west', 'k', { text: 'c' }))).toBe('waits');
+    keep('east', 'k', 'b');
+    clock.advance(99);
+    expect(halves.peek('k')).toBeDefined();
+    clock.advance(1);
+    expect(halves.peek('k')).toBeUndefined();
+    expect(keep('west', 'k', 'c')).toBe('kept');
   });
 
-  it('are not more than so many of a cluster, nor larger than so much, whatever others have', async () => {
-    const { halves } = early();
-    const keep = (peer: string, key: string, text: string): Promise<string> => endOf(halves.keep(peer, key, { text }));
-    expect(await keep('east', 'k1', 'a')).toBe('waits');
-    expect(await keep('east', 'k2', 'x'.repeat(80))).toBe('TooManyEarly');
-    expect(await keep('east', 'k2', 'b')).toBe('waits');
-    expect(await keep('east', 'k3', 'c')).toBe('TooManyEarly');
-    expect(await keep('west', 'k3', 'c')).toBe('waits');
+  it('are not more than so many of a cluster, nor larger than so much, whatever others have', () => {
+    const { halves, keep } = early();
+    expect(keep('east', 'k1', 'a')).toBe('kept');
+    expect(keep('east', 'k2', 'x'.repeat(80))).toBe('TooManyEarly');
+    expect(keep('east', 'k2', 'b')).toBe('kept');
+    expect(keep('east', 'k3', 'c')).toBe('TooManyEarly');
+    expect(keep('west', 'k3', 'c')).toBe('kept');
     halves.drop('west', 'k1');
-    expect(await keep('east', 'k4', 'c')).toBe('TooManyEarly');
+    expect(keep('east', 'k4', 'c')).toBe('TooManyEarly');
     halves.drop('east', 'k1');
-    expect(await keep('east', 'k4', 'x'.repeat(40))).toBe('waits');
-    expect(halves.size).toBe(3);
+    expect(keep('east', 'k4', 'x'.repeat(40))).toBe('kept');
   });
 });

@@ -3,8 +3,8 @@ import { Refusal } from '../channel.ts';
 
 /**
  * What sources have sent before anybody here receives under their keys. Each waits for its counterpart for a while and
- * belongs to the cluster that sent it first; what one cluster can leave here is bounded. Nobody is told that a half is
- * known for good while it is only here, so that it comes again when this process starts anew.
+ * belongs to the cluster that sent it first; what one cluster can leave here is bounded. It is in memory alone: a process
+ * that starts anew is told everything again.
  */
 
 export interface EarlyLimits {
@@ -17,30 +17,23 @@ export interface EarlyLimits {
 }
 
 /** Room for some thousands of pairs that are about to be, and for no more than a cluster could do harm with. */
-export const EARLY_LIMITS: EarlyLimits = { patienceMs: 10 * 60_000, halvesMax: 4096, bytesMax: 32 * 1024 * 1024 };
+const EARLY_LIMITS: EarlyLimits = { patienceMs: 10 * 60_000, halvesMax: 4096, bytesMax: 32 * 1024 * 1024 };
 
-interface Waiting<H> {
-  readonly peer: string;
-  readonly half: H;
-  readonly bytes: number;
-  readonly sinceMs: number;
-  readonly timer: Timer;
-  readonly resolve: () => void;
-  readonly reject: (refusal: Refusal) => void;
-}
-
-/** A half that waits, and how to tell its sender what became of it. */
+/** A half that waits. */
 export interface EarlyHalf<H> {
   readonly peer: string;
   readonly half: H;
-  /** Its sender may be told that it is known for good. */
-  readonly resolve: () => void;
-  readonly reject: (refusal: Refusal) => void;
+}
+
+interface Waiting<H> extends EarlyHalf<H> {
+  readonly bytes: number;
+  readonly sinceMs: number;
+  readonly timer: Timer;
 }
 
 interface Usage {
-  halves: number;
-  bytes: number;
+  readonly halves: number;
+  readonly bytes: number;
 }
 
 export class EarlyHalves<H extends object> {
@@ -54,51 +47,32 @@ export class EarlyHalves<H extends object> {
     this.#limits = limits;
   }
 
-  get size(): number {
-    return this.#waiting.size;
-  }
-
   /**
    * Keeps a half until it is taken, or too old. A newer one of the same cluster takes the place of an older one, whose
-   * time goes on. Rejects with a `Refusal`.
+   * time goes on. Throws a `Refusal`.
    */
-  async keep(peer: string, key: string, half: H): Promise<void> {
+  keep(peer: string, key: string, half: H): void {
     const older = this.#waiting.get(key);
     if (older && older.peer !== peer) throw keyTaken();
     const bytes = JSON.stringify(half).length;
     this.#checkRoom(peer, { halves: older ? 0 : 1, bytes: bytes - (older?.bytes ?? 0) });
-    if (older) this.#remove(key, older).resolve();
+    if (older) this.#remove(key, older);
     const sinceMs = older?.sinceMs ?? this.#clock.now();
     const leftMs = Math.max(0, sinceMs + this.#limits.patienceMs - this.#clock.now());
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.setTimer(() => this.#expire(key), leftMs);
-      this.#waiting.set(key, { peer, half, bytes, sinceMs, timer, resolve, reject });
-      this.#use(peer, 1, bytes);
-    });
+    const timer = this.#clock.setTimer(() => this.drop(peer, key), leftMs);
+    this.#waiting.set(key, { peer, half, bytes, sinceMs, timer });
+    this.#use(peer, { halves: 1, bytes });
   }
 
-  /** Who waits under a key. */
-  peek(key: string): Pick<EarlyHalf<H>, 'peer' | 'half'> | undefined {
+  /** What waits under a key. */
+  peek(key: string): EarlyHalf<H> | undefined {
     return this.#waiting.get(key);
   }
 
-  /** What waits under a key, which is the caller's from now on: it has to tell what becomes of it. */
-  take(key: string): EarlyHalf<H> | undefined {
-    const found = this.#waiting.get(key);
-    return found && this.#remove(key, found);
-  }
-
-  /** The cluster takes back what it has sent. */
+  /** The cluster takes back what it has sent, or somebody has taken it. */
   drop(peer: string, key: string): void {
     const found = this.#waiting.get(key);
-    if (found?.peer === peer) this.#remove(key, found).resolve();
-  }
-
-  #expire(key: string): void {
-    const minutes = Math.round(this.#limits.patienceMs / 60_000);
-    this.take(key)?.reject(
-      new Refusal('SyncTimeout', `nobody has received under this key within ${minutes} minutes: make the target again`),
-    );
+    if (found?.peer === peer) this.#remove(key, found);
   }
 
   #checkRoom(peer: string, more: Usage): void {
@@ -108,16 +82,15 @@ export class EarlyHalves<H extends object> {
     throw new Refusal('TooManyEarly', 'too many migrations of this cluster wait for their targets; it is tried again');
   }
 
-  #remove(key: string, found: Waiting<H>): Waiting<H> {
-    found.timer.cancel();
+  #remove(key: string, { timer, peer, bytes }: Waiting<H>): void {
+    timer.cancel();
     this.#waiting.delete(key);
-    this.#use(found.peer, -1, -found.bytes);
-    return found;
+    this.#use(peer, { halves: -1, bytes: -bytes });
   }
 
-  #use(peer: string, halves: number, bytes: number): void {
-    const used = this.#usage.get(peer) ?? { halves: 0, bytes: 0 };
-    const next = { halves: used.halves + halves, bytes: used.bytes + bytes };
+  #use(peer: string, more: Usage): void {
+    const { halves = 0, bytes = 0 } = this.#usage.get(peer) ?? {};
+    const next = { halves: halves + more.halves, bytes: bytes + more.bytes };
     if (next.halves === 0) this.#usage.delete(peer);
     else this.#usage.set(peer, next);
   }

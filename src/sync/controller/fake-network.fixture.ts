@@ -17,13 +17,16 @@ export class FakeNetwork {
   readonly #addresses = new Map<string, string>();
   readonly #cuts = new Set<string>();
 
-  /** A process of a cluster that can be reached at an address. A new one takes the place of an older one of the cluster. */
-  join(cluster: string, address: string, listener: ChannelListener): Dialer {
+  /**
+   * A process of a cluster that can be reached at an address, once it is ready. A new one takes the place of an older one
+   * of the cluster.
+   */
+  join(cluster: string, address: string, listener: ChannelListener, ready: Promise<void>): Dialer {
     this.leave(cluster);
     const member = new Member(this, cluster, listener);
-    this.#members.set(cluster, member);
-    this.#addresses.set(address, cluster);
-    queueMicrotask(() => {
+    void ready.then(() => {
+      this.#members.set(cluster, member);
+      this.#addresses.set(address, cluster);
       for (const each of this.#members.values()) each.tryAll();
     });
     return member;
@@ -124,7 +127,7 @@ class Member implements Dialer {
     const channel = this.#channels.get(peer) ?? new FakeChannel(this.#network, this, peer);
     this.#channels.set(peer, channel);
     if (channel.isOpen) return channel;
-    channel.isOpen = true;
+    channel.open();
     this.listener.opened(channel);
     channel.sendAll();
     return channel;
@@ -139,10 +142,21 @@ class FakeChannel implements Channel {
   /** What has been offered and not been settled, and what was acknowledged last. */
   readonly #offers = new Map<string, { readonly update: OfferedHalf; isSettled: boolean }>();
 
+  /** The process that was talked to last. */
+  #spokenTo: Member | undefined;
+
   constructor(network: FakeNetwork, member: Member, peer: string) {
     this.#network = network;
     this.#member = member;
     this.peer = peer;
+  }
+
+  /** A process that starts anew is told everything again. */
+  open(): void {
+    this.isOpen = true;
+    const member = this.#network.reach(this.#member.cluster, this.peer);
+    if (member !== this.#spokenTo) for (const offer of this.#offers.values()) offer.isSettled = false;
+    this.#spokenTo = member;
   }
 
   offer(update: OfferedHalf): void {

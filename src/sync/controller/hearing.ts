@@ -22,6 +22,8 @@ export interface HearingOptions {
   readonly limits?: EarlyLimits | undefined;
   /** The migration that we have under a key, in this part. */
   readonly meant: (role: Role, key: string) => VirtualMachineInstanceMigration | undefined;
+  /** Whether nothing new may begin with a cluster. */
+  readonly isRevoked: (peer: string) => boolean;
   /** Something was heard that concerns this migration of ours. */
   readonly onNews: (migration: VirtualMachineInstanceMigration) => void;
 }
@@ -57,9 +59,9 @@ export class Hearing {
     if (own && bound !== undefined) return this.#hear(own, peer, role, key, half);
     // What is over before it has begun is no counterpart to anybody.
     if (half.verdict !== undefined || half.isGone === true) return this.#early.drop(peer, key);
-    const kept = this.#early.keep(peer, key, half);
+    if (this.#options.isRevoked(peer)) throw new Refusal('NotTrusted', 'trust in this cluster was revoked');
+    this.#early.keep(peer, key, half);
     if (own) this.#options.onNews(own);
-    return kept;
   }
 
   /** The cluster that has sent under the key of a target that is bound to none yet. */
@@ -70,9 +72,11 @@ export class Hearing {
   /** What was heard of the other side of a migration that is bound to this cluster. */
   of(side: Side, peer: string): Heard | undefined {
     const id = sideId(otherRole(side.role), side.key);
-    const early = side.role === 'target' ? this.#early.take(side.key) : undefined;
-    if (early && early.peer !== peer) early.reject(keyTaken());
-    else if (early) this.#heard.set(id, { ...early, isSettled: false });
+    const early = side.role === 'target' ? this.#early.peek(side.key) : undefined;
+    if (early?.peer === peer) {
+      this.#early.drop(peer, side.key);
+      if (!this.#heard.has(id)) this.#heard.set(id, { ...early, isSettled: false, resolve: nothing, reject: nothing });
+    }
     return this.#heard.get(id);
   }
 
@@ -96,8 +100,13 @@ export class Hearing {
     const heard = this.#heard.get(id);
     this.#heard.delete(id);
     if (!heard || heard.isSettled) return;
-    if (role === 'source' || heard.half === undefined || heard.half.verdict !== undefined) heard.resolve();
-    else this.#early.keep(heard.peer, key, heard.half).then(heard.resolve, heard.reject);
+    const isForOthers = role === 'target' && heard.half !== undefined && heard.half.verdict === undefined;
+    try {
+      if (isForOthers) this.#early.keep(heard.peer, key, heard.half);
+      heard.resolve();
+    } catch (error) {
+      heard.reject(error as Refusal);
+    }
   }
 
   #hear(
@@ -118,6 +127,9 @@ export class Hearing {
     });
   }
 }
+
+/** Who was early was told already. */
+const nothing = (): void => undefined;
 
 /** What a half is told that belongs to an earlier migration of ours. */
 function pairedOtherwise(role: Role): Refusal {

@@ -1,12 +1,13 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { JsonObject } from '../../api/meta.ts';
+import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { PairStatus } from './halves.ts';
 import { BLOCKED_CONDITION, FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
-import { PEER_ANNOTATION, SYNCHRONIZATION_FINALIZER } from './side.ts';
+import { PEER_ANNOTATION } from './side.ts';
 
 /**
  * What the synchronization controller writes of the objects of its own cluster. Each write is for the object as it was

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { hostAndPort } from './links.ts';
-import { meant, SYNCHRONIZATION_FINALIZER, sideOf } from './side.ts';
+import { meant, sideOf } from './side.ts';
 
 const migration = (
   uid: string,

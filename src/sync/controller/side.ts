@@ -4,6 +4,7 @@ import {
   type MigrationPhase,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import type { Role } from '../channel.ts';
 
 /** Our side of a pair, as its migration object says. */
@@ -17,8 +18,6 @@ export interface Side {
   readonly connectURL?: string;
 }
 
-/** Keeps a half of a pair until the other side knows how it ended. */
-export const SYNCHRONIZATION_FINALIZER = 'synchronization.kubevirt.io/migrationFinalizer';
 /** On a half of a pair: the cluster that the other half is in, from before the first word to it. */
 export const PEER_ANNOTATION = 'godwit.dev/synchronization-peer';
 

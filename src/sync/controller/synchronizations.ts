@@ -28,7 +28,7 @@ import {
   type SyncError,
 } from '../channel.ts';
 import type { EarlyLimits } from './early-halves.ts';
-import { applyHalf, boundUidOf, type Half, ownNodeOf, ownStateOf, projectHalf } from './halves.ts';
+import { applyHalf, boundUidOf, ownNodeOf, ownStateOf, type PairStatus, projectHalf } from './halves.ts';
 import { type Heard, Hearing } from './hearing.ts';
 import { hostAndPort, type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
@@ -47,6 +47,7 @@ import {
   sideOf,
   wasHandedOff,
 } from './side.ts';
+import { type Talk, Talks } from './talks.ts';
 
 type Migration = VirtualMachineInstanceMigration;
 type Guest = VirtualMachineInstance;
@@ -62,23 +63,15 @@ export interface SynchronizationsOptions {
   readonly addresses: () => readonly string[];
   /** The ways to other clusters, which tell the listener what comes. */
   readonly connect: (listener: ChannelListener) => Dialer;
-  /** Whether a cluster is one that we still listen to. */
-  readonly isTrusted?: (peer: string) => boolean;
+  readonly trust: RevocableTrust;
   readonly earlyLimits?: EarlyLimits;
 }
 
-/** What we have said of a migration, and to whom. */
-interface Talk {
-  readonly uid: string;
-  readonly side: Side;
-  channel?: Channel;
-  offered?: Half;
-  /** Whether the other side knows for good how ours ended. */
-  isEndKnown: boolean;
-  offeredMs?: number;
-  refusal?: { readonly cause: Refusal; readonly atMs: number };
-  /** Since when something is in the way. */
-  problemSinceMs?: number;
+/** Which clusters are trusted no more as soon as nothing is on the way between them and us. */
+export interface RevocableTrust {
+  isRevoked(peer: string): boolean;
+  /** Nothing is on the way any more. */
+  release(peer: string, signal: AbortSignal): Promise<void>;
 }
 
 const WORKERS = 8;
@@ -86,10 +79,8 @@ const WORKERS = 8;
 const RECHECK_MS = 250;
 /** What is over sooner is not worth the trouble of telling. */
 const PROBLEM_GRACE_MS = 3000;
-/** How soon a cluster that had no room for us is asked again. */
-const TRY_AGAIN_MS = 10_000;
-/** How long we go on trying to tell how a migration ended that we do not have any more. */
-const LEFTOVER_MS = 10 * 60_000;
+/** Says in the queue that this is no migration but a cluster; names of namespaces have none. */
+const PEER_PREFIX = 'peer:';
 
 const nodes: Resource = { group: '', version: 'v1', plural: 'nodes', kind: 'Node', namespaced: false };
 
@@ -113,10 +104,7 @@ export class Synchronizations implements Service, ChannelListener {
   readonly #hearing: Hearing;
   readonly #links: Links;
   readonly #controller: Controller;
-  /** By the key of the migration. */
-  readonly #talks = new Map<string, Talk>();
-  /** What is still offered of migrations that we do not have any more, by part and key: how to end that. */
-  readonly #leftovers = new Map<string, () => void>();
+  readonly #talks: Talks;
 
   constructor(options: SynchronizationsOptions) {
     const { env, client, informers, metrics, clusterId } = options;
@@ -136,6 +124,7 @@ export class Synchronizations implements Service, ChannelListener {
       clock: env.clock,
       limits: options.earlyLimits,
       meant: (role, key) => this.#meant(role, key),
+      isRevoked: (peer) => options.trust.isRevoked(peer),
       onNews: (migration) => this.#controller.enqueue(keyOf(migration)),
     });
     this.#controller = new Controller({
@@ -151,6 +140,12 @@ export class Synchronizations implements Service, ChannelListener {
       loopback: new Loopback(clusterId, this),
       isOwnAddress: (connectURL) => this.#isOwnAddress(connectURL),
     });
+    this.#talks = new Talks({
+      env,
+      onSilence: (migration, { connectURL }) => {
+        if (connectURL !== undefined) this.#links.unwant(migration, connectURL);
+      },
+    });
     this.#listen();
   }
 
@@ -158,7 +153,7 @@ export class Synchronizations implements Service, ChannelListener {
     try {
       await this.#controller.run(signal);
     } finally {
-      for (const end of this.#leftovers.values()) end();
+      this.#talks.stop();
     }
   }
 
@@ -166,27 +161,18 @@ export class Synchronizations implements Service, ChannelListener {
     return this.#hearing.received(peer, update);
   }
 
-  acknowledged(_peer: string, { key, role, half }: OfferedHalf): void {
-    const { uid, verdict } = (half ?? {}) as Partial<Half>;
-    this.#leftovers.get(sideId(role, key))?.();
-    for (const [migration, talk] of this.#talksOf(role, key)) {
-      if (talk.uid !== uid) continue;
-      delete talk.refusal;
-      if (verdict !== undefined) talk.isEndKnown = true;
-      this.#controller.enqueue(migration);
-    }
+  acknowledged(_peer: string, update: OfferedHalf): void {
+    for (const migration of this.#talks.answered(update)) this.#controller.enqueue(migration);
   }
 
-  refused(_peer: string, { key, role, half }: OfferedHalf, refusal: Refusal): void {
-    const { uid, verdict } = (half ?? {}) as Partial<Half>;
-    this.#leftovers.get(sideId(role, key))?.();
-    for (const [migration, talk] of this.#talksOf(role, key)) {
-      if (talk.uid !== uid) continue;
-      talk.refusal = { cause: refusal, atMs: this.#env.clock.now() };
-      // Whoever does not want to hear of it has no half that could end otherwise.
-      if (verdict !== undefined) talk.isEndKnown = true;
-      this.#controller.enqueue(migration);
-    }
+  refused(_peer: string, update: OfferedHalf, refusal: Refusal): void {
+    for (const migration of this.#talks.answered(update, refusal)) this.#controller.enqueue(migration);
+  }
+
+  /** Trust in a cluster was revoked. */
+  revoked(peer: string): void {
+    this.#enqueueAll('peer', peer);
+    this.#controller.enqueue(`${PEER_PREFIX}${peer}`);
   }
 
   opened(channel: Channel): void {
@@ -213,17 +199,20 @@ export class Synchronizations implements Service, ChannelListener {
     this.#migrations.onChange(({ object }) => {
       this.#controller.enqueue(keyOf(object));
       const side = sideOf(object);
+      const peer = peerOf(object);
+      if (peer !== undefined && this.#options.trust.isRevoked(peer)) this.#controller.enqueue(`${PEER_PREFIX}${peer}`);
       // The other half may be ours, too, and the same key may be another one's from now on.
       if (side) for (const role of ['source', 'target'] as const) this.#enqueueAll('side', sideId(role, side.key));
     });
     this.#guests.onChange(({ object }) => this.#enqueueAll('pairGuest', keyOf(object)));
     this.#nodes.onChange(({ object, old }) => {
       if (old && deepEqual(agentKeysOf(object.metadata.annotations), agentKeysOf(old.metadata.annotations))) return;
-      for (const key of this.#talks.keys()) this.#controller.enqueue(key);
+      for (const key of this.#talks.migrations()) this.#controller.enqueue(key);
     });
     this.#kubeVirts.onChange(({ object, old }) => {
       const isNews = !deepEqual(object.status?.synchronizationAddresses, old?.status?.synchronizationAddresses);
-      if (isNews) for (const each of this.#migrations.list()) this.#controller.enqueue(keyOf(each));
+      if (!isNews) return;
+      for (const each of this.#migrations.list()) if (sideOf(each)) this.#controller.enqueue(keyOf(each));
     });
   }
 
@@ -235,13 +224,6 @@ export class Synchronizations implements Service, ChannelListener {
     return meant(this.#migrations.byIndex('side', sideId(role, key)));
   }
 
-  *#talksOf(role: Role, key: string): Iterable<[migration: string, talk: Talk]> {
-    for (const migration of this.#migrations.byIndex('side', sideId(role, key))) {
-      const talk = this.#talks.get(keyOf(migration));
-      if (talk) yield [keyOf(migration), talk];
-    }
-  }
-
   #isOwnAddress(connectURL: string): boolean {
     const address = hostAndPort(connectURL);
     const advertised = [...this.#kubeVirts.list()].flatMap(({ status }) => status?.synchronizationAddresses ?? []);
@@ -249,10 +231,11 @@ export class Synchronizations implements Service, ChannelListener {
   }
 
   async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
+    if (key.startsWith(PEER_PREFIX)) return this.#settleWith(key.slice(PEER_PREFIX.length), signal);
     const migration = this.#migrations.get(key);
     const side = migration && sideOf(migration);
     const talk = this.#talks.get(key);
-    if (talk && (!side || talk.uid !== migration.metadata.uid)) this.#end(key, talk);
+    if (talk && (!side || talk.uid !== migration.metadata.uid)) this.#end(key, talk.side);
     if (!side) return;
     try {
       return await this.#bring(migration, side, signal);
@@ -265,38 +248,43 @@ export class Synchronizations implements Service, ChannelListener {
     }
   }
 
+  /** A cluster in which trust was revoked is trusted no more once no migration of ours has to do with it. */
+  async #settleWith(peer: string, signal: AbortSignal): Promise<void> {
+    const { trust } = this.#options;
+    if (!trust.isRevoked(peer) || this.#migrations.byIndex('peer', peer).some(isKept)) return;
+    await trust.release(peer, signal);
+  }
+
+  /** We do not speak for this migration any more, and do not listen for it. */
+  #end(key: string, side: Side): void {
+    this.#talks.end(key);
+    this.#hearing.forget(side);
+  }
+
   async #bring(looked: Migration, side: Side, signal: AbortSignal): Promise<Result | void> {
     const key = keyOf(looked);
     const isOver = isFinalMigration(looked) && !isKept(looked);
     if (isOver || this.#meant(side.role, side.key) !== looked || this.#isOfOneGuest(looked, side)) {
-      const talk = this.#talks.get(key);
-      if (talk) this.#end(key, talk);
+      if (this.#talks.get(key)) this.#end(key, side);
       return;
     }
-    const talk = this.#talkOf(looked, side);
+    const talk = this.#talks.begin(key, looked.metadata.uid ?? '', side);
     const migration = await this.#bind(looked, side, signal);
     const link = this.#links.of(side, peerOf(migration));
     const guest = this.#guests.get(guestKeyOf(migration));
     const isEnded = isFinalMigration(migration);
     this.#offer(migration, guest, talk, link);
     const { problem, wakeMs } = this.#problem(migration, guest, talk, link);
-    await this.#hear(migration, guest, side, isEnded ? undefined : problem, signal);
+    await this.#hear(migration, guest, talk, isEnded ? undefined : problem, signal);
     const told = await this.#tell(migration, problem, signal);
     if (isEnded && isKept(told) && this.#mayGo(told, talk, link)) await release(this.#client, told, signal);
-    return soonest([{ requeueAfterMs: wakeMs }, { requeueAfterMs: this.#tryAgainMs(talk) }]);
+    return soonest([{ requeueAfterMs: wakeMs }, { requeueAfterMs: this.#talks.tryAgainMs(talk) }]);
   }
 
   /** Both halves are of one guest, and nobody needs to carry anything. */
   #isOfOneGuest(migration: Migration, side: Side): boolean {
     const other = this.#meant(otherRole(side.role), side.key);
     return other !== undefined && isOneGuest(migration, other);
-  }
-
-  #talkOf(migration: Migration, side: Side): Talk {
-    const key = keyOf(migration);
-    const talk = this.#talks.get(key) ?? { uid: migration.metadata.uid ?? '', side, isEndKnown: false };
-    this.#talks.set(key, talk);
-    return talk;
   }
 
   /** Before the first word: the migration is bound to whom it is said to, and stays until that one knows the end. */
@@ -306,7 +294,8 @@ export class Synchronizations implements Service, ChannelListener {
     if (isKept(migration) && peerOf(migration) !== undefined) return migration;
     if (isFinalMigration(migration) || migration.metadata.deletionTimestamp !== undefined) return migration;
     const peer = side.role === 'target' ? this.#hearing.callerOf(side) : this.#calleeOf(side, isLoop);
-    return peer === undefined ? migration : keep(this.#client, migration, peer, signal);
+    if (peer === undefined || this.#options.trust.isRevoked(peer)) return migration;
+    return keep(this.#client, migration, peer, signal);
   }
 
   /** The cluster that a source has reached; ourselves only where somebody here receives. */
@@ -318,40 +307,32 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** Says what there is to say. What cannot be sent now is sent when it can. */
   #offer(migration: Migration, guest: Guest | undefined, talk: Talk, { channel }: Link): void {
-    const { role, key } = talk.side;
+    const { role } = talk.side;
     if (!channel || !isKept(migration) || peerOf(migration) !== channel.peer) return;
     const state = ownStateOf(role, migration, guest);
     if (!state && !isFinalMigration(migration)) return;
     const node = this.#nodes.get(ownNodeOf(role, migration, guest) ?? '');
     const half = projectHalf(role, { migration, guest, node });
-    const isSaid = talk.channel === channel && talk.offered !== undefined && isSameNews(talk.offered, half);
-    if (isSaid && this.#tryAgainMs(talk) > 0) return;
-    // Who had no room does not remember what it was told, and is told the same again.
-    if (isSaid) channel.withdraw(key, role);
-    this.#leftovers.get(sideId(role, key))?.();
-    talk.channel = channel;
-    talk.offered = half;
-    talk.offeredMs = this.#env.clock.now();
-    channel.offer({ key, role, half });
+    this.#talks.offer(talk, channel, half);
   }
 
   /** Writes into our guest what the other side has said, and tells that side once it is there. */
   async #hear(
     migration: Migration,
     guest: Guest | undefined,
-    side: Side,
+    { side, refusal }: Talk,
     problem: Problem | undefined,
     signal: AbortSignal,
   ): Promise<void> {
     const peer = peerOf(migration);
     const heard = peer === undefined ? undefined : this.#hearing.of(side, peer);
-    const isRefused = this.#talks.get(keyOf(migration))?.refusal?.cause.reason === 'Gone';
     if (!guest) {
       if (heard?.half?.verdict !== undefined && isFinalMigration(migration)) this.#hearing.settle(heard);
       return;
     }
     const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
-    const next = isRefused ? { ...stopped(side.role, migration, guest), ...status } : status;
+    const isToStop = refusal?.cause.reason === 'Gone' || this.#isRevoked(migration);
+    const next = isToStop ? { ...status, ...stopped(side.role, migration, guest, status) } : status;
     const nowMs = this.#env.clock.now();
     await tellGuest(this.#client, guest, { status: next ?? {}, problem, nowMs }, signal);
     if (heard && isKnown && !heard.isSettled) this.#hearing.settle(heard);
@@ -383,7 +364,7 @@ export class Synchronizations implements Service, ChannelListener {
     link: Link,
   ): { readonly problem: Problem | undefined; readonly wakeMs: number } {
     const isEnded = isFinalMigration(migration);
-    const refusal = this.#refusalOf(talk);
+    const refusal = this.#talks.refusalOf(talk);
     const problem =
       link.problem ??
       (refusal
@@ -398,14 +379,6 @@ export class Synchronizations implements Service, ChannelListener {
     const wakeMs = talk.problemSinceMs + PROBLEM_GRACE_MS - this.#env.clock.now();
     if (wakeMs > 0) return { problem: undefined, wakeMs };
     return { problem, wakeMs: Number.POSITIVE_INFINITY };
-  }
-
-  /** Why the other side does not want our half. Told anew, it has a moment to say so again. */
-  #refusalOf(talk: Talk): Refusal | undefined {
-    const { refusal, offeredMs = 0 } = talk;
-    const isOld = refusal !== undefined && refusal.atMs < offeredMs;
-    if (isOld && offeredMs + PROBLEM_GRACE_MS <= this.#env.clock.now()) delete talk.refusal;
-    return talk.refusal?.cause;
   }
 
   /** That the other side has not been heard, which is nobody's fault yet. */
@@ -428,62 +401,36 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** Whether a migration that is over need not be kept any more for the sake of the other side. */
   #mayGo(migration: Migration, talk: Talk, { channel }: Link): boolean {
+    if (talk.isEndKnown || !hasHeard(migration)) return true;
+    // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
+    const isDispensable = !wasHandedOff(migration) || this.#options.trust.isRevoked(peerOf(migration) ?? '');
+    return isDispensable && channel?.isOpen !== true;
+  }
+
+  /** Whether nothing should come of it, and nothing has begun that would have to be brought to its end. */
+  #isRevoked(migration: Migration): boolean {
     const peer = peerOf(migration);
-    const isTrusted = peer === undefined || this.#options.isTrusted?.(peer) !== false;
-    if (talk.isEndKnown || !isTrusted || !hasHeard(migration)) return true;
-    // Nobody can have begun: the other side's own patience ends it, too.
-    return !wasHandedOff(migration) && channel?.isOpen !== true;
+    return peer !== undefined && !wasHandedOff(migration) && this.#options.trust.isRevoked(peer);
   }
-
-  /** After which time a cluster that had no room is asked again. */
-  #tryAgainMs({ refusal, offeredMs = 0 }: Talk): number {
-    if (refusal?.cause.reason !== 'TooManyEarly' || refusal.atMs < offeredMs) return Number.POSITIVE_INFINITY;
-    return Math.max(0, refusal.atMs + TRY_AGAIN_MS - this.#env.clock.now());
-  }
-
-  /** We do not speak for this migration any more. What the other side has yet to hear of it stays offered for a while. */
-  #end(key: string, talk: Talk): void {
-    const { side, channel, offered } = talk;
-    const { role, connectURL } = side;
-    const id = sideId(role, side.key);
-    this.#talks.delete(key);
-    this.#hearing.forget(side);
-    const end = (): void => {
-      timer?.cancel();
-      this.#leftovers.delete(id);
-      if (!this.#isSpokenFor(role, side.key)) channel?.withdraw(side.key, role);
-      if (connectURL !== undefined && !this.#talks.has(key)) this.#links.unwant(key, connectURL);
-    };
-    let timer: ReturnType<Env['clock']['setTimer']> | undefined;
-    if (talk.isEndKnown || !offered || !channel) return end();
-    if (offered.verdict === undefined) channel.offer({ key: side.key, role, half: undefined });
-    timer = this.#env.clock.setTimer(end, LEFTOVER_MS);
-    this.#leftovers.set(id, end);
-  }
-
-  #isSpokenFor(role: Role, key: string): boolean {
-    for (const [, talk] of this.#talksOf(role, key)) if (talk.offered) return true;
-    return false;
-  }
-}
-
-/** Whom a half belongs to is worth saying, but the other half, of all, need not be told at once. */
-function isSameNews({ otherUID: _before, ...before }: Half, { otherUID: _now, ...now }: Half): boolean {
-  return deepEqual(before, now);
 }
 
 interface Taken {
-  readonly status: ReturnType<typeof applyHalf>;
+  readonly status: Partial<PairStatus> | undefined;
   readonly isKnown: boolean;
 }
 
 const UNHEARD: Taken = { status: undefined, isKnown: false };
 
 /** The other side is no more: whoever is at work on ours is asked to stop. */
-function stopped(role: Role, migration: Migration, guest: Guest): ReturnType<typeof applyHalf> {
-  const state = ownStateOf(role, migration, guest);
+function stopped(
+  role: Role,
+  migration: Migration,
+  guest: Guest,
+  heard?: Partial<PairStatus>,
+): Partial<PairStatus> | undefined {
+  const state = ownStateOf(role, migration, guest) && (heard?.migrationState ?? guest.status?.migrationState);
   if (!state || state.completed === true || state.abortRequested === true) return undefined;
-  return { migrationState: { ...state, abortRequested: true } } as ReturnType<typeof applyHalf>;
+  return { migrationState: { ...state, abortRequested: true } };
 }
 
 function guestKeyOf({ metadata, spec }: Migration): string {

@@ -47,10 +47,14 @@ export class FakeCluster {
   readonly signal = new AbortController().signal;
   /** What the controller wrote: `METHOD path`. */
   readonly writes: string[] = [];
+  /** Clusters in which trust was revoked, and those of them with which nothing is on the way any more. */
+  readonly revoked = new Set<string>();
+  readonly released: string[] = [];
   readonly #network: FakeNetwork;
   readonly #limits: EarlyLimits | undefined;
   readonly #api: InProcessApi;
   #stop: () => Promise<void> = async () => undefined;
+  #revoked: (peer: string) => void = () => undefined;
 
   private constructor(id: string, network: FakeNetwork, clock: ManualClock, api: InProcessApi, limits?: EarlyLimits) {
     this.id = id;
@@ -96,23 +100,33 @@ export class FakeCluster {
     const stopping = new AbortController();
     const client = this.#meteredClient();
     const informers = new SharedInformers({ client, env });
+    const manager = new Manager({ env, name: this.id });
     const synchronizations = new Synchronizations({
       env,
       client,
       informers,
       clusterId: this.id,
       addresses: () => [this.address],
-      connect: (listener) => this.#network.join(this.id, this.address, listener),
+      trust: {
+        isRevoked: (peer) => this.revoked.has(peer),
+        release: async (peer) => void this.released.push(peer),
+      },
+      connect: (listener) => this.#network.join(this.id, this.address, listener, manager.synced),
       ...(this.#limits ? { earlyLimits: this.#limits } : {}),
     });
-    const manager = new Manager({ env, name: this.id }).add(...informers.all(), synchronizations);
-    const running = manager.run(stopping.signal);
+    this.#revoked = (peer) => synchronizations.revoked(peer);
+    const running = manager.add(...informers.all(), synchronizations).run(stopping.signal);
     this.#stop = async () => {
       this.#network.leave(this.id);
       stopping.abort();
       await running;
     };
     await settle(this.clock);
+  }
+
+  revoke(peer: string): void {
+    this.revoked.add(peer);
+    this.#revoked(peer);
   }
 
   async stopController(): Promise<void> {
