@@ -86,6 +86,38 @@ describe('a migration', () => {
       BOTH_GATES,
     ],
     [
+      'to an address that is none',
+      { vmiName: 'a', sendTo: { key: '1', connectURL: 'http://there/x' } },
+      [
+        expect.stringContaining(
+          'spec.sendTo.connectURL: Invalid value: "http://there/x": must be a host and a port',
+        ) as never,
+      ],
+      BOTH_GATES,
+    ],
+    ...['there:9185', 'there', '10.0.0.1:443', '[fd00::1]:9185', 'https://there:1', 'https://there/'].map(
+      (connectURL): [string, object, string[], KubeVirtConfiguration] => [
+        `to ${connectURL}`,
+        { vmiName: 'a', sendTo: { key: '1', connectURL } },
+        [],
+        BOTH_GATES,
+      ],
+    ),
+    ...['there:0', 'there:65536', 'user@there:1', 'fd00::1', 'there:1?x', 'ftp://there:1', 'a b:1', ' there:1'].map(
+      (connectURL): [string, object, string[], KubeVirtConfiguration] => [
+        `not to ${connectURL}`,
+        { vmiName: 'a', sendTo: { key: '1', connectURL } },
+        [expect.stringContaining('spec.sendTo.connectURL: Invalid value') as never],
+        BOTH_GATES,
+      ],
+    ),
+    [
+      'with a key that is too long',
+      { vmiName: 'a', receive: { key: 'k'.repeat(513) } },
+      [expect.stringContaining('spec.receive.key: Too long') as never],
+      BOTH_GATES,
+    ],
+    [
       'with two keys for one half',
       { vmiName: 'a', receive: { key: '1', migrationID: '2' } },
       ['spec.receive.key: Invalid value: "1": must be the same as spec.receive.migrationID, "2"'],
@@ -136,6 +168,7 @@ describe('the guest of a migration', () => {
     conditions: [{ type: 'LiveMigratable', status: 'False', reason, message: 'no' }],
   });
   const half = { vmiName: 'a', receive: { key: '1' } };
+  const sending = { vmiName: 'a', sendTo: { key: '1', connectURL: 'there:9185' } };
   const DISKS = 'DisksNotLiveMigratable';
   it.each<[string, Spec, Pick<VirtualMachineInstance, 'status'> | undefined, string[]]>([
     ['runs', { vmiName: 'a' }, guest({ phase: 'Running' }), []],
@@ -165,7 +198,22 @@ describe('the guest of a migration', () => {
       guest(stuck(DISKS)),
       [`spec.vmiName: Cannot migrate VMI, Reason: ${DISKS}, Message: no`],
     ],
-    ['has disks that are copied to another cluster', half, guest(stuck(DISKS)), []],
+    ['has disks that are copied to another cluster', sending, guest(stuck(DISKS)), []],
+    [
+      'cannot move at all, to no other cluster either',
+      sending,
+      guest(stuck('HostDeviceNotLiveMigratable')),
+      ['spec.vmiName: Cannot migrate VMI, Reason: HostDeviceNotLiveMigratable, Message: no'],
+    ],
+    ['is not there to be sent', sending, undefined, ['spec.vmiName: the VMI "shop/a" does not exist']],
+    ['is not there to be received, yet', half, undefined, []],
+    ['waits to be received, and could not move now', half, guest(stuck('HostDeviceNotLiveMigratable')), []],
+    [
+      'has ended, and is received by nobody',
+      half,
+      guest({ phase: 'Failed' }),
+      ['spec.vmiName: Cannot migrate VMI in finalized state.'],
+    ],
     [
       'has disks that stay, with both halves in one',
       { ...half, sendTo: { key: '1', connectURL: 'u' } },

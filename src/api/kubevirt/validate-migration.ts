@@ -1,4 +1,4 @@
-import { child, type FieldError, notSupported, required } from '../field-error.ts';
+import { child, type FieldError, invalid, notSupported, required, tooLong } from '../field-error.ts';
 import { labelsErrors } from '../validate-meta.ts';
 import { type FeatureGate, isFeatureGateEnabled } from './feature-gates.ts';
 import type { KubeVirtConfiguration } from './kube-virt.ts';
@@ -44,15 +44,38 @@ function halfErrors({ sendTo, receive }: Spec, configuration: KubeVirtConfigurat
   if (!sendTo && !receive) return [];
   if (!isFeatureGateEnabled('DecentralizedLiveMigration', configuration))
     return [gateIsOff(sendTo ? 'spec.sendTo' : 'spec.receive', 'DecentralizedLiveMigration')];
-  const errors: FieldError[] = [];
-  if (sendTo && !sendTo.key) errors.push(required('spec.sendTo.key', 'or migrationID'));
-  if (sendTo && !sendTo.connectURL) errors.push(required('spec.sendTo.connectURL'));
-  if (receive && !receive.key) errors.push(required('spec.receive.key', 'or migrationID'));
+  const errors: FieldError[] = [
+    ...(sendTo ? keyErrors(sendTo.key, 'spec.sendTo.key') : []),
+    ...(sendTo ? addressErrors(sendTo.connectURL, 'spec.sendTo.connectURL') : []),
+    ...(receive ? keyErrors(receive.key, 'spec.receive.key') : []),
+  ];
   if (sendTo?.key && receive?.key && sendTo.key !== receive.key) {
     const message = `sendTo migrationID ${sendTo.key} does not match receive migrationID ${receive.key}`;
     errors.push({ type: 'FieldValueInvalid', field: 'spec.receive.key', message });
   }
   return errors;
+}
+
+/** As long as keys may be between clusters. */
+const KEY_LENGTH_MAX = 512;
+
+function keyErrors(key: string | undefined, path: string): FieldError[] {
+  if (!key) return [required(path, 'or migrationID')];
+  return key.length > KEY_LENGTH_MAX ? [tooLong(path, KEY_LENGTH_MAX)] : [];
+}
+
+/** A name, or an address in brackets where it is of version 6, with a port that may be left out. */
+const ADDRESS =
+  /^(?:https:\/\/)?(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)(?::(\d{1,5}))?\/?$/;
+const PORT_MAX = 65_535;
+
+function addressErrors(address: string | undefined, path: string): FieldError[] {
+  if (!address) return [required(path)];
+  const match = ADDRESS.exec(address);
+  const port = Number(match?.[1] ?? 1);
+  if (match && port >= 1 && port <= PORT_MAX) return [];
+  const example = 'sync.example.com:9185, 10.0.0.1:9185, [fd00::1]:9185 or https://sync.example.com:443';
+  return [invalid(path, address, `must be a host and a port, such as ${example}`)];
 }
 
 function gateIsOff(field: string, gate: FeatureGate): FieldError {
@@ -87,6 +110,9 @@ export function migratedGuestErrors(
   guest: Pick<VirtualMachineInstance, 'status'> | undefined,
 ): FieldError[] {
   const field = 'spec.vmiName';
+  // Who receives may be made later than what it is to receive.
+  const isReceiver = migrationRole(spec) === 'target';
+  if (!guest && isReceiver) return [];
   if (!guest) {
     const message = `the VMI "${metadata.namespace}/${spec.vmName}" does not exist`;
     return [{ type: 'FieldValueNotFound', field, message }];
@@ -94,6 +120,8 @@ export function migratedGuestErrors(
   const { phase, conditions = [] } = guest.status ?? {};
   if (phase === 'Succeeded' || phase === 'Failed')
     return [{ type: 'FieldValueInvalid', field, message: 'Cannot migrate VMI in finalized state.' }];
+  // Whether a guest can move is said of the one that does; of one that waits, nobody knows.
+  if (isReceiver) return [];
   const obstacle = conditions.find(({ type, status }) => type === 'LiveMigratable' && status === 'False');
   if (!obstacle) return [];
   const { reason = '', message = '' } = obstacle;

@@ -93,6 +93,12 @@ function messageOf(verdict: Verdict): string {
   return verdict.allowed ? 'ok' : `${verdict.status.code} ${verdict.status.message}`;
 }
 
+const HALVES: Scene = {
+  configuration: { developerConfiguration: { featureGates: ['DecentralizedLiveMigration'] } },
+};
+const half = (name: string, halves: object, guest = 'a') =>
+  migration({ vmName: guest, vmiName: guest, ...halves }, { name, uid: name });
+
 describe('a new migration', () => {
   const finished = (phase: MigrationPhase) => [
     migration({ vmName: 'a', vmiName: 'a' }, { name: 'x', uid: 'x' }, phase),
@@ -171,6 +177,32 @@ describe('a new migration', () => {
         configuration: { developerConfiguration: { disabledFeatureGates: ['MigrationPriorityQueue'] } },
       },
       '422 spec.priority: MigrationPriorityQueue feature gate is not enabled in kubevirt resource',
+    ],
+    [
+      'that is a half, while halves are not allowed',
+      { vmiName: 'a', receive: { key: 'k' } },
+      {},
+      '422 spec.receive: DecentralizedLiveMigration feature gate is not enabled in kubevirt resource',
+    ],
+    ['that receives what nobody waits for yet', { vmiName: 'b', receive: { key: 'k' } }, HALVES, 'ok'],
+    [
+      'that sends what is not there',
+      { vmiName: 'b', sendTo: { key: 'k', connectURL: 'there:9185' } },
+      HALVES,
+      '422 spec.vmiName: the VMI "shop/b" does not exist',
+    ],
+    ['that sends a guest', { vmiName: 'a', sendTo: { key: 'k', connectURL: 'there:9185' } }, HALVES, 'ok'],
+    [
+      'that is the other half of the same guest',
+      { vmiName: 'a', sendTo: { key: 'k', connectURL: 'here:9185' } },
+      { ...HALVES, rivals: [half('x', { receive: { key: 'k', migrationID: 'k' } })] },
+      'ok',
+    ],
+    [
+      'whose key another one has',
+      { vmiName: 'a', sendTo: { key: 'k', connectURL: 'there:9185' } },
+      { ...HALVES, rivals: [half('x', { sendTo: { key: 'k', migrationID: 'k', connectURL: 'u' } }, 'c')] },
+      '422 spec.sendTo.key: the migration shop/x has the same key, and is not over',
     ],
   ])('%s', async (_, spec, scene, message) => {
     expect(messageOf(await create(migration(spec), scene))).toBe(message);

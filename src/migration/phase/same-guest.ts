@@ -2,10 +2,12 @@ import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { migratedGuestErrors } from '../../api/kubevirt/validate-migration.ts';
 import { SYNC_TIMEOUT_MS } from './deadlines.ts';
 import { failed, type MigrationDecision, within, withdrawn } from './decision.ts';
 import { isHandedOff, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
 import { failure } from './failure.ts';
+import { isMeanwhile } from './pairing.ts';
 import { decideWithin } from './within-cluster.ts';
 
 /**
@@ -29,11 +31,19 @@ function source(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): Migr
     metadata: { ...migration.metadata, ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }) },
     status: { ...migration.status, phase: phase === 'Synchronizing' ? '' : phase },
   };
-  const decision = decideWithin({ ...facts, migration: asOne });
+  const decision = obstacleTo(facts) ?? decideWithin({ ...facts, migration: asOne });
   const state = ownState(facts);
   // It may have told the guest what it is before it knew that its other half is of the same guest.
   const isOpen = state !== undefined && state.completed !== true;
   return decision.failure && !decision.step && isOpen ? withdrawn(decision.failure) : decision;
+}
+
+/** A guest that stays the same object has its disks where they are: they are not copied, as they would be to another. */
+function obstacleTo({ migration, guest, targetPod }: MigrationFacts): MigrationDecision | undefined {
+  if (!isMeanwhile(migration.status?.phase ?? '') || targetPod || !guest) return undefined;
+  const { vmName = '' } = migration.spec;
+  const [obstacle] = migratedGuestErrors({ ...migration, spec: { vmName } }, guest);
+  return obstacle && { phase: 'Failed', failure: { reason: 'NotMigratable', message: obstacle.message } };
 }
 
 /** Since when the other half is wanted no more; it may even be gone. */
