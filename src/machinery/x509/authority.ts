@@ -25,6 +25,7 @@ export interface CertificateOptions {
   readonly organizations?: readonly string[];
   readonly dnsNames?: readonly string[];
   readonly ipAddresses?: readonly string[];
+  readonly uris?: readonly string[];
   readonly usages: readonly Usage[];
   readonly validityMs: number;
 }
@@ -40,8 +41,12 @@ const AUTHORITY_VALIDITY_MS = 3650 * DAY_MS;
 
 const SIGNATURE = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 
-/** Makes a self-signed ECDSA P-256 authority, valid for ten years. */
-export async function createAuthority(env: AuthorityEnv, commonName: string): Promise<Authority> {
+/** Makes a self-signed ECDSA P-256 authority, valid for ten years unless told otherwise. */
+export async function createAuthority(
+  env: AuthorityEnv,
+  commonName: string,
+  validityMs = AUTHORITY_VALIDITY_MS,
+): Promise<Authority> {
   const x509 = await loadX509();
   const keyPem = await generateKeyPem();
   const publicKey = publicKeyOf(keyPem);
@@ -51,7 +56,7 @@ export async function createAuthority(env: AuthorityEnv, commonName: string): Pr
     subject: name,
     issuer: name,
     notBefore: new Date(env.clock.now() - BACKDATE_MS),
-    notAfter: new Date(env.clock.now() + AUTHORITY_VALIDITY_MS),
+    notAfter: new Date(env.clock.now() + validityMs),
     publicKey,
     signingKey: await importSigningKey(keyPem),
     signingAlgorithm: SIGNATURE,
@@ -111,6 +116,7 @@ async function leafExtensions(
   const names = [
     ...(options.dnsNames ?? []).map((value) => ({ type: 'dns' as const, value })),
     ...(options.ipAddresses ?? []).map((value) => ({ type: 'ip' as const, value })),
+    ...(options.uris ?? []).map((value) => ({ type: 'url' as const, value })),
   ];
   return [
     new x509.BasicConstraintsExtension(false, undefined, true),

@@ -14,6 +14,8 @@ export interface Link {
   readonly peer: string;
   /** When the peer's certificate ends; the stream must not outlive it. */
   readonly validUntilMs: number;
+  /** Throws a SyncError `NotTrusted` where the peer's certificate, with which it came, is not trusted any more. */
+  check(): void;
   /** Has the handlers hear what came and what comes. Called once, in the turn in which the link was given away. */
   listen(handlers: LinkHandlers): void;
   /** Takes a frame to send behind all others. What is sent after the end goes nowhere. */

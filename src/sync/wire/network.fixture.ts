@@ -150,6 +150,7 @@ export class FixtureNetwork {
     const end = (peer: string, incoming: Pipe, outgoing: Pipe): Link => ({
       peer,
       validUntilMs: Number.POSITIVE_INFINITY,
+      check: () => undefined,
       listen: (handlers) => incoming.listen(handlers),
       send: (frame) => outgoing.push(frame),
       close: () => {

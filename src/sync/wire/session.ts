@@ -99,6 +99,16 @@ export class Session {
     this.#say({ kind: 'hello', versions, ...this.#introduced });
   }
 
+  /** Ends it where the peer's certificate is not trusted any more. */
+  check(): void {
+    try {
+      this.#link.check();
+    } catch (error) {
+      if (!(error instanceof SyncError)) throw error;
+      this.close(error);
+    }
+  }
+
   /** Says something on an open stream. */
   send(frame: TalkFrame): void {
     if (this.#state === 'open') this.#say(frame);

@@ -85,6 +85,11 @@ export class Switchboard implements Dialer {
     for (const { conversation } of this.#peers.values()) conversation.sendBundle(this.#options.bundle());
   }
 
+  /** Ends streams of peers whose certificates are not trusted any more. */
+  trustChanged(): void {
+    for (const session of this.#sessions) session.check();
+  }
+
   /** Ends everything with a peer that is not trusted any more, and forgets what was said. */
   drop(peer: string, error: SyncError): void {
     for (const session of this.#sessions) if (session.peer === peer) session.close(error);
