@@ -154,6 +154,18 @@ describe('what ends a migration, in the order in which it counts', () => {
       'Failed ReportedByNode',
       { migration: migrationIn('Running'), guest: handedOff({ completed: true }), targetPod: up },
     ],
+    [
+      'its target says that it is completed, and has yet to write so into the record',
+      'Running',
+      {
+        migration: migrationIn('Running'),
+        guest: handedOff(
+          { completed: true },
+          { rightToRun: { epoch: 3, holder: { ...TARGET, node: 'node-a' }, successor: TARGET } },
+        ),
+        targetPod: up,
+      },
+    ],
     ['another one goes before', 'Failed AnotherMigration', { hasBetterRival: true }],
     [
       'another one was handed off',

@@ -27,8 +27,7 @@ export function decideWithin(facts: MigrationFacts): MigrationDecision {
   const state = ownState(facts);
   if (state && hasMoved(guest, state)) return afterMove(guest, state);
   if (state?.failed === true) return failed('ReportedByNode', state.failureReason);
-  if (state?.completed === true)
-    return guest.status?.rightToRun?.holder ? failed('ReportedByNode') : { phase: 'Succeeded' };
+  if (state?.completed === true) return afterWord(guest);
   if (isOver(guest)) return failed('GuestEnded');
   if (!isHandedOff(facts)) return beforeHandOff(facts, guest);
   if (!state) return failed(guest.status?.migrationState?.migrationUid ? 'TakenOver' : 'StateCleared');
@@ -44,6 +43,13 @@ function hasMoved({ status }: VirtualMachineInstance, { sourceNode, targetNode }
 function afterMove(guest: VirtualMachineInstance, { completed, mode }: MigrationState): MigrationDecision {
   if (completed === true || mode !== 'PostCopy') return { phase: 'Succeeded' };
   return isOver(guest) ? failed('GuestEnded') : { phase: 'Running' };
+}
+
+/** The target says that it has taken the guest, and the record does not. Its agent may be about to write that. */
+function afterWord({ status }: VirtualMachineInstance): MigrationDecision {
+  const { holder, successor } = status?.rightToRun ?? {};
+  if (successor) return { phase: 'Running' };
+  return holder ? failed('ReportedByNode') : { phase: 'Succeeded' };
 }
 
 /** Whether a guest has ended. */
