@@ -20,6 +20,7 @@ import {
   keptPods,
 } from '../../migration/eviction/disruption-budget.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
+import { patienceMs } from '../moving-guests.ts';
 import { guestKeyOf, guestKeysOf, launchedGuestsOf, uidsOf } from '../migration/keys.ts';
 import { disruptionBudgets, type LauncherPod, pods } from '../resources.ts';
 import { Budgets } from './budgets.ts';
@@ -66,8 +67,8 @@ export class DisruptionBudgets implements Service {
   }
 
   #listen(launchers: Informer<LauncherPod>, configurations: Informer<KubeVirt>): void {
-    const enqueue = (key: string): void => this.#controller.enqueue(key);
-    this.#guests.onChange(({ object }) => enqueue(keyOf(object)));
+    const enqueue = (key: string, afterMs = 0): void => this.#controller.enqueue(key, { afterMs });
+    this.#guests.onChange(({ type, object }) => enqueue(keyOf(object), type === 'deleted' ? 0 : patienceMs(object)));
     this.#informer.onChange(({ object, old }) => {
       for (const key of new Set([...keptGuestsOf(object), ...(old ? keptGuestsOf(old) : [])])) enqueue(key);
     });

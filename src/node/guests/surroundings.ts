@@ -81,13 +81,9 @@ export class Surroundings {
       guests.onChange(({ object, type }) => {
         const { uid = '' } = object.metadata;
         if (type === 'deleted') this.#written.delete(uid);
-        const { holder, successor } = object.status?.rightToRun ?? {};
-        for (const pod of this.#pods.byIndex('guest', uid)) {
-          const { uid: podUID = '' } = pod.metadata;
-          const isNamed = holder?.podUID === podUID || successor?.podUID === podUID;
-          // A pod that has ended, and that the record does not know any more, has no part in where its guest goes.
-          if (type !== 'deleted' || isNamed || !isPodOver(pod)) callback(podUID);
-        }
+        for (const pod of this.#pods.byIndex('guest', uid))
+          if (!hasNoPart(pod, object, type === 'deleted')) callback(pod.metadata.uid ?? '');
+        const { holder } = object.status?.rightToRun ?? {};
         if (holder?.node === this.node) callback(holder.podUID);
       });
     this.#nodes.onChange(({ object, old }) => {
@@ -261,6 +257,20 @@ function referenceOf(
   const [held] = guests.byIndex('holder', podUID);
   const { namespace = '', name = '', uid = '' } = held?.metadata ?? {};
   return held && { namespace, name, uid };
+}
+
+/**
+ * Whether a pod has ended, and is named neither in the record of its guest nor as a side of its migration; of one that
+ * leaves this node, a side has said its last word.
+ */
+function hasNoPart(pod: LauncherPod, guest: VirtualMachineInstance, isLeaving: boolean): boolean {
+  if (!isPodOver(pod)) return false;
+  const { metadata } = pod;
+  const { rightToRun: { holder, successor } = {}, migrationState = {} } = guest.status ?? {};
+  const { sourcePod, targetPod, targetLetter } = migrationState;
+  const isSide = [sourcePod, targetPod].includes(metadata.name) || targetLetter?.sourcePodUID === metadata.uid;
+  const isNamed = [holder?.podUID, successor?.podUID].includes(metadata.uid);
+  return !isNamed && (isLeaving || !isSide);
 }
 
 /** Who is named in what a pod's journal says. */
