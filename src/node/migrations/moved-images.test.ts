@@ -93,6 +93,17 @@ describe('images', () => {
     ]);
   });
 
+  it('are filled in a pod that can only be a target, also before anybody has said so', () => {
+    const volumes = [{ volumeName: 'root' }];
+    const rightToRun = { epoch: 4, holder: runner('a') };
+    const guest = { metadata: { name: 'web' }, status: { rightToRun, migratedVolumes: volumes } };
+    const filled = (node: string): string[] => {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: `web-${node}` } };
+      return [...filledVolumes({ self: runner(node), guest: guest as unknown as VirtualMachineInstance, pod })];
+    };
+    expect([filled('a'), filled('b')]).toEqual([[], ['root']]);
+  });
+
   it.each([
     ['b', 'web-2', ['root']],
     ['a', 'web-1', []],

@@ -54,9 +54,21 @@ export function leftImages(
 
 /** The volumes that a migration fills, where a pod is its target. */
 export function filledVolumes(pod: AskedPod): ReadonlySet<string> {
-  const part = partIn(pod);
+  const part = partIn(pod) ?? awaitedPart(pod);
   const volumes = part?.side === 'target' ? part.state.migratedVolumes : undefined;
   return new Set((volumes ?? []).map(({ volumeName }) => volumeName));
+}
+
+/** A pod that does not hold its guest can only be a target, also before it is said of which migration. */
+function awaitedPart({ self, guest }: AskedPod): ReturnType<typeof partIn> {
+  const { rightToRun, migratedVolumes = [] } = guest?.status ?? {};
+  if (!rightToRun?.holder || rightToRun.holder.podUID === self.podUID) return undefined;
+  const volumes = migratedVolumes.map(({ volumeName, sourcePVCInfo, destinationPVCInfo }) => ({
+    volumeName,
+    sourceClaim: sourcePVCInfo?.claimName ?? '',
+    targetClaim: destinationPVCInfo?.claimName ?? '',
+  }));
+  return { side: 'target', state: { migratedVolumes: volumes } };
 }
 
 /** The images that a guest fills when it comes, and where all its volumes are once it has. */
