@@ -225,7 +225,10 @@ export interface DiskFiles {
   remove(path: string): Promise<void>;
   /** The path without any links in it. Rejects where nothing is there. */
   realPath(path: string): Promise<string>;
-  /** Makes a file somebody's, who may then read and write it. Rejects for what is no file, or has more names than one. */
+  /**
+   * Makes a file, or a block device, somebody's, who may then read and write it. Rejects for what is neither, or has more
+   * names than one.
+   */
   giveTo(path: string, owner: UserIdentity): Promise<void>;
   /** Whether the file can be read past the page cache. */
   supportsDirectAccess(path: string): Promise<boolean>;

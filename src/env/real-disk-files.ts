@@ -236,7 +236,7 @@ export const realDiskFiles: DiskFiles = {
     const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
       const stats = await file.stat();
-      if (!stats.isFile()) throw new Error(`${path} is no file`);
+      if (!stats.isFile() && !stats.isBlockDevice()) throw new Error(`${path} is no file`);
       if (stats.uid === uid && (stats.mode & 0o600) === 0o600) return;
       if (stats.nlink > 1) throw new Error(`${path} has other names, and is not given away under one of them`);
       await file.chown(uid, gid);

@@ -14,6 +14,8 @@ function compare(others: Partial<MachineSpec>, more: Partial<ComparedMachine> = 
 
 describe('what must be equal', () => {
   it.each<[what: string, others: Partial<MachineSpec>, expected: RegExp]>([
+    ['the UUID', { uuid: 'other' }, /the firmware's UUID is .* and other at the target/],
+    ['the serial number', { serial: 'other' }, /the firmware's serial number is .* and other/],
     ['the machine type', { machineType: 'pc-q35-8.0' }, /machine type is pc-q35-7.2 .* and pc-q35-8.0/],
     ['the accelerator', { accelerator: 'tcg' }, /accelerator/],
     ['the processor', { cpu: { ...FULL_MACHINE.cpu, model: 'max' } }, /CPU model is host .* and max/],
@@ -35,6 +37,21 @@ describe('what must be equal', () => {
     ['a MAC address', { networks: [{ ...card, mac: '02:00:00:00:00:09' }, ...cards] }, /MAC address/],
     ['an agent', { agentPlace: { bus: 'virtio', at: 12 } }, /port of an agent at virtio 12 at the source|no port/],
   ])('%s', (_, others, expected) => expect(compare(others).join('; ')).toMatch(expected));
+
+  it('which volume a disk is, where both say so, and how large it is', () => {
+    const of = (volume: string, bytes: number): ComparedMachine => ({
+      spec: { ...FULL_MACHINE, disks: [{ ...disk, volume }, ...disks] },
+      ramBytes: RAM,
+      diskBytes: new Map([['virtio 4', bytes]]),
+    });
+    expect(differences(of('root', 1), of('other', 1))).toEqual([
+      'the disk at virtio 4 (volume root) differs: its volume',
+    ]);
+    expect(differences(of('root', 1), of('root', 2))).toEqual([
+      'the size of the disk at virtio 4 (volume root) is 1 at the source and 2 at the target',
+    ]);
+    expect(differences(of('', 1), of('root', 1))).toEqual([]);
+  });
 
   it('processors as they are now, whatever the machines were started with', () => {
     const started = { ...FULL_MACHINE, cpu: { ...FULL_MACHINE.cpu, sockets: 1, socketsMax: 4 } };
@@ -76,7 +93,7 @@ describe('what must be equal', () => {
 describe('what may differ', () => {
   it.each<[what: string, others: Partial<MachineSpec>]>([
     ['nothing', {}],
-    ['names and ids', { name: 'other', uuid: 'other', serial: 'other' }],
+    ['names', { name: 'other' }],
     ['what was needed to boot', { kernel: undefined }],
     ['how disks are stored', { disks: [{ ...disk, path: '/elsewhere', format: 'raw', cache: 'writeback' }, ...disks] }],
     ['the order of devices', { disks: [...disks, disk], networks: [...cards, card] }],

@@ -1,12 +1,20 @@
-import type { CpuSpec, DevicePlace, DiskSpec, MachineSpec, NetworkSpec } from './machine.ts';
+import {
+  type CdromSpec,
+  cdromPlace,
+  type CpuSpec,
+  type DevicePlace,
+  type DiskSpec,
+  type MachineSpec,
+  type NetworkSpec,
+} from './machine.ts';
 
 /**
  * Whether a guest can go from one machine to another.
  *
  * A hypervisor finds out about some differences itself, late, with the guest stopped; and it takes others without a word:
  * another processor, more processors, one device more, a smaller disk. The guest is then in a machine that changed under
- * it. So both are compared before anything starts. What may differ: names, paths, ids, how the host stores a disk, where a
- * network goes, and what was only needed to boot.
+ * it. So both are compared before anything starts. What may differ: names, paths, claims, how the host stores a disk, where
+ * a network goes, and what was only needed to boot.
  */
 export interface ComparedMachine {
   readonly spec: MachineSpec;
@@ -25,10 +33,24 @@ export function placeName({ bus, at }: DevicePlace): string {
   return `${bus} ${at}`;
 }
 
+/** A disk or a drive, with what both have. */
+export type PlacedDisk = Pick<DiskSpec, 'volume' | 'path' | 'format' | 'isReadOnly' | 'isDevice'> &
+  Pick<DiskSpec, 'place'>;
+
+/** The disks of a machine, and its drives. */
+export function placedDisks({ disks = [], cdroms = [] }: MachineSpec): readonly PlacedDisk[] {
+  return [
+    ...disks,
+    ...cdroms.map(({ format = 'raw', ...cdrom }) => ({ ...cdrom, format, place: cdromPlace(cdrom), isReadOnly: true })),
+  ];
+}
+
 /** Each difference as a sentence without its full stop; empty where the guest can go. */
 export function differences(source: ComparedMachine, target: ComparedMachine): readonly string[] {
   const [here, there] = [source.spec, target.spec];
   return [
+    ...differ("the firmware's UUID", here.uuid.toLowerCase(), there.uuid.toLowerCase()),
+    ...differ("the firmware's serial number", here.serial ?? 'none', there.serial ?? 'none'),
     ...differ('the machine type', here.machineType, there.machineType),
     ...differ('the accelerator', here.accelerator, there.accelerator),
     ...cpuDifferences(here.cpu, there.cpu),
@@ -37,7 +59,7 @@ export function differences(source: ComparedMachine, target: ComparedMachine): r
     ...differ('the room for memory', roomText(here), roomText(there)),
     ...differ('the number of pieces of plugged memory', pluggedMemory(source), pluggedMemory(target)),
     ...deviceDifferences('disk', here.disks, there.disks, ({ place }) => placeName(place), diskShape),
-    ...deviceDifferences('drive', here.cdroms, there.cdroms, ({ port }) => `sata ${port}`),
+    ...deviceDifferences('drive', here.cdroms, there.cdroms, (cdrom) => placeName(cdromPlace(cdrom)), cdromShape),
     ...deviceDifferences('network card', here.networks, there.networks, ({ place }) => placeName(place), networkShape),
     ...deviceDifferences('port of an agent', agents(here), agents(there), placeName),
     ...sizeDifferences(source, target),
@@ -83,9 +105,19 @@ function agents({ agentPlace }: MachineSpec): readonly DevicePlace[] {
 
 type Shape = Readonly<Record<string, string | number | boolean>>;
 
-function diskShape({ isReadOnly = false, serial = '', cache }: DiskSpec): Shape {
+function diskShape({ volume = '', isReadOnly = false, serial = '', cache }: DiskSpec): Shape {
   // A guest sees whether there is a cache that it has to flush.
-  return { 'whether it is read-only': isReadOnly, 'its serial number': serial, 'its cache': cache !== 'writethrough' };
+  const seen = {
+    'whether it is read-only': isReadOnly,
+    'its serial number': serial,
+    'its cache': cache !== 'writethrough',
+  };
+  return { ...seen, ...cdromShape({ volume }) };
+}
+
+/** By the names of their volumes disks are found that go with a guest. */
+function cdromShape({ volume = '' }: Pick<CdromSpec, 'volume'>): Shape {
+  return { 'its volume': volume };
 }
 
 function networkShape({ mac }: NetworkSpec): Shape {
@@ -106,16 +138,27 @@ function deviceDifferences<T>(
     others.delete(name);
     if (other === undefined) return [`there is no ${kind} at ${name} at the target`];
     const [shape, otherShape] = [shapeOf(device), shapeOf(other)];
+    const volume = shape['its volume'] ? ` (volume ${shape['its volume']})` : '';
     return Object.keys(shape).flatMap((what) =>
-      shape[what] === otherShape[what] ? [] : [`the ${kind} at ${name} differs: ${what}`],
+      shape[what] === otherShape[what] || !isSaid(what, shape, otherShape)
+        ? []
+        : [`the ${kind} at ${name}${volume} differs: ${what}`],
     );
   });
   return [...found, ...[...others.keys()].map((name) => `there is no ${kind} at ${name} at the source`)];
 }
 
+/** Machines that run since before drives had names say nothing of their volumes. */
+function isSaid(what: string, ...shapes: readonly Shape[]): boolean {
+  return what !== 'its volume' || shapes.every((shape) => shape[what] !== '');
+}
+
 function sizeDifferences(source: ComparedMachine, target: ComparedMachine): string[] {
+  const volumes = new Map(placedDisks(source.spec).map(({ place, volume }) => [placeName(place), volume]));
   return [...(source.diskBytes ?? [])].flatMap(([name, bytes]) => {
     const other = target.diskBytes?.get(name);
-    return other === undefined ? [] : differ(`the size of the disk at ${name}`, bytes, other);
+    const volume = volumes.get(name);
+    const which = volume === undefined ? `the disk at ${name}` : `the disk at ${name} (volume ${volume})`;
+    return other === undefined ? [] : differ(`the size of ${which}`, bytes, other);
   });
 }

@@ -75,6 +75,12 @@ export interface MachineProcessors {
   plug(count: number): Promise<void>;
 }
 
+/** The disks of a machine, and its drives. */
+export interface MachineDisks {
+  /** How large the guest sees each, by the name of its place. */
+  sizes(): Promise<ReadonlyMap<string, number>>;
+}
+
 /** Memory that was plugged into a machine, in pieces of one size. */
 export interface MachineMemory {
   /** How many pieces there are. */
@@ -126,6 +132,8 @@ export interface Machine {
   readonly processors?: MachineProcessors;
   /** Its memory, where more can be plugged in. */
   readonly memory?: MachineMemory;
+  /** Its disks, where somebody can tell how large they are. */
+  readonly disks?: MachineDisks;
   /** The line to the agent inside the guest, where there can be one. */
   readonly guestAgent?: GuestAgentChannel;
   /** Lets go of the machine, which goes on; `ended` is heard no more. */

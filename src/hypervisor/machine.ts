@@ -36,6 +36,10 @@ export interface DiskSpec {
   /** The claim that it is on, where it is on one: on another, it is another disk. */
   readonly claim?: { readonly name: string; readonly uid: string };
   readonly format: 'raw' | 'qcow2';
+  /** Whether it is a device of the host, and no file. */
+  readonly isDevice?: boolean;
+  /** How much of it the guest sees, where there is more; of raw ones alone. */
+  readonly sizeBytes?: number;
   /** `none` goes past the host's page cache, as storage that several hosts share demands. */
   readonly cache: 'none' | 'writeback' | 'writethrough';
   readonly isReadOnly?: boolean;
@@ -46,12 +50,21 @@ export interface DiskSpec {
 }
 
 export interface CdromSpec {
+  /** What its owner calls it, for messages about it. */
+  readonly volume?: string;
   /** The port of the SATA controller. */
   readonly port: number;
   readonly path: string;
   /** What the file is; `raw` by default. */
   readonly format?: 'raw' | 'qcow2';
+  readonly isDevice?: boolean;
+  readonly sizeBytes?: number;
   readonly bootOrder?: number;
+}
+
+/** Where a drive is, among the places of disks. */
+export function cdromPlace({ port }: Pick<CdromSpec, 'port'>): DevicePlace {
+  return { bus: 'sata', at: port };
 }
 
 /** A kernel that is started without a boot loader. */

@@ -65,7 +65,7 @@ export function migrationObjection(
   const sides = sidesOf(guest);
   const isSource = sides.isSource && before.sourceNode === node;
   const isTarget = sides.isTarget && before.targetNode === node;
-  const isDescribed = sides.isSource && isDescriber(node, old) && fields.every((each) => each === 'sourceState');
+  const isDescribed = sides.isSource && isDescriber(node, old);
   if (!isSource && !isTarget && !isDescribed) return 'is no side of the migration of this guest';
   const holder = next.rightToRun?.holder?.node;
   const hasGone = isAway(next.rightToRun) || (holder !== undefined && holder !== node);

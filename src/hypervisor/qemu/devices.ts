@@ -1,6 +1,7 @@
 import { unreachable } from '../../api/unreachable.ts';
 import {
   type CdromSpec,
+  cdromPlace,
   type DevicePlace,
   type DiskSpec,
   type MachineSpec,
@@ -40,10 +41,9 @@ export function escapeOption(value: string): string {
 export function deviceArguments(spec: MachineSpec): string[] {
   const family = machineFamily(spec.machineType);
   const { disks = [], cdroms = [], networks = [], agentPlace } = spec;
-  const cdromPlaces = cdroms.map(({ port }): DevicePlace => ({ bus: 'sata', at: port }));
   const places = [
     ...disks.map(({ place }) => place),
-    ...cdromPlaces,
+    ...cdroms.map(cdromPlace),
     ...networks.map(({ place }) => place),
     ...(agentPlace ? [agentPlace] : []),
   ];
@@ -90,7 +90,7 @@ function nameOf(kind: string, { bus, at }: DevicePlace): string {
   return `${kind}-${bus}-${at}`;
 }
 
-/** By what QEMU knows the disk in a place. */
+/** By what QEMU knows the disk in a place, or the drive. */
 export function diskName(place: DevicePlace): string {
   return nameOf('disk', place);
 }
@@ -110,11 +110,14 @@ function address(family: Family, { bus, at }: DevicePlace): { readonly bus: stri
 
 function blockArguments(
   name: string,
-  { path, format, cache, isReadOnly = false }: Pick<DiskSpec, 'path' | 'format' | 'cache' | 'isReadOnly'>,
+  image: Pick<DiskSpec, 'path' | 'format' | 'cache' | 'isReadOnly' | 'isDevice' | 'sizeBytes'>,
 ): string[] {
+  const { path, format, cache, isReadOnly = false, isDevice = false, sizeBytes } = image;
   const shared = { cache: { direct: cache === 'none', 'no-flush': false }, 'read-only': isReadOnly };
-  const file = { driver: 'file', 'node-name': `${name}-file`, filename: path, ...shared, discard: 'unmap' };
-  const disk = { driver: format, 'node-name': name, file: `${name}-file`, ...shared, discard: 'unmap' };
+  const driver = isDevice ? 'host_device' : 'file';
+  const part = sizeBytes === undefined || format !== 'raw' ? {} : { size: sizeBytes };
+  const file = { driver, 'node-name': `${name}-file`, filename: path, ...shared, discard: 'unmap' };
+  const disk = { driver: format, 'node-name': name, file: `${name}-file`, ...part, ...shared, discard: 'unmap' };
   return ['-blockdev', JSON.stringify(file), '-blockdev', JSON.stringify(disk)];
 }
 
@@ -138,14 +141,14 @@ function diskArguments(family: Family, disk: DiskSpec): string[] {
   ];
 }
 
-function cdromArguments(family: Family, { port, path, format = 'raw', bootOrder }: CdromSpec): string[] {
-  const place: DevicePlace = { bus: 'sata', at: port };
-  const name = nameOf('cdrom', place);
+function cdromArguments(family: Family, { format = 'raw', bootOrder, ...cdrom }: CdromSpec): string[] {
+  const place = cdromPlace(cdrom);
+  const name = diskName(place);
   return [
-    ...blockArguments(name, { path, format, cache: 'writeback', isReadOnly: true }),
+    ...blockArguments(name, { ...cdrom, format, cache: 'writeback', isReadOnly: true }),
     ...device({
       driver: 'ide-cd',
-      id: `${name}-device`,
+      id: `${nameOf('cdrom', place)}-device`,
       drive: name,
       ...address(family, place),
       ...(bootOrder === undefined ? {} : { bootindex: bootOrder }),

@@ -91,6 +91,7 @@ export class FakeQemu {
         if (value instanceof Error) monitor.refuse(id, value.message);
         else monitor.answer(id, value);
       } else if (execute === 'query-migrate' && !this.isHung) monitor.answer(id, this.migration);
+      else if (execute === 'query-named-block-nodes') monitor.answer(id, []);
       if (execute === 'query-chardev') monitor.answer(id, [{ label: `instance-${this.instance}` }]);
       if (execute === 'query-status') monitor.answer(id, { status: this.status, running: this.status === 'running' });
       if (execute === 'quit') {

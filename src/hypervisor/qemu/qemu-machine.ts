@@ -4,6 +4,7 @@ import { errorMessage } from '../../api/error-message.ts';
 import {
   HypervisorError,
   type Machine,
+  type MachineDisks,
   type MachineEnd,
   type MachineEvent,
   type MachineMemory,
@@ -12,6 +13,7 @@ import {
   type MachineStatus,
 } from '../hypervisor.ts';
 import type { MachineMigration } from '../migration.ts';
+import { diskSizes } from './block-nodes.ts';
 import { machineEnd } from './machine-end.ts';
 import { machineEvent, machineStatus } from './machine-events.ts';
 import { connectMonitors, type Monitors } from './monitors.ts';
@@ -56,6 +58,7 @@ export class QemuMachine implements Machine {
   readonly migration: MachineMigration;
   readonly processors: MachineProcessors;
   readonly memory: MachineMemory;
+  readonly disks: MachineDisks;
   readonly guestAgent: QemuAgentChannel;
   readonly #options: QemuMachineOptions;
   readonly #listeners = new Set<(event: MachineEvent) => unknown>();
@@ -87,6 +90,7 @@ export class QemuMachine implements Machine {
       (name, args) => this.execute(name, args),
       () => this.#version,
     );
+    this.disks = { sizes: () => diskSizes((name, args) => this.execute(name, args)) };
     this.guestAgent = new QemuAgentChannel({
       connector: options.connector,
       files: options.files,

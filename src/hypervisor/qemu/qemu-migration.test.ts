@@ -87,6 +87,37 @@ describe('a target', () => {
     ]);
   });
 
+  it('lets a disk be filled that its guest can only read', async () => {
+    const qemu = agreeing('nbd-server-start', 'block-export-add', 'migrate-incoming', 'blockdev-reopen');
+    const node = (name: string, drv: string, size: number) => ({
+      'node-name': name,
+      drv,
+      ro: true,
+      file: '../../pods/1/init.iso',
+      cache: { direct: true },
+      image: { 'virtual-size': size },
+    });
+    const nodes = [node('disk-sata-1', 'raw', 512), node('disk-sata-1-file', 'file', 1024)];
+    qemu.answers.set('query-named-block-nodes', () => [...nodes, { ...node('disk-virtio-4', 'raw', 1), ro: false }]);
+    const { migration, disks } = await qemu.connect();
+    const drive = { bus: 'sata', at: 1 } as const;
+    await migration.listenLocally({ disks: [DISK, drive], channels: undefined });
+    const shared = { cache: { direct: true, 'no-flush': false }, 'read-only': false, discard: 'unmap' };
+    expect(told(qemu, 'blockdev-reopen')).toEqual([
+      {
+        options: [
+          { driver: 'file', 'node-name': 'disk-sata-1-file', filename: '../../pods/1/init.iso', ...shared },
+          { driver: 'raw', 'node-name': 'disk-sata-1', file: 'disk-sata-1-file', size: 512, ...shared },
+        ],
+      },
+    ]);
+    expect(told(qemu, 'block-export-add')).toHaveLength(2);
+    expect([...(await disks.sizes())]).toEqual([
+      ['sata 1', 512],
+      ['virtio 4', 1],
+    ]);
+  });
+
   it('stops serving disks where it cannot listen', async () => {
     const qemu = agreeing('nbd-server-start', 'nbd-server-stop', 'block-export-add');
     qemu.answers.set('query-block-exports', () => [{ id: 'export-disk-virtio-4' }]);

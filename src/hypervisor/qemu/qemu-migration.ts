@@ -21,6 +21,7 @@ import type {
   PortRange,
   SendOptions,
 } from '../migration.ts';
+import { makeFillable } from './block-nodes.ts';
 import { diskName } from './devices.ts';
 import { migrationProgress } from './migration-progress.ts';
 import {
@@ -283,7 +284,9 @@ export class QemuMigration implements MachineMigration {
   async #serveDisks<T>(disks: readonly DevicePlace[], serve: () => Promise<T>): Promise<T> {
     const served = await serve();
     try {
-      for (const name of disks.map(diskName))
+      const names = disks.map(diskName);
+      await makeFillable((command, args) => this.#qemu.execute(command, args), names);
+      for (const name of names)
         await this.#qemu.execute('block-export-add', {
           type: 'nbd',
           id: `export-${name}`,

@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../../env/ports.ts';
 import { HypervisorError } from '../hypervisor.ts';
 import type { DevicePlace } from '../machine.ts';
 import type { MigrationAddress, Mirror, MirrorOptions } from '../migration.ts';
+import { blockNodes, placeOfNode } from './block-nodes.ts';
 import { diskName } from './devices.ts';
 import { MIRROR_PREFIX } from './migration-progress.ts';
 import { peerName, TLS_OBJECT } from './migration-settings.ts';
@@ -119,23 +120,16 @@ export class QemuMirrors {
   }
 
   async #checkSizes(places: readonly DevicePlace[]): Promise<void> {
-    const sizes = await this.#nodeSizes();
+    const nodes = await this.#nodes();
     for (const name of places.map(diskName)) {
-      const [own, copy] = [sizes.get(name), sizes.get(`${TARGET_PREFIX}${name}`)];
+      const [own, copy] = [name, `${TARGET_PREFIX}${name}`].map((each) => nodes.get(each)?.sizeBytes);
       if (own === undefined || own !== copy)
         throw new HypervisorError('Refused', `${name} has ${own} bytes here, and ${copy} at the target`);
     }
   }
 
-  async #nodeSizes(): Promise<ReadonlyMap<string, number | undefined>> {
-    const answer = await this.#qemu.execute('query-named-block-nodes', { flat: true });
-    const sizes = new Map<string, number | undefined>();
-    for (const node of Array.isArray(answer) ? answer : []) {
-      if (!isRecord(node) || typeof node['node-name'] !== 'string') continue;
-      const size = isRecord(node['image']) ? node['image']['virtual-size'] : undefined;
-      sizes.set(node['node-name'], typeof size === 'number' ? size : undefined);
-    }
-    return sizes;
+  #nodes(): ReturnType<typeof blockNodes> {
+    return blockNodes((name, args) => this.#qemu.execute(name, args));
   }
 
   async #jobs(): Promise<readonly Job[]> {
@@ -183,7 +177,7 @@ export class QemuMirrors {
   async #forget(): Promise<void> {
     await this.#hangUp();
     for (const { id } of await this.#jobs()) await this.#qemu.execute('job-dismiss', { id });
-    for (const name of (await this.#nodeSizes()).keys())
+    for (const name of (await this.#nodes()).keys())
       if (name.startsWith(TARGET_PREFIX)) await this.#qemu.execute('blockdev-del', { 'node-name': name });
   }
 }
@@ -200,14 +194,14 @@ function notWhole({ id, mirror }: Job): HypervisorError {
 
 function mirrorJob(job: unknown): Job | undefined {
   if (!isRecord(job) || typeof job['id'] !== 'string') return undefined;
-  const match = /^mirror-disk-(virtio|sata|virtio-mmio)-(\d+)$/.exec(job['id']);
-  if (!match) return undefined;
+  const place = job['id'].startsWith(MIRROR_PREFIX) ? placeOfNode(job['id'].slice(MIRROR_PREFIX.length)) : undefined;
+  if (!place) return undefined;
   const { id, status, error, 'current-progress': copied, 'total-progress': total } = job;
   const isConcluded = status === 'concluded';
   const isWhole = isConcluded || status === 'ready' || status === 'standby';
   const message = typeof error === 'string' ? error : undefined;
   const mirror: Mirror = {
-    place: { bus: match[1] as DevicePlace['bus'], at: Number(match[2]) },
+    place,
     state: message === undefined ? (isWhole ? 'whole' : 'copying') : 'failed',
     copiedBytes: Number(copied),
     totalBytes: Number(total),

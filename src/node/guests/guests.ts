@@ -13,8 +13,9 @@ import type { JournalFile } from '../journal/journal-file.ts';
 import { describedMachines } from '../migrations/described-machines.ts';
 import { Incoming } from '../migrations/incoming.ts';
 import { sourceKeysOf } from '../migrations/leaving.ts';
+import { LeavingDisks } from '../migrations/leaving-disks.ts';
 import { Migrations } from '../migrations/migrations.ts';
-import { filledVolumes } from '../migrations/moved-images.ts';
+import { comingSizes, filledVolumes } from '../migrations/moved-images.ts';
 import type { NodeMigration } from '../migrations/node-migration.ts';
 import { Outgoing } from '../migrations/outgoing.ts';
 import type { PeerService } from '../migrations/peer.ts';
@@ -215,7 +216,7 @@ export class Guests {
       enqueue: (podUID) => this.enqueue(podUID),
       tell: (podUID) => this.#controller.enqueue(podUID, { afterMs: NEWS_MS }),
     });
-    const describeComing = (podUID: string) => describe(podUID, this.#recall(podUID).guest?.status?.migrationState);
+    const describeComing = (podUID: string) => describe(podUID, this.#recall(podUID).guest);
     const incoming = new Incoming({
       env,
       journal,
@@ -228,7 +229,9 @@ export class Guests {
       advance,
     });
     const { address } = migration;
-    return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, address }) };
+    const enqueue = (podUID: string): void => this.enqueue(podUID);
+    const disks = new LeavingDisks({ machines, notes, diskBytesOf, log: env.log, enqueue });
+    return { incoming, migrations: new Migrations({ clock: env.clock, outgoing, incoming, disks, address }) };
   }
 
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
@@ -362,7 +365,8 @@ export class Guests {
     const isWanted = phase !== 'Succeeded' && phase !== 'Failed';
     if (!isWanted || shutdownTimes({ guest, pod }, this.#env.clock.now()) !== undefined) return undefined;
     const self = this.#surroundings.runner(podUID, guest, NO_STANDING);
-    return this.#preparation.prepare(podUID, guest, filledVolumes({ self, guest, pod }), signal);
+    const coming = { filled: filledVolumes({ self, guest, pod }), sizesBytes: comingSizes(guest) };
+    return this.#preparation.prepare(podUID, guest, coming, signal);
   }
 
   #refused({ podUID, guest }: Scene, { code, message }: Refusal | typeof LATER_JOURNAL): Result {

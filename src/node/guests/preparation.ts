@@ -23,6 +23,9 @@ export type Prepared =
   | { readonly kind: 'missing'; readonly cause: Cause; readonly retryAfterMs: number }
   | { readonly kind: 'impossible'; readonly cause: Cause };
 
+/** What a migration fills. */
+type ComingDisks = Pick<KnownDisks, 'filled' | 'sizesBytes'>;
+
 type Ready = Prepared & { readonly kind: 'ready' };
 
 export interface PreparationOptions {
@@ -54,18 +57,18 @@ export class Preparation {
     this.#options = options;
   }
 
-  /** `filled` are the volumes that a migration brings with it. */
+  /** `coming` are the volumes that a migration brings with it. */
   async prepare(
     podUID: string,
     guest: VirtualMachineInstance,
-    filled: ReadonlySet<string>,
+    coming: ComingDisks,
     signal: AbortSignal,
   ): Promise<Prepared> {
     const known = this.#ready.get(podUID);
     const nowMs = this.#options.clock.now();
     if (known && nowMs - known.atMs < FRESH_MS) return known.prepared;
     try {
-      const prepared = await this.#prepare(podUID, guest, filled, signal);
+      const prepared = await this.#prepare(podUID, guest, coming, signal);
       this.#ready.set(podUID, { prepared, atMs: nowMs });
       this.#failureCounts.delete(podUID);
       return prepared;
@@ -90,20 +93,23 @@ export class Preparation {
   async #prepare(
     podUID: string,
     guest: VirtualMachineInstance,
-    filled: ReadonlySet<string>,
+    coming: ComingDisks,
     signal: AbortSignal,
   ): Promise<Ready> {
     const { volumes, specOf, files, user } = this.#options;
     const directory = this.directoryOf(podUID);
     await files.makeDirectory(directory, { mode: 0o700, owner: user });
-    const disks = { vm: machineUidOf(guest), records: await this.#records(guest, signal), filled };
+    const disks = { vm: machineUidOf(guest), records: await this.#records(guest, signal), ...coming };
     const prepared = await volumes.prepare({ guest, podUID, directory, user, disks }, signal);
     const { accepted = new Map<string, string>(), notices = [] } = prepared;
     return { kind: 'ready', spec: await specOf(guest, prepared, signal), accepted, notices };
   }
 
   /** Where the contents of the guest's volumes were, as it says itself, or as its machine remembers it. */
-  async #records({ spec, status, ...guest }: VirtualMachineInstance, signal: AbortSignal): Promise<KnownDisks['records']> {
+  async #records(
+    { spec, status, ...guest }: VirtualMachineInstance,
+    signal: AbortSignal,
+  ): Promise<KnownDisks['records']> {
     if (status?.rightToRun) return [status.rightToRun.volumes];
     const hasClaims = spec.volumes?.some((each) => each.persistentVolumeClaim ?? each.dataVolume ?? each.ephemeral);
     return hasClaims ? [(await this.#options.remembered({ spec, ...guest }, signal))?.volumes] : [];

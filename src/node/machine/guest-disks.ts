@@ -38,12 +38,13 @@ export function guestDisks(
   return { disks, cdroms };
 }
 
-function cdrom(disk: Disk, { path, format }: PreparedDisk, places: DevicePlaces, field: string): CdromSpec {
+function cdrom(disk: Disk, { path, format, ...image }: PreparedDisk, places: DevicePlaces, field: string): CdromSpec {
   const bus = disk.cdrom?.bus || 'sata';
   if (bus !== 'sata') throw new MachineSpecError(`${field}.cdrom.bus: ${bus} is not supported; use sata`);
   if (disk.cdrom?.readonly === false)
     throw new MachineSpecError(`${field}.cdrom.readonly: a CD-ROM can be nothing but read here`);
-  return { port: places.sataPort(`${field}.cdrom.bus`), path, format };
+  const port = places.sataPort(`${field}.cdrom.bus`);
+  return { volume: disk.name, port, path, format, ...extentOf(image) };
 }
 
 function hardDisk(disk: Disk, source: PreparedDisk, places: DevicePlaces, field: string): DiskSpec {
@@ -63,10 +64,15 @@ function hardDisk(disk: Disk, source: PreparedDisk, places: DevicePlaces, field:
     path: source.path,
     ...(source.claim ? { claim: source.claim } : {}),
     format: source.format,
+    ...extentOf(source),
     cache: CACHES.find((cache) => cache === disk.cache) ?? source.cache,
     ...(isReadOnly ? { isReadOnly } : {}),
     ...(serial ? { serial } : {}),
   };
+}
+
+function extentOf({ isDevice, sizeBytes }: Pick<PreparedDisk, 'isDevice' | 'sizeBytes'>) {
+  return { ...(isDevice ? { isDevice } : {}), ...(sizeBytes === undefined ? {} : { sizeBytes }) };
 }
 
 /** As they are given; in the order of the list where none is. A kernel needs none of them. */

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { placeName } from '../../hypervisor/compare.ts';
 import type { Machine } from '../../hypervisor/hypervisor.ts';
 import type { DiskSpec } from '../../hypervisor/machine.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
@@ -86,7 +88,11 @@ describe('disks that go with a guest', () => {
       notes: { get: () => ({ spec: { ...SMALL_MACHINE, disks: [disk] } }) } as unknown as GuestNotes,
       directoryOf: () => '/pods/1',
     });
-    return (await describe('1', { migratedVolumes })).copiedDisks.length;
+    const guest = {
+      metadata: {},
+      status: { migrationState: { migratedVolumes } },
+    } as unknown as VirtualMachineInstance;
+    return (await describe('1', guest)).copiedDisks.length;
   };
 
   it.each<[string, DiskSpec, number]>([
@@ -97,6 +103,29 @@ describe('disks that go with a guest', () => {
     ['not one of another volume', { ...onClaim('old'), volume: 'os' }, 0],
     ['not one that is only read', { ...onClaim('old'), isReadOnly: true }, 0],
   ])('%s', async (_, disk, expected) => expect(await copiedOf(disk)).toBe(expected));
+
+  it('all, with what is in drives, where another object stands for the guest at the other end', async () => {
+    const disks = [onClaim('a'), { ...onClaim('b'), place: { bus: 'virtio', at: 6 }, isReadOnly: true }] as const;
+    const cdroms = [{ volume: 'init', port: 1, path: '/pods/1/init.iso' }];
+    const sizes = new Map([
+      ['virtio 5', 512],
+      ['sata 1', 2048],
+    ]);
+    const machine = { migration: { ramBytes: async () => 1 }, disks: { sizes: async () => sizes } };
+    const describe = describedMachines({
+      machines: { get: () => machine as unknown as Machine } as unknown as Machines,
+      notes: { get: () => ({ spec: { ...SMALL_MACHINE, disks, cdroms } }) } as unknown as GuestNotes,
+      directoryOf: () => '/pods/1',
+      diskBytesOf: async ({ path }) => path.length,
+    });
+    const sourceState = { virtualMachineInstanceUID: 'other' };
+    const guest = { metadata: { uid: 'own' }, status: { migrationState: { sourceState } } };
+    const { copiedDisks, machine: described } = await describe('1', guest as unknown as VirtualMachineInstance);
+    expect(copiedDisks.map(placeName)).toEqual(['virtio 5', 'virtio 6', 'sata 1']);
+    expect([...(described.diskBytes ?? [])]).toEqual(
+      [...sizes.entries()].toSpliced(1, 0, ['virtio 6', disks[1].path.length]),
+    );
+  });
 
   it('none on claims where nothing is said of them', async () => expect(await copiedOf(onClaim('old'), [])).toBe(0));
 });

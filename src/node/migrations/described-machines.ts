@@ -1,5 +1,7 @@
+import { isAcross } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import { type ComparedMachine, placeName } from '../../hypervisor/compare.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import { type ComparedMachine, placedDisks, type PlacedDisk, placeName } from '../../hypervisor/compare.ts';
 import type { DevicePlace, DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { GuestNotes } from '../guests/guest-notes.ts';
 import type { Machines } from '../guests/machines.ts';
@@ -7,7 +9,10 @@ import type { Machines } from '../guests/machines.ts';
 /** What a machine of this node is like, for whoever wants to know whether its guest can go to another, or come from one. */
 export interface MachineDescription {
   readonly machine: ComparedMachine;
-  /** The disks that go with the guest: this pod's own, and those that are on another claim at the other end. */
+  /**
+   * The disks that go with the guest: this pod's own, and those that are on another claim at the other end; all of them, and
+   * what is in drives, where there is another object for it at the other end.
+   */
   readonly copiedDisks: readonly DevicePlace[];
   /** What tells the file behind each disk that can be written from all others, by the name of its place. */
   readonly diskFiles: ReadonlyMap<string, DiskFile>;
@@ -19,8 +24,11 @@ export interface DiskFile {
   readonly file: string;
 }
 
-/** Describes the machine of a pod, for a migration of its guest. */
-export type DescribeMachine = (podUID: string, migration: MigrationState | undefined) => Promise<MachineDescription>;
+/** Describes the machine of a pod, for the migration that its guest is in. */
+export type DescribeMachine = (
+  podUID: string,
+  guest: VirtualMachineInstance | undefined,
+) => Promise<MachineDescription>;
 
 export interface DescribedMachinesOptions {
   readonly machines: Machines;
@@ -28,7 +36,7 @@ export interface DescribedMachinesOptions {
   /** Where what belongs to a pod alone is kept. */
   readonly directoryOf: (podUID: string) => string;
   /** How large the guest sees a disk; undefined where nobody can tell. */
-  readonly diskBytesOf?: ((disk: DiskSpec) => Promise<number | undefined>) | undefined;
+  readonly diskBytesOf?: ((disk: PlacedDisk) => Promise<number | undefined>) | undefined;
   /** Which file a disk is; undefined where nobody can tell. */
   readonly diskFileOf?: ((disk: DiskSpec) => Promise<DiskFile | undefined>) | undefined;
 }
@@ -41,14 +49,19 @@ export function describedMachines({
   diskBytesOf,
   diskFileOf,
 }: DescribedMachinesOptions): DescribeMachine {
-  return async (podUID, state) => {
+  return async (podUID, guest) => {
     const { spec } = notes.get(podUID) ?? {};
     const machine = machines.get(podUID);
     if (!spec || !machine) throw new Error('nobody knows what the machine of this pod is like');
-    const copied = (spec.disks ?? []).filter((disk) => isOwn(disk, directoryOf(podUID)) || isMigrated(disk, state));
+    const state = guest?.status?.migrationState;
+    const copied =
+      guest && isAcross(guest)
+        ? placedDisks(spec)
+        : (spec.disks ?? []).filter((disk) => isOwn(disk, directoryOf(podUID)) || isMigrated(disk, state));
     const diskBytes = new Map<string, number>();
+    const sizes = copied.length > 0 ? await machine.disks?.sizes() : undefined;
     for (const disk of copied) {
-      const bytes = await diskBytesOf?.(disk);
+      const bytes = sizes?.get(placeName(disk.place)) ?? (await diskBytesOf?.(disk));
       if (bytes !== undefined) diskBytes.set(placeName(disk.place), bytes);
     }
     const diskFiles = new Map<string, DiskFile>();

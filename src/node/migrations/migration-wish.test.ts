@@ -178,8 +178,11 @@ describe('what is asked of the launcher pods of two objects', () => {
   });
 
   it('is the same attempt for both, though each has a record of its own', () => {
-    const ready = { ...FAR, targetNodeAddress: '10.0.0.2', targetRunner: FAR_B };
+    const told = { ...FAR, targetNodeAddress: '10.0.0.2', targetRunner: FAR_B };
+    const ready = { ...told, targetState: { ...ACROSS.targetState, agentKeys: ['key'] } };
     expect(askedAttempt(across('a', ready))).toEqual(FAR_ATTEMPT);
+    // Nobody could tell its agent from others.
+    expect(askedAttempt(across('a', told))).toBeUndefined();
     expect(askedAttempt(across('b', FAR))).toEqual(FAR_ATTEMPT);
     expect(askedAttempt(across('b', FAR, { epoch: 17 }))).toEqual(FAR_ATTEMPT);
   });

@@ -56,7 +56,8 @@ export function askedAttempt(asked: AskedPod): Attempt | undefined {
   if (side === 'target')
     return holder.podUID === self.podUID ? undefined : attemptIn(guest, epoch, { source: holder, target: self });
   const { targetRunner, targetNode, targetNodeAddress } = state;
-  const isReady = targetRunner?.node === targetNode && targetNodeAddress !== undefined;
+  const isKnown = !isAcross(guest) || (state.targetState?.agentKeys ?? []).length > 0;
+  const isReady = targetRunner?.node === targetNode && targetNodeAddress !== undefined && isKnown;
   return isReady && targetRunner ? attemptIn(guest, epoch, { source: self, target: targetRunner }) : undefined;
 }
 

@@ -10,6 +10,7 @@ import type { View } from '../../migration/right-to-run/view.ts';
 import type { SeenMachine } from '../guests/machines.ts';
 import type { Outcome, Scene } from '../guests/scene.ts';
 import type { Incoming } from './incoming.ts';
+import type { LeavingDisks } from './leaving-disks.ts';
 import { isSameLetter, letterOf } from './letters.ts';
 import { sourceReport, targetReport } from './migration-report.ts';
 import { attemptIn, isReplaced, migrationWish, partIn, patienceOf } from './migration-wish.ts';
@@ -26,6 +27,8 @@ export interface MigrationsOptions {
   readonly clock: Clock;
   readonly outgoing: Outgoing;
   readonly incoming: Incoming;
+  /** The disks of guests that are to go elsewhere. */
+  readonly disks: Pick<LeavingDisks, 'tend' | 'told' | 'forget'>;
   /** Undefined for as long as nobody can reach this agent. */
   readonly address: () => AgentAddress | undefined;
 }
@@ -116,6 +119,7 @@ export class Migrations {
   /** Does what the protocol leaves to others: opening targets, copying. */
   tend(outcome: Outcome): void {
     this.#options.outgoing.tend(outcome);
+    this.#options.disks.tend(outcome);
   }
 
   /** Whether nothing is done for this pod that can wait, since its guest stands still. */
@@ -130,10 +134,12 @@ export class Migrations {
     standing: Standing,
     seen: SeenMachine,
   ): MigrationState | undefined {
-    const { clock, outgoing, incoming, address } = this.#options;
+    const { clock, outgoing, incoming, disks, address } = this.#options;
     const part = partIn({ self, guest, pod });
-    if (!part) return undefined;
-    const { side, state } = part;
+    const told = disks.told(podUID, guest, self);
+    if (!part) return told;
+    const { side } = part;
+    const state = told ?? part.state;
     if (side === 'source') {
       const holder = guest?.status?.rightToRun?.holder;
       const hasGone = holder !== undefined && !isSameRunner(holder, self);
@@ -153,6 +159,7 @@ export class Migrations {
   forget(podUID: string): void {
     this.#options.outgoing.forget(podUID);
     this.#options.incoming.forget(podUID);
+    this.#options.disks.forget(podUID);
   }
 }
 

@@ -5,7 +5,7 @@ import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { ImageStamps } from '../volumes/image-stamp-files.ts';
-import { filledImages, filledVolumes, leftImages, seenImages } from './moved-images.ts';
+import { comingSizes, filledImages, filledVolumes, leftImages, seenImages } from './moved-images.ts';
 
 const runner = (node: string) => ({ node, nodeUID: `uid-${node}`, podUID: `pod-${node}` });
 const ATTEMPT: Attempt = {
@@ -91,6 +91,25 @@ describe('images', () => {
       { ...place('shared', 'shared'), stamp: 'blank', isBeside: false, accepted: undefined },
       { ...place('golden', 'golden'), stamp: 'blank', isBeside: true, isReadOnly: true, accepted: undefined },
     ]);
+  });
+
+  it('are all filled that a guest brings with it from elsewhere, before it is said to which pod', () => {
+    const sourceState = {
+      virtualMachineInstanceUID: 'there',
+      volumes: [{ name: 'root', sizeBytes: 7, isBlock: false }],
+    };
+    const spec = { volumes: [{ name: 'root' }, { name: 'init' }] };
+    const waiting = { metadata: { uid: 'here' }, spec, status: { migrationState: { sourceState } } };
+    const guest = waiting as unknown as VirtualMachineInstance;
+    const filled = (of: VirtualMachineInstance): string[] => [
+      ...filledVolumes({ self: runner('b'), guest: of, pod: undefined }),
+    ];
+    expect(filled(guest)).toEqual(['root', 'init']);
+    expect([...comingSizes(guest)]).toEqual([['root', 7]]);
+    const here = { ...guest, status: { ...guest.status, rightToRun: { epoch: 9, holder: runner('b') } } };
+    expect([filled(here), [...comingSizes(here)]]).toEqual([[], []]);
+    const source = { ...guest, metadata: { name: 'web', uid: 'there' } };
+    expect([filled(source), [...comingSizes(source)]]).toEqual([[], []]);
   });
 
   it('are filled in a pod that can only be a target, also before anybody has said so', () => {

@@ -1,5 +1,7 @@
+import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { placeName } from '../../hypervisor/compare.ts';
 import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { Attempt, ImagePlace } from '../../migration/right-to-run/attempt.ts';
@@ -52,11 +54,12 @@ export function leftImages(
   return images.length > 0 ? { images } : {};
 }
 
-/** The volumes that a migration fills, where a pod is its target. */
+/** The volumes that a migration fills, where a pod is its target: all of a guest that comes from elsewhere. */
 export function filledVolumes(pod: AskedPod): ReadonlySet<string> {
+  if (isComing(pod.guest)) return new Set((pod.guest?.spec.volumes ?? []).map(({ name }) => name));
   const part = partIn(pod) ?? awaitedPart(pod);
-  const volumes = part?.side === 'target' ? part.state.migratedVolumes : undefined;
-  return new Set((volumes ?? []).map(({ volumeName }) => volumeName));
+  if (part?.side !== 'target') return new Set();
+  return new Set((part.state.migratedVolumes ?? []).map(({ volumeName }) => volumeName));
 }
 
 /** A pod that does not hold its guest can only be a target, also before it is said of which migration. */
@@ -71,6 +74,17 @@ function awaitedPart({ self, guest }: AskedPod): ReturnType<typeof partIn> {
   return { side: 'target', state: { migratedVolumes: volumes } };
 }
 
+/** Whether all of a guest is to come from elsewhere, to whichever pod it has: nothing of it was ever here. */
+function isComing(guest: VirtualMachineInstance | undefined): boolean {
+  return guest !== undefined && isAcross(guest) && sidesOf(guest).isTarget && guest.status?.rightToRun === undefined;
+}
+
+/** How large the disks are that come from elsewhere, as far as their side has said. */
+export function comingSizes(guest: VirtualMachineInstance): ReadonlyMap<string, number> {
+  const volumes = isComing(guest) ? (guest.status?.migrationState?.sourceState?.volumes ?? []) : [];
+  return new Map(volumes.map(({ name, sizeBytes }) => [name, sizeBytes]));
+}
+
 /** The images that a guest fills when it comes, and where all its volumes are once it has. */
 export async function filledImages(
   spec: MachineSpec,
@@ -82,7 +96,8 @@ export async function filledImages(
   const disks = claimedDisks(spec).filter(({ isReadOnly }) => isReadOnly !== true);
   // What is on record is the guest's disk now: nothing is ever copied onto that.
   const isFilled = (disk: ClaimedDisk): boolean =>
-    isMigrated(disk, state) && !(recorded ?? []).some(({ claimUID }) => claimUID === disk.claim.uid);
+    (attempt.across !== undefined || isMigrated(disk, state)) &&
+    !(recorded ?? []).some(({ claimUID }) => claimUID === disk.claim.uid);
   const images = disks.filter(isFilled).map(placeOf);
   if (images.length === 0) return {};
   const seen = await Promise.all(

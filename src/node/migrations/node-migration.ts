@@ -1,3 +1,4 @@
+import type { PlacedDisk } from '../../hypervisor/compare.ts';
 import type { DiskSpec, MachineSpec } from '../../hypervisor/machine.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import type { CopyRelays } from './copy-relays.ts';
@@ -21,7 +22,7 @@ export interface NodeMigration {
   /** How much RAM, to the byte, a machine gets on this node. */
   readonly ramBytesOf: (spec: MachineSpec) => number;
   /** How large a guest sees a disk; undefined where nobody can tell. */
-  readonly diskBytesOf?: (disk: DiskSpec) => Promise<number | undefined>;
+  readonly diskBytesOf?: (disk: PlacedDisk) => Promise<number | undefined>;
   /** Which file a disk is; undefined where nobody can tell. */
   readonly diskFileOf?: (disk: DiskSpec) => Promise<DiskFile | undefined>;
 }

@@ -83,7 +83,7 @@ export class OutgoingCopies {
     leaving.isOpening = true;
     try {
       if (!peer) throw new PeerError('Refused', 'nobody has said where the target is');
-      const here = await describe(podUID, guest?.status?.migrationState);
+      const here = await describe(podUID, guest);
       const options = frozenOptions(configurationOf(guest));
       const { portRange } = options;
       const method = wantedMethod(options, {
@@ -161,7 +161,7 @@ export class OutgoingCopies {
     const known = guest?.status?.migrationState ?? {};
     const startedAtMs = known.startTimestamp === undefined ? undefined : Date.parse(known.startTimestamp);
     await this.#startWith(podUID, leaving, async (machine) => {
-      const { copiedDisks } = await describe(podUID, known);
+      const { copiedDisks } = await describe(podUID, guest);
       const places = new Set(copiedDisks.map(placeName));
       // Nobody may have said yet to this agent that they are: the guest would be let go without them.
       const unknown = (await machine.migration.mirrors()).filter(({ place }) => !places.has(placeName(place)));

@@ -113,6 +113,8 @@ const disk = shape<DiskSpec>({
   path,
   claim: optional(shape({ name: word, uid: word })),
   format: choice('raw', 'qcow2'),
+  isDevice: optional(flag),
+  sizeBytes: optional(count),
   cache: choice('none', 'writeback', 'writethrough'),
   isReadOnly: optional(flag),
   serial: optional(text(NAME_LENGTH_MAX, 0)),
@@ -120,9 +122,12 @@ const disk = shape<DiskSpec>({
 });
 
 const cdrom = shape<CdromSpec>({
+  volume: optional(word),
   port: integer(0, PLACES_MAX),
   path,
   format: optional(choice('raw', 'qcow2')),
+  isDevice: optional(flag),
+  sizeBytes: optional(count),
   bootOrder: optional(count),
 });
 

@@ -17,6 +17,8 @@ export type DiskSource =
     }
   | { readonly kind: 'empty'; readonly sizeBytes: number }
   | { readonly kind: 'cdrom'; readonly contents: IsoContents }
+  /** Likewise, with room for what comes from elsewhere. */
+  | { readonly kind: 'blank'; readonly sizeBytes: number }
   /** A file that is there before the pod and after it. */
   | {
       readonly kind: 'file';
@@ -91,16 +93,26 @@ async function make(place: DiskPlace, source: DiskSource): Promise<PreparedDisk>
       await files.create(cdromPath(directory, volume), { bytes, sizeBytes: bytes.length }, access);
       return cdrom(directory, volume);
     }
+    case 'blank':
+      await files.create(cdromPath(directory, volume), { sizeBytes: source.sizeBytes }, access);
+      return cdrom(directory, volume);
     case 'file':
       return makeFile(place, source);
-    case 'device':
+    case 'device': {
+      const path = await files.realPath(source.path);
+      const { kind } = (await files.describe(path)) ?? {};
+      if (kind !== 'block-device')
+        throw new VolumeError(volume, 'DiskRefused', `${path} is no block device, but a ${kind ?? 'name'}`);
+      if (user) await files.giveTo(path, user);
       return {
-        path: source.path,
+        path,
         format: 'raw',
+        isDevice: true,
         cache: 'none',
         ...(source.claim ? { claim: source.claim } : {}),
         ...(source.isReadOnly ? { isReadOnly: true } : {}),
       };
+    }
     default:
       return unreachable(source);
   }

@@ -23,10 +23,15 @@ export interface KnownDisks {
   readonly records: readonly RightToRun['volumes'][];
   /** Volumes that are filled by a migration: what was in them does not matter. */
   readonly filled: ReadonlySet<string>;
+  /** Those of them that come from elsewhere, with their sizes: nothing but room is made for them. */
+  readonly sizesBytes?: ReadonlyMap<string, number>;
 }
 
 /** A volume as the hypervisor opens it. */
-export type PreparedDisk = Pick<DiskSpec, 'path' | 'claim' | 'format' | 'cache' | 'isReadOnly'>;
+export type PreparedDisk = Pick<
+  DiskSpec,
+  'path' | 'claim' | 'format' | 'isDevice' | 'sizeBytes' | 'cache' | 'isReadOnly'
+>;
 
 /** What a guest's volumes came to. */
 export interface PreparedVolumes {

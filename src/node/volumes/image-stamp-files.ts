@@ -89,8 +89,7 @@ export class ImageStampFiles implements ImageStamps {
   async discard(image: StampedImage, migrationUID: string): Promise<void> {
     const { files } = this.#options;
     const { stamp } = await this.look(image);
-    const isReceived =
-      typeof stamp === 'object' && stamp.state === 'receiving' && stamp.migrationUID === migrationUID;
+    const isReceived = typeof stamp === 'object' && stamp.state === 'receiving' && stamp.migrationUID === migrationUID;
     // A device has nothing that could be removed: it stays as it is, and nothing is started on it.
     if (!isReceived || !(await this.#isFile(image))) return;
     await files.remove(image.path);

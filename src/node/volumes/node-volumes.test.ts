@@ -356,7 +356,10 @@ describe('disks of claims', () => {
     const place = async () => ({ path: at('moved/disk.img'), claim: { name: 'moved', uid: await uidOf() } });
     const prepared = (yaml = text, more: Partial<KnownDisks> = {}): Promise<PreparedVolumes> => {
       const disks = { vm: 'the-machine', records: [], filled: new Set<string>(), ...more };
-      return volumes.prepare({ guest: guestOf(yaml), podUID: '1', directory: at('pod'), user: undefined, disks }, signal);
+      return volumes.prepare(
+        { guest: guestOf(yaml), podUID: '1', directory: at('pod'), user: undefined, disks },
+        signal,
+      );
     };
     const stale = { state: 'stale', epoch: 7, vm: 'a-machine', guest: 'shop/old', wentTo: 'claim new' } as const;
 
@@ -413,7 +416,9 @@ describe('disks of claims', () => {
       const records = [[{ name: 'data', claimUID: await uidOf(), imageEpoch: 4 }]];
       await expect(prepared(text, { records })).rejects.toMatchObject({
         reason: 'StaleImage',
-        message: expect.stringMatching(/not the image that the guest had: maybe its storage is not mounted \(none@4\)/) as string,
+        message: expect.stringMatching(
+          /not the image that the guest had: maybe its storage is not mounted \(none@4\)/,
+        ) as string,
       });
       expect(existsSync(at('moved'))).toBe(false);
     });
@@ -428,18 +433,33 @@ describe('disks of claims', () => {
     expect(readFileSync(disk.path).includes(at('golden/disk.img'))).toBe(true);
   });
 
-  it('may be devices', async () => {
-    await claimOn(
-      'device',
-      { local: { path: '/dev/some-disk' }, nodeAffinity: AFFINITY },
-      { claim: { volumeMode: 'Block' } },
-    );
-    expect(await diskOf('[{name: data, persistentVolumeClaim: {claimName: device}}]')).toEqual({
-      path: '/dev/some-disk',
+  it('may be devices, and nothing else where devices are asked for', async () => {
+    const path = at('some-disk');
+    symlinkSync('/dev/null', path);
+    await claimOn('device', { local: { path }, nodeAffinity: AFFINITY }, { claim: { volumeMode: 'Block' } });
+    const text = '[{name: data, persistentVolumeClaim: {claimName: device}}]';
+    await expect(diskOf(text)).rejects.toMatchObject({
+      volume: 'data',
+      reason: 'DiskRefused',
+      message: /no block device/,
+    });
+    const given: string[] = [];
+    const describe = async (described: string) => {
+      const found = await realDiskFiles.describe(described);
+      return found && described === '/dev/null' ? { ...found, kind: 'block-device' as const } : found;
+    };
+    const files = { ...realDiskFiles, describe, giveTo: async (path: string) => void given.push(path) };
+    const options = { client, files, images, reservedDirectories: [], stamps: stamps() };
+    const request = { guest: guestOf(text), podUID: '1', directory: at('pod'), user: { uid: 7, gid: 7 } };
+    const { disks } = await new NodeVolumes(options).prepare(request, signal);
+    expect(disks.get('data')).toEqual({
+      path: '/dev/null',
       claim: { name: 'device', uid: expect.any(String) as string },
       format: 'raw',
+      isDevice: true,
       cache: 'none',
     });
+    expect(given).toEqual(['/dev/null']);
   });
 
   it('make no directory that an administrator has to make', async () => {
@@ -535,5 +555,60 @@ describe('files of the node', () => {
     symlinkSync(at('images'), at('detour'));
     const yaml = text().replace(at('../a'), `${directory}/../a`);
     await expect(diskOf(yaml)).rejects.toMatchObject({ volume: 'host', reason });
+  });
+});
+
+describe('volumes of a guest that comes from elsewhere', () => {
+  const coming = async (text: string, sizeBytes: number): Promise<PreparedDisk> => {
+    const sizesBytes = new Map([['data', sizeBytes]]);
+    const disks: KnownDisks = { vm: 'vm', records: [], filled: new Set(['data']), sizesBytes };
+    const request = { guest: guestOf(text), podUID: '1', directory: at('pod'), user: undefined, disks };
+    const made = (await volumes.prepare(request, signal)).disks.get('data');
+    if (!made) throw new Error('there is no disk');
+    return made;
+  };
+  const kindOf = (path: string) => imageFacts(readFileSync(path), statSync(path).size);
+
+  it.each([
+    ['containerDisk: {image: nowhere/to-be-found}'],
+    ['emptyDisk: {capacity: 1Gi}'],
+    ['ephemeral: {persistentVolumeClaim: {claimName: none}}'],
+  ])('get room to be written over what is not needed: %s', async (source) => {
+    const { path, format } = await coming(`[{name: data, ${source}}]`, 3 * 2 ** 20);
+    expect([format, kindOf(path)]).toEqual(['qcow2', { format: 'qcow2', diskBytes: 3 * 2 ** 20 }]);
+  });
+
+  it.each([
+    ['configMap: {name: none}'],
+    ['secret: {secretName: none}'],
+    ['cloudInitNoCloud: {secretRef: {name: none}}'],
+    ['cloudInitConfigDrive: {userData: "#cloud-config"}'],
+  ])('get room for the very bytes that the guest has read: %s', async (source) => {
+    const { path, format } = await coming(`[{name: data, ${source}}]`, 77_824);
+    expect([format, statSync(path).size]).toEqual(['raw', 77_824]);
+  });
+
+  it('are as large as they were, on claims that are larger', async () => {
+    const local = { local: { path: at('pv') }, nodeAffinity: AFFINITY };
+    mkdirSync(at('pv'));
+    writeFileSync(join(at('pv'), 'disk.img'), Buffer.alloc(8192));
+    await claimOn('larger', local, {});
+    const text = '[{name: data, persistentVolumeClaim: {claimName: larger}}]';
+    expect(await coming(text, 4096)).toMatchObject({ sizeBytes: 4096, format: 'raw' });
+    expect((await coming(text, 8192)).sizeBytes).toBeUndefined();
+    await expect(coming(text, 8193)).rejects.toMatchObject({
+      volume: 'data',
+      reason: 'DiskTooSmall',
+      message: 'volume data: it has 8192 bytes, and the disk of the guest that comes 8193',
+    });
+    await expect(coming(text, 4097)).rejects.toMatchObject({ volume: 'data', reason: 'NotSupported' });
+  });
+
+  it('are made on claims that can only be read', async () => {
+    await claimOn('read', { hostPath: { path: at('read'), type: 'DirectoryOrCreate' } }, {});
+    const text = '[{name: data, persistentVolumeClaim: {claimName: read, readOnly: true}}]';
+    await expect(diskOf(text)).rejects.toMatchObject({ reason: 'DiskNotFound' });
+    const { path, isReadOnly } = await coming(text, 4096);
+    expect([isReadOnly, existsSync(path)]).toEqual([true, true]);
   });
 });

@@ -57,7 +57,8 @@ export class NodeVolumes implements GuestVolumes {
     const placeKernel = kernelBoot ? await kernelSource(kernelBoot, images) : undefined;
     const disks = new Map<string, PreparedDisk>();
     for (const [place, source] of found) {
-      const disk = 'kind' in source ? await makeDisk(place, source) : source;
+      const made = 'kind' in source ? await makeDisk(place, source) : source;
+      const disk = await fitted(place, made, looking.disks?.sizesBytes?.get(place.volume));
       disks.set(place.volume, disk);
       if (disk.claim && disk.isReadOnly !== true && 'kind' in source && source.kind === 'file')
         await forVolume(place.volume, () => stamps.makeRoom(disk));
@@ -70,6 +71,8 @@ export class NodeVolumes implements GuestVolumes {
     const { guest, user } = looking;
     const { client, images, files, reservedDirectories } = this.#options;
     const { name, containerDisk, emptyDisk, hostDisk, configMap, secret, ephemeral } = volume;
+    const room = roomFor(volume, looking.disks?.sizesBytes?.get(name));
+    if (room) return room;
     const reader = new ObjectReader(client, guest.metadata.namespace ?? '', name, signal);
     if (containerDisk) return containerDiskSource(name, containerDisk, images);
     if (emptyDisk) return { kind: 'empty', sizeBytes: bytesOf(name, emptyDisk.capacity) };
@@ -96,7 +99,8 @@ export class NodeVolumes implements GuestVolumes {
   ): Promise<DiskSource & { kind: 'file' | 'device' }> {
     const claim = await reader.get(claims, claimName);
     const persistentVolume = await reader.get(persistentVolumes, boundVolumeName(volume, claim));
-    const source = claimSource(volume, claim, persistentVolume, isReadOnly);
+    const isFilled = looking.disks?.sizesBytes?.has(volume) === true;
+    const source = { ...claimSource(volume, claim, persistentVolume, isReadOnly && !isFilled), isReadOnly };
     await this.#judge(volume, claim, source.path, looking);
     return source;
   }
@@ -115,12 +119,7 @@ export class NodeVolumes implements GuestVolumes {
     notices.push(`volume ${volume}: the image of claim ${claim.name} is used though ${objection.message}`);
   }
 
-  async #ephemeral(
-    volume: string,
-    claimName: string,
-    reader: ObjectReader,
-    looking: Looking,
-  ): Promise<DiskSource> {
+  async #ephemeral(volume: string, claimName: string, reader: ObjectReader, looking: Looking): Promise<DiskSource> {
     const { files } = this.#options;
     const { user } = looking;
     const below = await this.#claim(volume, claimName, true, reader, looking);
@@ -142,6 +141,37 @@ interface Looking extends VolumeRequest {
   readonly accepted: Map<string, string>;
   readonly notices: string[];
 }
+
+/** What is made for a volume that comes from elsewhere, whatever is here; undefined where it has a place of its own. */
+function roomFor(volume: Volume, sizeBytes: number | undefined): DiskSource | undefined {
+  if (sizeBytes === undefined) return undefined;
+  const { containerDisk, emptyDisk, ephemeral, configMap, secret, cloudInitNoCloud, cloudInitConfigDrive } = volume;
+  if (containerDisk ?? emptyDisk ?? ephemeral) return { kind: 'empty', sizeBytes };
+  return (configMap ?? secret ?? cloudInitNoCloud ?? cloudInitConfigDrive) ? { kind: 'blank', sizeBytes } : undefined;
+}
+
+/** The disk as large as the one that comes from elsewhere: a guest must not see it change, and less has no room for it. */
+async function fitted(
+  { files, volume }: DiskPlace,
+  disk: PreparedDisk,
+  sizeBytes: number | undefined,
+): Promise<PreparedDisk> {
+  if (sizeBytes === undefined || disk.format !== 'raw') return disk;
+  const own = disk.isDevice ? undefined : ((await files.describe(disk.path))?.sizeBytes ?? 0);
+  if (own === sizeBytes) return disk;
+  if (own !== undefined && own < sizeBytes)
+    throw new VolumeError(
+      volume,
+      'DiskTooSmall',
+      `it has ${own} bytes, and the disk of the guest that comes ${sizeBytes}`,
+    );
+  if (sizeBytes % SECTOR_BYTES !== 0)
+    throw new VolumeError(volume, 'NotSupported', `${sizeBytes} bytes are no part of a larger disk`);
+  return { ...disk, sizeBytes };
+}
+
+/** Disks are made of these. */
+const SECTOR_BYTES = 512;
 
 function bytesOf(volume: string, capacity: string | number): number {
   const quantity = parseQuantity(capacity);
