@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { claim, type GuestOptions, probe } from '../support/guest-manifests.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
+import { sample } from '../support/sample.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
 /** Nodes that are emptied by real kubectl, with real guests on them: who moves, who stays, and what is said of it. */
@@ -13,6 +14,7 @@ vi.setConfig({ testTimeout: 300_000, hookTimeout: 240_000 });
 const NODES = ['node-1', 'node-2', 'node-3'];
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
+const MERGE = { 'content-type': 'application/merge-patch+json' };
 const DRAIN = ['--ignore-daemonsets', '--delete-emptydir-data'];
 /** Nobody moves until somebody says so. */
 const HELD = { parallelMigrationsPerCluster: 0 };
@@ -28,32 +30,48 @@ beforeAll(async () => {
   guests = await MovingGuests.start({ nodes: NODES.length });
   ({ kubectl } = guests.host);
   await guests.policy('slow', SLOW, { bandwidthPerMigration: '4Mi' });
+  await guests.policy('hopeless', { pace: 'hopeless' }, { bandwidthPerMigration: '1Mi', completionTimeoutPerGiB: 1 });
 });
 afterAll(() => guests.stop());
 
 afterEach(async () => {
-  for (const node of NODES) {
-    await kubectl.run(['taint', 'node', node, 'kubevirt.io/drain-']);
-    await kubectl.ok(['uncordon', node]);
-  }
+  for (const { metadata, spec } of await nodes())
+    if (spec.taints?.some(({ key }: Anything) => key === 'kubevirt.io/drain'))
+      await kubectl.ok(['taint', 'node', metadata.name, 'kubevirt.io/drain-']);
+  await setCordoned(NODES, false);
   await guests.configure(FREE);
-  for (const name of made) await guests.remove(name);
+  await together([...made], (name) => guests.remove(name));
   made.clear();
 });
 
-/** Makes a guest on a node; it can go to any other afterwards. */
+const together = <T>(names: readonly T[], act: (name: T) => Promise<unknown>): Promise<unknown> =>
+  Promise.all(names.map(act));
+
+const nodes = async (): Promise<Anything[]> =>
+  (await guests.host.api.request('GET', '/api/v1/nodes')).expect(200).json.items;
+
+/** What kubectl does where that is not what is looked at. */
+const setCordoned = (names: readonly string[], isCordoned: boolean): Promise<unknown> =>
+  together(names, async (name) => {
+    const body = { spec: { unschedulable: isCordoned || null } };
+    (await guests.host.api.request('PATCH', `/api/v1/nodes/${name}`, { body, headers: MERGE })).expect(200);
+  });
+
+/** Makes guests on a node, all at once; they can go to any other afterwards. */
 async function createOn(
   node: string,
-  name: string,
-  options: GuestOptions = {},
+  wanted: Readonly<Record<string, GuestOptions>>,
   labels: Readonly<Record<string, string>> = {},
 ): Promise<void> {
-  for (const other of NODES) if (other !== node) await kubectl.ok(['cordon', other]);
-  made.add(name);
-  await guests.create(name, probe({ tickMs: 100, evictionStrategy: 'LiveMigrate', ...options }), labels);
-  for (const other of NODES) if (other !== node) await kubectl.ok(['uncordon', other]);
-  expect((await guests.holder(name)).node).toBe(node);
-  await eventually(async () => expect(conditionOf(await guests.host.guest(name), 'LiveMigratable')).toBeDefined());
+  const others = NODES.filter((other) => other !== node);
+  await setCordoned(others, true);
+  await together(Object.entries(wanted), async ([name, options]) => {
+    made.add(name);
+    await guests.create(name, probe({ tickMs: 100, evictionStrategy: 'LiveMigrate', ...options }), labels);
+    expect((await guests.holder(name)).node).toBe(node);
+    await eventually(async () => expect(conditionOf(await guests.host.guest(name), 'LiveMigratable')).toBeDefined());
+  });
+  await setCordoned(others, false);
 }
 
 /** The mark of a guest: its node and its causes. */
@@ -70,6 +88,11 @@ const isMarked = (name: string, ...mark: readonly string[]): Promise<void> =>
 
 const migrationsOf = async (name: string): Promise<Anything[]> =>
   (await guests.migrations()).filter(({ spec }) => spec.vmiName === name);
+
+/** Names follow from tries: two that were made in the same second have an order all the same, by what became of them. */
+const byAge = (one: Anything, other: Anything): number =>
+  one.metadata.creationTimestamp.localeCompare(other.metadata.creationTimestamp) ||
+  Number(one.status?.phase !== 'Failed') - Number(other.status?.phase !== 'Failed');
 
 /** The one migration of a guest. */
 const migrationOf = (name: string): Promise<Anything> =>
@@ -128,9 +151,8 @@ describe('kubectl drain', () => {
   it('moves the guests of a node, and says what the proposal shows', async () => {
     // Nobody leaves before kubectl has asked a second time.
     await guests.configure(HELD);
-    await createOn('node-1', 'vm-one');
-    await createOn('node-1', 'vm-two');
-    await createOn('node-2', 'vm-far');
+    await createOn('node-1', { 'vm-one': {}, 'vm-two': {} });
+    await createOn('node-2', { 'vm-far': {} });
     const pods = { 'vm-one': await launcherOf('vm-one'), 'vm-two': await launcherOf('vm-two') };
     const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
     const refusal = (pod: string, message: string): string =>
@@ -167,7 +189,8 @@ describe('kubectl drain', () => {
   it('that is called off half way withdraws its marks, and what has not begun', async () => {
     await guests.configure({ ...FREE, parallelOutboundMigrationsPerNode: 1 });
     const names = ['vm-a', 'vm-b', 'vm-c'];
-    for (const name of names) await createOn('node-1', name, { memory: '64Mi', arguments: 'mib=40' }, SLOW);
+    const options = { memory: '48Mi', arguments: 'mib=24' };
+    await createOn('node-1', Object.fromEntries(names.map((name) => [name, options])), SLOW);
     const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
     const begun = await eventually(async () => {
       const all = await guests.migrations();
@@ -194,7 +217,7 @@ describe('kubectl drain', () => {
     made.add('vm-stuck');
     await guests.host.create(claim('disk-of-vm-stuck', 'local'));
     const source = { persistentVolumeClaim: { claimName: 'disk-of-vm-stuck' } };
-    await createOn('node-1', 'vm-stuck', { volumes: [{ name: 'disk', source }] });
+    await createOn('node-1', { 'vm-stuck': { volumes: [{ name: 'disk', source }] } });
     const pod = await launcherOf('vm-stuck');
     const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
     await isBlocked('node-1', /^1 virtual machine cannot leave: default\/vm-stuck: .*DisksNotLiveMigratable/);
@@ -212,8 +235,8 @@ describe('kubectl drain', () => {
   });
 
   it('with no room anywhere says so, and goes on by itself when there is room', async () => {
-    await createOn('node-1', 'vm-wide');
-    for (const node of ['node-2', 'node-3']) await kubectl.ok(['cordon', node]);
+    await createOn('node-1', { 'vm-wide': {} });
+    await setCordoned(['node-2', 'node-3'], true);
     const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
     await isBlocked('node-1', /^1 virtual machine cannot leave: default\/vm-wide: no node takes it: .*node-2: /);
     expect((await migrationOf('vm-wide')).status.phase).not.toBe('Failed');
@@ -225,26 +248,68 @@ describe('kubectl drain', () => {
     await isFree('node-1');
   });
 
-  it('goes on after the control plane was killed in the middle of it, without anybody asking again', async () => {
-    const names = ['vm-a', 'vm-b'];
-    for (const name of names) await createOn('node-1', name, { arguments: 'mib=16' }, SLOW);
-    const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
-    await eventually(async () => {
-      const phases = (await guests.migrations()).map(({ status }) => status?.phase);
-      expect(phases).toHaveLength(names.length);
-      expect(phases).toContain('Running');
+  // Agents are started anew with it: a copy that this breaks off is tried again, after a while.
+  it.each(sample(['Pending', 'Running'], 1))(
+    'goes on after the control plane was killed while a migration was %s, without anybody asking again',
+    async (wanted) => {
+      const names = ['vm-a', 'vm-b'];
+      if (wanted === 'Pending') await guests.configure(HELD);
+      await createOn('node-1', { 'vm-a': { arguments: 'mib=16' }, 'vm-b': { arguments: 'mib=16' } }, SLOW);
+      const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+      await eventually(async () => {
+        const phases = (await guests.migrations()).map(({ status }) => status?.phase);
+        expect(phases).toHaveLength(names.length);
+        expect(phases).toContain(wanted);
+      }, PATIENCE_MS);
+      drain.stop();
+      await drain.ended;
+      await guests.host.godwit.kill();
+      await guests.host.godwit.start();
+      await guests.configure(FREE);
+      for (const name of names) {
+        await eventually(async () => expect((await guests.holder(name)).node).not.toBe('node-1'), 2 * PATIENCE_MS);
+        await isMarked(name);
+        expect((await guests.isWhole(name)).length).toBe(2);
+      }
+      expect((await drainBlocked('node-1'))?.status).not.toBe('True');
+    },
+  );
+
+  it('waits after a migration that failed before it tries again, and says so', async () => {
+    await createOn('node-1', { 'vm-late': { arguments: 'mib=16' } }, { pace: 'hopeless' });
+    await setCordoned(['node-1'], true);
+    await evict('vm-late');
+    const [failed, next] = await eventually(async () => {
+      const found = (await migrationsOf('vm-late')).toSorted(byAge);
+      expect(found.map(({ status }) => status?.phase)).toEqual(['Failed', 'Pending']);
+      return found;
     }, PATIENCE_MS);
-    drain.stop();
-    await drain.ended;
-    await guests.host.godwit.kill();
-    await guests.host.godwit.start();
-    // Agents may have been started anew with it: a copy that this broke off is tried again, after a while.
-    for (const name of names) {
-      await eventually(async () => expect((await guests.holder(name)).node).not.toBe('node-1'), 2 * PATIENCE_MS);
-      await isMarked(name);
-      expect((await guests.isWhole(name)).length).toBe(2);
-    }
-    expect((await drainBlocked('node-1'))?.status).not.toBe('True');
+    expect(failed.status.migrationState.failureReason).not.toBe('');
+    expect(next.spec).toMatchObject({ cause: 'APIEviction', priority: 'system-critical' });
+    await isBlocked(
+      'node-1',
+      /^1 virtual machine cannot leave: default\/vm-late: its last migration failed, and is tried/,
+    );
+    await guests.host.told('vm-late', /^MigrationBackoff: backoff migrating vmi default\/vm-late/m);
+    await hasStayed('vm-late', 'node-1');
+    // Nothing is left of it when the node is not to be empty any more.
+    await kubectl.ok('uncordon node-1');
+    await isMarked('vm-late');
+    await guests.isGone(next.metadata.name);
+    await isFree('node-1');
+  });
+
+  it('is not held up by what a user asks for, where no node has that', async () => {
+    await createOn('node-1', { 'vm-choosy': {} });
+    const asked = await guests.ask('vm-choosy', { addedNodeSelector: { zone: 'nowhere' } });
+    await guests.reaches(asked, 'Scheduling');
+    await setCordoned(['node-1'], true);
+    await evict('vm-choosy');
+    const { status } = await guests.fails(asked);
+    expect(conditionOf({ status }, 'migrationFailed')).toMatchObject({ reason: 'Superseded' });
+    expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(['User', 'APIEviction']);
+    await eventually(async () => expect((await guests.holder('vm-choosy')).node).not.toBe('node-1'), PATIENCE_MS);
+    expect((await guests.isWhole('vm-choosy')).length).toBe(2);
   });
 
   it('of two nodes at once leaves all guests on the third', async () => {
@@ -254,8 +319,9 @@ describe('kubectl drain', () => {
       ['vm-c', 'node-1'],
       ['vm-d', 'node-2'],
     ] as const;
-    for (const [name, node] of places) await createOn(node, name);
-    for (const node of ['node-1', 'node-2']) await kubectl.ok(['cordon', node]);
+    await createOn('node-1', { 'vm-a': {}, 'vm-c': {} });
+    await createOn('node-2', { 'vm-b': {}, 'vm-d': {} });
+    await setCordoned(['node-1', 'node-2'], true);
     const drains = ['node-1', 'node-2'].map((node) => kubectl.start(['drain', node, ...DRAIN]));
     for (const [name, node] of places) await hasLeft(name, node);
     for (const { ended, output } of drains) expect(await ended, output()).toBe(0);
@@ -266,8 +332,7 @@ describe('kubectl drain', () => {
 describe('the mark of a guest', () => {
   it('that was evicted for itself stays when the node is cordoned and uncordoned', async () => {
     await guests.configure(HELD);
-    await createOn('node-1', 'vm-plain');
-    await createOn('node-1', 'vm-drained');
+    await createOn('node-1', { 'vm-plain': {}, 'vm-drained': {} });
     expect(await evict('vm-plain')).toContain('Eviction triggered evacuation of VMI "default/vm-plain"');
     await kubectl.ok('cordon node-1');
     await evict('vm-drained');
@@ -283,9 +348,11 @@ describe('the mark of a guest', () => {
   });
 
   it('is there while the node has the drain taint; one that is for others to move is left alone', async () => {
-    await createOn('node-1', 'vm-movable');
-    await createOn('node-1', 'vm-external', { evictionStrategy: 'External' });
-    await createOn('node-1', 'vm-unprotected', { evictionStrategy: 'None' });
+    await createOn('node-1', {
+      'vm-movable': {},
+      'vm-external': { evictionStrategy: 'External' },
+      'vm-unprotected': { evictionStrategy: 'None' },
+    });
     await kubectl.ok('taint node node-1 kubevirt.io/drain=:NoSchedule');
     const { spec } = await hasLeft('vm-movable', 'node-1');
     expect(spec.cause).toBe('DrainTaint');
@@ -300,7 +367,7 @@ describe('the mark of a guest', () => {
   });
 
   it('of an External guest is left alone when it is evicted', async () => {
-    await createOn('node-1', 'vm-external', { evictionStrategy: 'External' });
+    await createOn('node-1', { 'vm-external': { evictionStrategy: 'External' } });
     expect(await evict('vm-external')).toContain('Eviction triggered evacuation of VMI "default/vm-external"');
     await isMarked('vm-external', 'node-1', 'APIEviction');
     // Whoever asks again is told by the budget.
@@ -313,7 +380,7 @@ describe('the mark of a guest', () => {
 describe('one move', () => {
   it('serves several causes: of the user who asked for it, the drain, and the taint', async () => {
     await guests.configure(HELD);
-    await createOn('node-1', 'vm-one');
+    await createOn('node-1', { 'vm-one': {} });
     const asked = await guests.ask('vm-one');
     await guests.reaches(asked, 'Pending');
     await kubectl.ok('cordon node-1');
@@ -332,7 +399,7 @@ describe('one move', () => {
 
   it('of a guest that the descheduler wants elsewhere is as urgent as a drain, for as long as there is one', async () => {
     await guests.configure(HELD);
-    await createOn('node-1', 'vm-one');
+    await createOn('node-1', { 'vm-one': {} });
     await evict('vm-one', { 'requested-by': 'sigs.k8s.io/descheduler' });
     const source = async (): Promise<unknown> =>
       (await guests.host.guest('vm-one')).metadata.annotations?.['kubevirt.io/eviction-source'];
