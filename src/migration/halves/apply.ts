@@ -36,7 +36,12 @@ export function applySource(
     ...state,
     migrationUid: half.uid,
     ...(isOver ? {} : { sourceNode: half.node ?? state.sourceNode, sourcePod: half.pod ?? state.sourcePod }),
-    ...(isOver ? {} : { startTimestamp: state.startTimestamp ?? half.startTimestamp, sourceLetter: half.letter }),
+    ...(isOver
+      ? {}
+      : {
+          startTimestamp: state.startTimestamp ?? half.startTimestamp,
+          sourceLetter: half.letter ?? state.sourceLetter,
+        }),
     ...copyOf(state, half),
     ...abortOf(state, half),
     sourceState,
@@ -67,7 +72,7 @@ export function applyTarget(
           targetNodeDomainReadyTimestamp: domainReadyTimestamp,
           downtimeMs: half.downtimeMs,
         }),
-    ...(isOver ? {} : { targetLetter: half.letter }),
+    ...(isOver ? {} : { targetLetter: half.letter ?? state.targetLetter }),
     ...abortOf(state, half),
     ...arrivalOf(state, half),
     targetState: {

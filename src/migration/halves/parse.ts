@@ -1,4 +1,5 @@
 import type { FieldError } from '../../api/field-error.ts';
+import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { byteLength, dnsLabelErrors, dnsSubdomainErrors } from '../../api/names.ts';
 import type { Schema } from '../../api/schema.ts';
@@ -25,10 +26,14 @@ export const HALF_BYTES_MAX = 64 * 1024;
 export const parseSourceHalf: (json: unknown) => ParsedHalf<SourceHalf> = parser(sourceHalfShape, (half) => [
   ...labelsErrors(half.nodeSelectors, 'nodeSelectors'),
   ...macErrors(half.identity?.macAddresses),
+  ...uuidErrors(half.identity?.firmwareUUID),
+  ...letterErrors(half.letter, ['grant', 'aborted', 'please-refuse']),
 ]);
 
 /** Reads what a target tells. */
-export const parseTargetHalf: (json: unknown) => ParsedHalf<TargetHalf> = parser(targetHalfShape, () => []);
+export const parseTargetHalf: (json: unknown) => ParsedHalf<TargetHalf> = parser(targetHalfShape, (half) =>
+  letterErrors(half.letter, ['taken', 'refused', 'is-it-over']),
+);
 
 function parser<T extends SourceHalf | TargetHalf>(
   shape: Schema,
@@ -79,6 +84,17 @@ function macErrors(addresses: Readonly<Record<string, string>> = {}): FieldError
   return Object.entries(addresses)
     .filter(([, address]) => !MAC_ADDRESS.test(address))
     .map(([name]) => errorOf(`identity.macAddresses[${name}]: must be six bytes such as de:ad:00:00:be:af`));
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+function uuidErrors(uuid: string | undefined): FieldError[] {
+  return uuid === undefined || UUID.test(uuid) ? [] : [errorOf('identity.firmwareUUID: must be a UUID')];
+}
+
+/** Neither side can say what only the other one knows. */
+function letterErrors(letter: MigrationLetter | undefined, kinds: readonly MigrationLetter['kind'][]): FieldError[] {
+  return letter && !kinds.includes(letter.kind) ? [errorOf(`letter.kind: must be one of ${kinds.join(', ')}`)] : [];
 }
 
 function errorOf(text: string): FieldError {
