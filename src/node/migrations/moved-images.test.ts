@@ -61,7 +61,12 @@ describe('images', () => {
     });
     expect(leftImages(HERE, HERE, ATTEMPT)).toEqual({});
     const across = { ...ATTEMPT, across: { targetEpoch: 9 } };
-    expect(leftImages(HERE, THERE, across).images?.[0]?.wentTo).toMatch(/in another cluster or namespace$/);
+    expect(leftImages(HERE, machine(disk('root', 2, 'second')), across)).toEqual({
+      images: [
+        { ...place('root', 'first'), wentTo: 'claim second on node b, in another cluster or namespace' },
+        { ...place('shared', 'shared'), wentTo: 'node b, in another cluster or namespace' },
+      ],
+    });
   });
 
   it('are filled at the other end, and on record from then on', async () => {

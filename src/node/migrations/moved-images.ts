@@ -38,7 +38,10 @@ export async function seenImages(
   );
 }
 
-/** The images that stay behind when a guest goes from one machine to another: those of disks on other claims there. */
+/**
+ * The images that stay behind when a guest goes from one machine to another: those of disks on other claims there, and all
+ * where the guest has another object there, whatever they are on.
+ */
 export function leftImages(
   here: MachineSpec,
   there: MachineSpec,
@@ -47,8 +50,10 @@ export function leftImages(
   const others = new Map(claimedDisks(there).map((disk) => [placeName(disk.place), disk.claim]));
   const images = claimedDisks(here).flatMap((disk): ImagePlace[] => {
     const other = others.get(placeName(disk.place));
-    if (other === undefined || other.uid === disk.claim.uid || disk.isReadOnly === true) return [];
-    const wentTo = `claim ${other.name} on node ${target.node}${across ? ', in another cluster or namespace' : ''}`;
+    const isElsewhere = across !== undefined || (other !== undefined && other.uid !== disk.claim.uid);
+    if (!isElsewhere || disk.isReadOnly === true) return [];
+    const node = `node ${target.node}${across ? ', in another cluster or namespace' : ''}`;
+    const wentTo = other === undefined ? node : `claim ${other.name} on ${node}`;
     return [{ ...placeOf(disk), wentTo }];
   });
   return images.length > 0 ? { images } : {};
