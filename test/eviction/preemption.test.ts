@@ -79,6 +79,39 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('realistic');
   });
 
+  it('moves once, though it is evicted besides, and its node is to be empty', async () => {
+    await guests.configure({ parallelMigrationsPerCluster: 0 });
+    await guests.create('wanted', spec('LiveMigrate'));
+    const { metadata, spec: where } = await disrupted.launcher('wanted');
+    await disrupted.isMigratable('wanted', 'True');
+    const { name, namespace } = metadata;
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name, namespace } };
+    const path = `/api/v1/namespaces/default/pods/${name}/eviction`;
+    (await guests.host.api.request('POST', path, { body })).expect(429);
+    await guests.host.kubectl.ok(['taint', 'node', where.nodeName, 'kubevirt.io/drain=:NoSchedule']);
+    await disrupted.isMarked('wanted', 'DrainTaint');
+    const pod = await disrupted.disrupt('wanted');
+    const { deadline } = await disrupted.isMarked('wanted', 'Preemption');
+    // What waits was made for the first of them, and is as pressing as the last.
+    await eventually(async () => {
+      const [migration, ...others] = await disrupted.migrationsOf('wanted');
+      expect(others).toEqual([]);
+      expect(migration?.status?.causes).toEqual([
+        expect.objectContaining({ cause: 'APIEviction' }),
+        expect.objectContaining({ cause: 'DrainTaint' }),
+        expect.objectContaining({ cause: 'Preemption', deadline }),
+      ]);
+    }, 30_000);
+    // Whoever asks once more would cut its time short.
+    (await guests.host.api.request('POST', path, { body })).expect(429);
+    await guests.configure({ parallelMigrationsPerCluster: 5 });
+    const { status } = await disrupted.hasMoved('wanted', pod, 'APIEviction');
+    expect(status.causes).toHaveLength(3);
+    expect(await disrupted.toldMs('wanted', 'ShuttingDown')).toBeUndefined();
+    await guests.host.kubectl.ok(['taint', 'node', where.nodeName, 'kubevirt.io/drain-']);
+    await guests.remove('wanted');
+  });
+
   it('moves though the agents are killed with -9 while it is held and copied', async () => {
     await guests.create('killed', spec('LiveMigrate'), { pace: 'slow' });
     const pod = await disrupted.disrupt('killed');
@@ -181,62 +214,73 @@ describe('a guest whose pod is deleted', () => {
 });
 
 describe('a guest that is held until its time is over', () => {
-  beforeAll(() => guests.configure({ disruptionHoldSeconds: SHORT_HOLD }));
+  /** Whoever is only waited for is waited for together. Nobody's agent is killed meanwhile but that of whom it is about. */
+  const TWICE = { disruptionHoldSeconds: 2 * SHORT_HOLD };
+  const disruptive = { bandwidthPerMigration: '6Mi', allowWorkloadDisruption: true, completionTimeoutPerGiB: 0 };
 
-  it('is marked where somebody else moves it, and shut down in time if nobody does', async () => {
-    await guests.create('external', spec('External'));
-    const guest = await guests.host.guest('external');
-    const pod = await disrupted.disrupt('external');
-    expect(pod.metadata.deletionGracePeriodSeconds).toBe(GRACE + 15 + SHORT_HOLD);
-    expect(await disrupted.isMarked('external', 'Preemption')).toMatchObject({ podUID: pod.metadata.uid });
-    await isShutDownInTime(guest, pod);
-    expect(await disrupted.migrationsOf('external')).toEqual([]);
-    await guests.remove('external');
-  });
-
-  it('is shut down in time where its copy cannot be over before, and the migration says why it was given up', async () => {
-    await guests.create('late', spec('LiveMigrate'), { pace: 'too-slow' });
-    const guest = await guests.host.guest('late');
-    const pod = await disrupted.disrupt('late');
-    await isShutDownInTime(guest, pod);
-    const [migration] = await disrupted.migrationsOf('late');
-    const { status } = await guests.fails(migration.metadata.name);
-    const decisions = status.migrationState.decisions.map(({ decision, reason }: Anything) => `${decision} ${reason}`);
-    expect(decisions).toContain('allow-throttling DeadlineGiven');
-    expect(decisions.at(-1)).toBe('give-up DeadlinePassed');
-    await guests.remove('late');
-  });
-
-  it('is stopped for the rest of its copy when its time runs out, where its policy allows that, and so saved', async () => {
-    await guests.configure({ disruptionHoldSeconds: 2 * SHORT_HOLD });
-    const disruptive = { bandwidthPerMigration: '6Mi', allowWorkloadDisruption: true, completionTimeoutPerGiB: 0 };
-    await guests.policy('hurried', { pace: 'hurried' }, disruptive);
-    await guests.create('hurried', spec('LiveMigrate', { arguments: 'mib=24 hz=200 rate=60' }), { pace: 'hurried' });
-    const pod = await disrupted.disrupt('hurried');
-    const migration = await disrupted.hasMoved('hurried', pod, 'Preemption');
-    const decisions = migration.status.migrationState.decisions.map(({ decision, reason }: Anything) => {
-      return `${decision} ${reason}`;
+  describe('that copies', () => {
+    beforeAll(async () => {
+      await guests.policy('hurried', { pace: 'hurried' }, disruptive);
+      await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
+      await guests.create('late', spec('LiveMigrate'), { pace: 'too-slow' });
+      // What a pod was made with stays its limit.
+      await guests.configure(TWICE);
+      await guests.create('hurried', spec('LiveMigrate', { arguments: 'mib=24 hz=200 rate=60' }), { pace: 'hurried' });
     });
-    expect(decisions).toContain('pause DeadlineNear');
-    expect(await disrupted.toldMs('hurried', 'ShuttingDown')).toBeUndefined();
-    await guests.remove('hurried');
-    await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
+
+    it.concurrent('is shut down in time where its copy cannot be over before, and the migration says why it was given up', async () => {
+      const guest = await guests.host.guest('late');
+      const pod = await disrupted.disrupt('late');
+      await isShutDownInTime(guest, pod);
+      const [migration] = await disrupted.migrationsOf('late');
+      const { status } = await guests.fails(migration.metadata.name);
+      expect(decisionsOf(status)).toContain('allow-throttling DeadlineGiven');
+      expect(decisionsOf(status).at(-1)).toBe('give-up DeadlinePassed');
+      await guests.remove('late');
+    });
+
+    it.concurrent('is stopped for the rest of its copy when its time runs out, where its policy allows that, and so saved', async () => {
+      const pod = await disrupted.disrupt('hurried');
+      const migration = await disrupted.hasMoved('hurried', pod, 'Preemption');
+      expect(decisionsOf(migration.status)).toContain('pause DeadlineNear');
+      expect(await disrupted.toldMs('hurried', 'ShuttingDown')).toBeUndefined();
+      await guests.remove('hurried');
+    });
   });
 
-  it('is shut down in time though its agent is killed with -9 meanwhile', async () => {
-    await guests.create('orphan', spec('External'));
-    const guest = await guests.host.guest('orphan');
-    const pod = await disrupted.disrupt('orphan');
-    await disrupted.told('orphan', 'ShutdownHeld');
-    await guests.host.replaceAgent(pod.spec.nodeName);
-    await isShutDownInTime(guest, pod);
-    await guests.remove('orphan');
+  describe('that nobody moves', () => {
+    beforeAll(async () => {
+      await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
+      await Promise.all(['external', 'orphan'].map((name) => guests.create(name, spec('External'))));
+    });
+
+    it.concurrent('is marked where somebody else moves it, and shut down in time if nobody does', async () => {
+      const guest = await guests.host.guest('external');
+      const pod = await disrupted.disrupt('external');
+      expect(pod.metadata.deletionGracePeriodSeconds).toBe(GRACE + 15 + SHORT_HOLD);
+      expect(await disrupted.isMarked('external', 'Preemption')).toMatchObject({ podUID: pod.metadata.uid });
+      await isShutDownInTime(guest, pod);
+      expect(await disrupted.migrationsOf('external')).toEqual([]);
+      await guests.remove('external');
+    });
+
+    it.concurrent('is shut down in time though its agent is killed with -9 meanwhile', async () => {
+      const guest = await guests.host.guest('orphan');
+      const pod = await disrupted.disrupt('orphan');
+      await disrupted.told('orphan', 'ShutdownHeld');
+      await guests.host.replaceAgent(pod.spec.nodeName);
+      await isShutDownInTime(guest, pod);
+      await guests.remove('orphan');
+    });
   });
 });
 
 describe('what ran', () => {
   it('never ran twice', () => expect(guests.host.assertNeverDoubled()).toBeGreaterThan(50));
 });
+
+const decisionsOf = ({ migrationState }: Anything): string[] =>
+  migrationState.decisions.map(({ decision, reason }: Anything) => `${decision} ${reason}`);
 
 /** Does something to the guest's pod, and sees that the guest is shut down for it at once, and not moved. */
 async function isStopped(name: string, stop: () => Promise<Anything>): Promise<void> {
