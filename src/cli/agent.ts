@@ -1,5 +1,3 @@
-import { once } from 'node:events';
-import { createConnection } from 'node:net';
 import { join, resolve } from 'node:path';
 import type { Env } from '../env/ports.ts';
 import { realDiskFiles } from '../env/real-disk-files.ts';
@@ -14,6 +12,7 @@ import { type Bootstrap, joinCluster, type NodeIdentity } from '../node/identity
 import { NodeTakenError } from '../node/registration/node-registration.ts';
 import { UserError } from './failure.ts';
 import { nodeServices } from './node-services.ts';
+import { ownAddress } from './own-address.ts';
 import { takeDirectory } from './take-directory.ts';
 
 /** `godwit agent`: the agent of one node, until a signal. Its guests go on without it. */
@@ -119,16 +118,4 @@ async function bootstrapOf(options: AgentOptions, env: Env): Promise<Bootstrap |
 
 function accessIn(path: string, env: Env): ReturnType<typeof loadKubeconfig> {
   return loadKubeconfig({ path, ports: systemKubeconfigPorts(env.clock, process.env) });
-}
-
-/** The address of this machine that a server sees. */
-async function ownAddress(server: string): Promise<string> {
-  const { hostname, port } = new URL(server);
-  const socket = createConnection({ host: hostname.replaceAll(/[[\]]/g, ''), port: Number(port || '443') });
-  try {
-    await once(socket, 'connect');
-    return socket.localAddress ?? '127.0.0.1';
-  } finally {
-    socket.destroy();
-  }
 }

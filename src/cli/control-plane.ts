@@ -10,6 +10,7 @@ import { extensionRights, userRights } from '../extension/rights.ts';
 import { Client } from '../kube/client.ts';
 import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../kube/in-process-transport.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
+import { synchronizationRights } from '../sync/rights.ts';
 import { Loops } from './loops.ts';
 import { VERSION } from './version.ts';
 
@@ -49,7 +50,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   await install(
     admin,
     env.clock,
-    installation({ ours: [...userRights(), ...extensionRights()], initial: storageClasses(options.sharedPath) }),
+    installation({
+      ours: [...userRights(), ...extensionRights(), ...synchronizationRights()],
+      initial: storageClasses(options.sharedPath),
+    }),
     new AbortController().signal,
   );
   const controller = clientOf(CONTROLLER_IDENTITY, 'virt-controller');

@@ -49,6 +49,9 @@ export function defaultDataDirectory(): string {
   return process.env['GODWIT_DATA_DIR'] ?? join(homedir(), '.godwit');
 }
 
+/** Where the synchronization controller of this machine has its directory. */
+export const synchronizationBelow = (dataDirectory: string): string => join(dataDirectory, 'synchronization');
+
 /** When a process started; undefined when there is none, or nothing of it is left but a name that nobody has read yet. */
 function startTicksOf(pid: number): string | undefined {
   try {

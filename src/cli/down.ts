@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Clock } from '../env/ports.ts';
+import { synchronizationBelow } from './data-directory.ts';
 import { STOP_GUESTS_TIMEOUT_MS } from './kept-process.ts';
 import { nodeDirectories } from './local-nodes.ts';
 import { stopHolder } from './stop-holder.ts';
@@ -19,8 +20,10 @@ export async function down(options: DownOptions, clock: Clock, print: (line: str
   const left = await Promise.all(
     nodeDirectories(directory).map((agent) => stopHolder(agent, clock, signal, timeoutMs)),
   );
+  const synchronization = await stopHolder(synchronizationBelow(directory), clock);
   const agents = left.flatMap((it) => (it ? [it.pid] : []));
   if (holder) print(`Stopped the control plane in ${directory} (process ${holder.pid}).`);
   if (agents.length > 0) print(`Stopped the agents of its nodes (processes ${agents.join(', ')}).`);
-  if (!holder && agents.length === 0) print(`Nothing runs in ${directory}.`);
+  if (synchronization) print(`Stopped its synchronization controller (process ${synchronization.pid}).`);
+  if (!holder && !synchronization && agents.length === 0) print(`Nothing runs in ${directory}.`);
 }

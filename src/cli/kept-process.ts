@@ -13,8 +13,8 @@ export interface KeptProcessOptions {
   readonly directory: string;
   /** Where what it prints goes, in that directory. */
   readonly outputFile: string;
-  /** What this very program is started with. */
-  readonly arguments: readonly string[];
+  /** What this very program is started with, asked whenever it is, after `beforeStart`. */
+  readonly argumentsNow: () => readonly string[];
   /** Makes sure, whenever it is started, that it has what it needs. Must not reject. */
   readonly beforeStart: () => Promise<void>;
   readonly print: (line: string) => void;
@@ -109,7 +109,7 @@ export class KeptProcess {
     const outputPath = join(directory, outputFile);
     const child = await processes.spawnDetached({
       command: process.execPath,
-      arguments: this.#options.arguments,
+      arguments: this.#options.argumentsNow(),
       directory,
       outputPath,
       user: undefined,

@@ -22,9 +22,9 @@ export function rememberPort(directory: string, port: number, file = API_FILE): 
   writeFileSync(join(directory, file), `${port}\n`, { mode: 0o600 });
 }
 
-/** A port of this machine alone that is free: the one that was used before, if it is. */
-export async function usualPort(directory: string, file: string): Promise<number> {
-  const port = (await freePort(readLastPort(directory, file) ?? 0)) ?? (await freePort(0)) ?? 0;
+/** A port of this machine that is free: the one that was used before, if it is, or else the one that would be best. */
+export async function usualPort(directory: string, file: string, best = 0): Promise<number> {
+  const port = (await freePort(readLastPort(directory, file) ?? best)) ?? (await freePort(0)) ?? 0;
   rememberPort(directory, port, file);
   return port;
 }

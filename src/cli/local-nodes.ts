@@ -53,7 +53,7 @@ export class LocalNodes {
         title: `The agent of ${name}`,
         directory: node.directory,
         outputFile: 'agent.log',
-        arguments: argumentsOf(node),
+        argumentsNow: () => argumentsOf(node),
         // One that has joined before needs nothing for it, and one that has not says so itself.
         beforeStart: () =>
           beforeStart().catch((error: unknown) =>

@@ -15,6 +15,7 @@ import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
 import type { AgentOptions } from './agent.ts';
+import type { SyncOptions } from './sync.ts';
 import type { ListenAddress, UpOptions } from './up.ts';
 
 /** The `godwit` command. Exit codes: 0 done, 1 failed (one sentence says why), 2 the command line is wrong. */
@@ -127,6 +128,30 @@ program
   .action(async (options: AgentOptions & { logLevel: string }) => {
     const { agent } = await import('./agent.ts');
     await agent(options, realEnv(options.logLevel), print);
+  });
+
+program
+  .command('sync')
+  .description('Run the synchronization controller of a cluster, which migrations to and from other clusters need.')
+  .requiredOption('--kubeconfig <file>', 'how to reach the cluster, as its synchronization controller')
+  .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
+  .option(
+    '--listen <host:port>',
+    'where other clusters dial in (default: all addresses, port 9185 or as configured)',
+    parseListen,
+  )
+  .option('--advertise <host:port...>', 'where other clusters reach that (default: as the API server sees us)')
+  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .addOption(
+    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
+  )
+  .addHelpText(
+    'after',
+    '\nExample:\n  godwit sync --kubeconfig ./sync-kubeconfig --listen 0.0.0.0:9185 --advertise sync.example.com:9185',
+  )
+  .action(async (options: SyncOptions & { logLevel: string }) => {
+    const { sync } = await import('./sync.ts');
+    await sync(options, realEnv(options.logLevel), print);
   });
 
 program

@@ -1,8 +1,10 @@
 import { join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type ApiServer, startApiServer } from '../apiserver/api-server.ts';
 import { UnusableKeys } from '../apiserver/pki/cluster-pki.ts';
 import { StorageError } from '../apiserver/storage/port.ts';
 import type { Env } from '../env/ports.ts';
+import { realProcesses } from '../env/real-processes.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { startControlPlane } from './control-plane.ts';
 import { sharedPathOf, startNodes, usualNodeCount } from './start-nodes.ts';
@@ -11,6 +13,7 @@ import { writePrivately } from './write-privately.ts';
 import { importDefaultGuest } from './default-guest.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort, usualPort } from './last-port.ts';
+import { LocalSynchronization } from './local-synchronization.ts';
 import { LoopsError } from './loops.ts';
 
 /** `godwit up`: one control plane on this machine, until a signal. */
@@ -67,12 +70,25 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
       admin: plane.admin,
       kubeconfig: server.kubeconfig,
     });
+    const synchronization = new LocalSynchronization({
+      env,
+      processes: realProcesses,
+      directory,
+      host: new URL(server.url).hostname.replaceAll(/[[\]]/g, ''),
+      admin: plane.admin,
+      kubeconfig: server.kubeconfig,
+      main: fileURLToPath(new URL('main.js', import.meta.url)),
+      logLevel: options.logLevel,
+      print,
+    });
+    synchronization.start();
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get ${count > 0 ? 'nodes' : 'namespaces'}`);
     const reason = await Promise.race([stopped, server.failed, loops.failed]);
     // Agents have something to say of the guests that they end.
     await nodes.stop(reason === 'SIGUSR2' ? 'SIGUSR2' : 'SIGTERM');
+    await synchronization.stop();
     await loops.stop();
     await server.stop();
     if (reason instanceof Error) throw failureOf(reason);

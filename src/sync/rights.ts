@@ -1,5 +1,6 @@
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
+import { TRUST_OBJECTS, TRUST_RULES } from './trust/objects.ts';
 
 /** Whom the synchronization controller acts as, and what it may do. */
 
@@ -23,7 +24,10 @@ function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly
   return { verbs, apiGroups: [apiGroup], resources };
 }
 
-/** The account with its roles: no more than it does. It can neither make nor delete anything but its lease. */
+/**
+ * The account with its roles, and the objects that hold its trust: it may do no more than it does, and can neither make nor
+ * delete anything but its lease.
+ */
 export function synchronizationRights(): KubeObject[] {
   return [
     {
@@ -53,8 +57,10 @@ export function synchronizationRights(): KubeObject[] {
       // Nobody can be allowed to create objects of one name only.
       rule(['create'], 'coordination.k8s.io', 'leases'),
       { ...rule(['get', 'update'], 'coordination.k8s.io', 'leases'), resourceNames: [SYNCHRONIZATION_LEASE] },
+      ...TRUST_RULES,
     ]),
     binding('Role', { name: ROLE, namespace: SYSTEM_NAMESPACE }),
+    ...TRUST_OBJECTS,
   ];
 }
 

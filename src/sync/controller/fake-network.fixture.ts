@@ -24,12 +24,15 @@ export class FakeNetwork {
   join(cluster: string, address: string, listener: ChannelListener, ready: Promise<void>): Dialer {
     this.leave(cluster);
     const member = new Member(this, cluster, listener);
-    void ready.then(() => {
-      this.#members.set(cluster, member);
-      this.#addresses.set(address, cluster);
-      for (const each of this.#members.values()) each.tryAll();
-    });
+    void this.#add(member, address, ready);
     return member;
+  }
+
+  async #add(member: Member, address: string, ready: Promise<void>): Promise<void> {
+    await ready;
+    this.#members.set(member.cluster, member);
+    this.#addresses.set(address, member.cluster);
+    for (const each of this.#members.values()) each.tryAll();
   }
 
   /** The process of a cluster is dead. */

@@ -8,6 +8,7 @@ import {
 import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
+import { unlessAborted } from '../../kube/abort.ts';
 import type { Client } from '../../kube/client.ts';
 import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -64,6 +65,8 @@ export interface SynchronizationsOptions {
   /** The ways to other clusters, which tell the listener what comes. */
   readonly connect: (listener: ChannelListener) => Dialer;
   readonly trust: RevocableTrust;
+  /** Resolves when it is known whom we trust, and where we are reached. */
+  readonly ready?: Promise<void>;
   readonly earlyLimits?: EarlyLimits;
 }
 
@@ -124,7 +127,7 @@ export class Synchronizations implements Service, ChannelListener {
       clock: env.clock,
       limits: options.earlyLimits,
       meant: (role, key) => this.#meant(role, key),
-      isRevoked: (peer) => options.trust.isRevoked(peer),
+      isRevoked: (peer) => this.#isRevoked(peer),
       onNews: (migration) => this.#controller.enqueue(keyOf(migration)),
     });
     this.#controller = new Controller({
@@ -151,7 +154,10 @@ export class Synchronizations implements Service, ChannelListener {
 
   async run(signal: AbortSignal): Promise<void> {
     try {
+      if (this.#options.ready) await unlessAborted(this.#options.ready, signal);
       await this.#controller.run(signal);
+    } catch (error) {
+      if (!signal.aborted) throw error;
     } finally {
       this.#talks.stop();
     }
@@ -200,7 +206,7 @@ export class Synchronizations implements Service, ChannelListener {
       this.#controller.enqueue(keyOf(object));
       const side = sideOf(object);
       const peer = peerOf(object);
-      if (peer !== undefined && this.#options.trust.isRevoked(peer)) this.#controller.enqueue(`${PEER_PREFIX}${peer}`);
+      if (peer !== undefined && this.#isRevoked(peer)) this.#controller.enqueue(`${PEER_PREFIX}${peer}`);
       // The other half may be ours, too, and the same key may be another one's from now on.
       if (side) for (const role of ['source', 'target'] as const) this.#enqueueAll('side', sideId(role, side.key));
     });
@@ -250,9 +256,8 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** A cluster in which trust was revoked is trusted no more once no migration of ours has to do with it. */
   async #settleWith(peer: string, signal: AbortSignal): Promise<void> {
-    const { trust } = this.#options;
-    if (!trust.isRevoked(peer) || this.#migrations.byIndex('peer', peer).some(isKept)) return;
-    await trust.release(peer, signal);
+    if (!this.#isRevoked(peer) || this.#migrations.byIndex('peer', peer).some(isKept)) return;
+    await this.#options.trust.release(peer, signal);
   }
 
   /** We do not speak for this migration any more, and do not listen for it. */
@@ -294,7 +299,7 @@ export class Synchronizations implements Service, ChannelListener {
     if (isKept(migration) && peerOf(migration) !== undefined) return migration;
     if (isFinalMigration(migration) || migration.metadata.deletionTimestamp !== undefined) return migration;
     const peer = side.role === 'target' ? this.#hearing.callerOf(side) : this.#calleeOf(side, isLoop);
-    if (peer === undefined || this.#options.trust.isRevoked(peer)) return migration;
+    if (peer === undefined || this.#isRevoked(peer)) return migration;
     return keep(this.#client, migration, peer, signal);
   }
 
@@ -331,7 +336,7 @@ export class Synchronizations implements Service, ChannelListener {
       return;
     }
     const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
-    const isToStop = refusal?.cause.reason === 'Gone' || this.#isRevoked(migration);
+    const isToStop = refusal?.cause.reason === 'Gone' || this.#isFutile(migration);
     const next = isToStop ? { ...status, ...stopped(side.role, migration, guest, status) } : status;
     const nowMs = this.#env.clock.now();
     await tellGuest(this.#client, guest, { status: next ?? {}, problem, nowMs }, signal);
@@ -383,6 +388,8 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** That the other side has not been heard, which is nobody's fault yet. */
   #silence(migration: Migration, guest: Guest | undefined, side: Side, { channel }: Link): Problem | undefined {
+    // Who has not begun has not said anything, either.
+    if (!ownStateOf(side.role, migration, guest)) return undefined;
     if (boundUidOf(side.role, migration, guest) !== undefined) return undefined;
     const reason = 'WaitingForOtherHalf';
     if (side.role === 'target') {
@@ -403,14 +410,19 @@ export class Synchronizations implements Service, ChannelListener {
   #mayGo(migration: Migration, talk: Talk, { channel }: Link): boolean {
     if (talk.isEndKnown || !hasHeard(migration)) return true;
     // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
-    const isDispensable = !wasHandedOff(migration) || this.#options.trust.isRevoked(peerOf(migration) ?? '');
+    const isDispensable = !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
     return isDispensable && channel?.isOpen !== true;
   }
 
   /** Whether nothing should come of it, and nothing has begun that would have to be brought to its end. */
-  #isRevoked(migration: Migration): boolean {
+  #isFutile(migration: Migration): boolean {
     const peer = peerOf(migration);
-    return peer !== undefined && !wasHandedOff(migration) && this.#options.trust.isRevoked(peer);
+    return peer !== undefined && !wasHandedOff(migration) && this.#isRevoked(peer);
+  }
+
+  /** Whether nothing new may begin with a cluster. Ourselves we trust. */
+  #isRevoked(peer: string): boolean {
+    return peer !== this.#options.clusterId && this.#options.trust.isRevoked(peer);
   }
 }
 
