@@ -15,6 +15,7 @@ const MERGE = { 'content-type': 'application/merge-patch+json' };
 const STRATEGIC = { 'content-type': 'application/strategic-merge-patch+json' };
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
+const INTERVAL_SECONDS = 5;
 const OLD_LAUNCHER = 'godwit/launcher:v0.0.0';
 
 let guests: MovingGuests;
@@ -109,6 +110,48 @@ describe('a guest in an old launcher', () => {
       ]);
     }, PATIENCE_MS);
     await guests.remove('both');
+  });
+});
+
+describe('guests in old launchers that nobody may move', () => {
+  const evictedMs = async (name: string): Promise<number> =>
+    eventually(async () => {
+      const { items } = (await guests.host.api.request('GET', '/api/v1/namespaces/default/events')).expect(200).json;
+      const told = items.find(
+        (each: Anything) => each.involvedObject.name === name && each.reason === 'SuccessfulEvict',
+      );
+      expect(told, name).toBeDefined();
+      return Date.parse(told.firstTimestamp ?? told.eventTime);
+    }, PATIENCE_MS);
+
+  it('are evicted a few at a time, and started anew; who is protected moves all the same', async () => {
+    await allow();
+    const doomed = ['first', 'second', 'third'];
+    await Promise.all(doomed.map((name) => guests.create(name, probe({ graceSeconds: 3 }))));
+    await guests.create('kept', probe({ evictionStrategy: 'LiveMigrate' }));
+    const before = new Map<string, Anything>();
+    for (const name of [...doomed, 'kept']) {
+      await makeOutdated(name);
+      before.set(name, await guests.host.guest(name));
+    }
+    const batches = { batchEvictionSize: 2, batchEvictionInterval: `${INTERVAL_SECONDS}s` };
+    await patch(KUBEVIRT, { spec: { workloadUpdateStrategy: { workloadUpdateMethods: ['Evict'], ...batches } } });
+    const times = (await Promise.all(doomed.map(evictedMs))).toSorted((one, other) => one - other);
+    // Two at most of all four are asked for at once. Events have times of whole seconds.
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan((INTERVAL_SECONDS - 1) * 1000 - 1);
+    for (const name of doomed) {
+      await guests.host.livesAnew(name, before.get(name));
+      expect((await guests.migrations()).filter(({ spec }) => spec.vmiName === name)).toEqual([]);
+    }
+    await eventually(async () => {
+      const { metadata, status } = await guests.host.guest('kept');
+      expect(metadata.uid).toBe(before.get('kept').metadata.uid);
+      expect(status.launcherContainerImageVersion).not.toBe(OLD_LAUNCHER);
+    }, PATIENCE_MS);
+    await guests.isWhole('kept');
+    await eventually(async () => expect(await outdatedCount()).toBe(0));
+    await allow();
+    await Promise.all([...doomed, 'kept'].map((name) => guests.remove(name)));
   });
 });
 
