@@ -1,5 +1,6 @@
 import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
+import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -40,4 +41,19 @@ export function askedToRefuse(guest: VirtualMachineInstance): Partial<VirtualMac
   const { kind, epoch } = state.sourceLetter ?? {};
   const isSaid = epoch === letter.epoch && (kind === 'please-refuse' || kind === 'grant');
   return isSaid ? {} : { migrationState: { ...state, sourceLetter: letter } };
+}
+
+/**
+ * Who took a guest, as its source says, and has not written so: its record begins with that, and until then nobody knows here
+ * whose word it would be. Undefined where there is nobody.
+ */
+export function lostTarget(
+  guest: VirtualMachineInstance,
+): { readonly target: Runner; readonly sourceEpoch: number } | undefined {
+  const { migrationState, rightToRun } = guest.status ?? {};
+  const { targetRunner: target, sourceState } = migrationState ?? {};
+  if (rightToRun || !isAcross(guest) || !sidesOf(guest).isTarget) return undefined;
+  const sourceEpoch = sourceState?.epoch;
+  const isTaken = sourceState?.verdict?.phase === 'Succeeded';
+  return isTaken && target && sourceEpoch !== undefined ? { target, sourceEpoch } : undefined;
 }

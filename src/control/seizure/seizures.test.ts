@@ -140,5 +140,22 @@ describe('the right to run a guest', () => {
       await scene.pass(5000);
       expect(await record()).toMatchObject({ epoch: 1 });
     });
+
+    it('is written for who took it, and taken from it, where its node is out of service before it wrote so', async () => {
+      const { metadata } = await scene.get(virtualMachineInstances, 'web');
+      const coming = {
+        migrationUid: 'source',
+        targetRunner: runner('node-b'),
+        sourceState: { virtualMachineInstanceUID: 'other', epoch: 4, runner: FAR },
+        targetState: { virtualMachineInstanceUID: metadata.uid ?? '' },
+      };
+      await says({ phase: 'WaitingForSync', migrationState: coming });
+      await taint('node-b');
+      await scene.pass(5000);
+      expect(await record()).toBeUndefined();
+      await says({ migrationState: { sourceState: { verdict: { phase: 'Succeeded' } } } });
+      await scene.until(async () => expect(await record()).toEqual({ epoch: 6 }));
+      expect((await scene.get(virtualMachineInstances, 'web')).status?.phase).toBe('Failed');
+    });
   });
 });

@@ -11,17 +11,19 @@ import type { Client } from '../../kube/client.ts';
 import { Controller, type Result } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import type { Informer } from '../../kube/informer.ts';
-import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { controllerOf } from '../../kube/owner.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { Node } from '../../migration/fit/objects.ts';
 import { isOutOfService } from '../../migration/right-to-run/out-of-service.ts';
-import { type NodeWord, seize } from '../../migration/right-to-run/seize.ts';
+import { epochAcross } from '../../migration/right-to-run/attempt.ts';
+import { type NodeWord, seize, seizeTarget } from '../../migration/right-to-run/seize.ts';
 import type { ControlContext } from '../context.ts';
 import { nodes } from '../resources.ts';
 import { isFinal } from '../vmi/phase.ts';
-import { answerOf, askedToRefuse } from './far-successor.ts';
+import { answerOf, askedToRefuse, lostTarget } from './far-successor.ts';
 
 const WORKERS = 4;
 /** How soon it is looked again when somebody else wrote at the same time. */
@@ -71,11 +73,12 @@ export class Seizures implements Service {
   async #reconcile(key: string, signal: AbortSignal): Promise<Result | void> {
     const guest = this.#guests.get(key);
     const record = guest?.status?.rightToRun;
-    if (!guest || !record) return;
+    if (!guest) return;
     try {
+      if (!record) return await this.#noteTaken(guest, signal);
       // Asked of the server, and after the guest was looked at: a node that serves again may have started it since, and
       // then the guest is not any more what it was.
-      const words = await this.#words(record, signal);
+      const words = await this.#words(ownNodesOf(record), signal);
       const { steps, refusal } = seize(record, words, answerOf(guest));
       const [step] = steps;
       if (step?.kind !== 'record') {
@@ -91,6 +94,19 @@ export class Seizures implements Service {
     }
     const message = `The right to run was taken from node ${record.holder?.node ?? ''}, which is out of service`;
     this.#recorder.event(guest, 'Warning', 'RightToRunSeized', message);
+  }
+
+  /** Writes for a target that is gone that it had taken its guest, as the source says; it is seized then. */
+  async #noteTaken(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
+    const lost = lostTarget(guest);
+    if (!lost) return;
+    const { namespace = '' } = guest.metadata;
+    const owner = controllerOf(guest);
+    const machine = owner && (await this.#client.find(virtualMachines, namespace, owner.name, signal));
+    const remembered = machine?.metadata.uid === owner?.uid ? machine?.status?.rightToRun?.epoch : undefined;
+    const words = await this.#words([lost.target.node], signal);
+    const [step] = seizeTarget(lost.target, epochAcross(lost.sourceEpoch, remembered), words).steps;
+    if (step?.kind === 'record') await this.#write(guest, { rightToRun: step.to }, signal);
   }
 
   /** Answers whether there was anything to write. */
@@ -115,9 +131,9 @@ export class Seizures implements Service {
     return { phase: 'Failed', phaseTransitionTimestamps: [...before, transition] };
   }
 
-  async #words(record: RightToRun, signal: AbortSignal): Promise<NodeWord[]> {
+  async #words(names: readonly string[], signal: AbortSignal): Promise<NodeWord[]> {
     const words: NodeWord[] = [];
-    for (const name of ownNodesOf(record)) {
+    for (const name of names) {
       const node = await this.#client.find(nodes, '', name, signal);
       if (!node) continue;
       words.push({
@@ -132,8 +148,9 @@ export class Seizures implements Service {
   }
 }
 
-function runnersOf({ status }: VirtualMachineInstance): readonly string[] {
-  return ownNodesOf(status?.rightToRun);
+function runnersOf(guest: VirtualMachineInstance): readonly string[] {
+  const lost = lostTarget(guest);
+  return lost ? [lost.target.node] : ownNodesOf(guest.status?.rightToRun);
 }
 
 /** Nodes by whose word something can be done about a record. Those of others may have the names of ours. */

@@ -6,7 +6,7 @@ import type { Entry } from './entry.ts';
 import { runnerOf } from './model-world.fixture.ts';
 import { inWords } from './plan-words.fixture.ts';
 import type { Message } from './plan.ts';
-import { type NodeWord, reclaimAcross, seize } from './seize.ts';
+import { type NodeWord, reclaimAcross, seize, seizeTarget } from './seize.ts';
 import { standingOf } from './standing.ts';
 import type { View } from './view.ts';
 
@@ -112,6 +112,16 @@ describe('a source whose guest goes to another object', () => {
       '',
     ],
     ['lets go of it then', view(granted(true), { ...said('taken') }), 'kill, write ended, record 5 b across'],
+    [
+      'lets go of memory that nobody needs: the target is dead',
+      view(granted(true), { machine: 'postcopy', peerMachine: 'dead', ...said('taken') }),
+      'kill, write ended, record 5 b across',
+    ],
+    [
+      'lets go of memory that nobody needs: the other side says so',
+      view(granted(true), { machine: 'postcopy', wish: { isPeerDone: true }, ...said('taken') }),
+      'kill, write ended, record 5 b across',
+    ],
     ['ends for whoever wrote who took it', view(GRANTED, { record: AWAY }), 'kill, write ended'],
     ['ends when it was seized', view(GRANTED, { record: { epoch: 5 } }), 'kill, write ended'],
     ['goes on when it was reclaimed', view(GRANTED, { record: { epoch: 5, holder: A } }), 'write regained, continue'],
@@ -119,6 +129,11 @@ describe('a source whose guest goes to another object', () => {
       'ends when it was reclaimed, and is dead',
       view(GRANTED, { record: { epoch: 5, holder: A }, machine: 'dead' }),
       'write ended',
+    ],
+    [
+      'gives the right back that was reclaimed for it when it had ended',
+      view([...GRANTED, { kind: 'ended', epoch: 4 }], { record: { epoch: 5, holder: A }, machine: 'dead' }),
+      'record 6 nobody',
     ],
     [
       'gives the right back then',
@@ -270,6 +285,11 @@ describe('a right that may have gone to another object', () => {
     [AWAY, [gone('b')], undefined, ''],
   ])('is seized from %j', (record, words, answer, outcome) => {
     expect(inWords(seize(record, words, answer))).toBe(outcome);
+  });
+  it('is written for a target that took it and is gone, on the word that it is', () => {
+    expect(inWords(seizeTarget(B, 9, [gone('b')]))).toBe('record 9 b');
+    expect(inWords(seizeTarget(B, 9, [gone('a')]))).toBe('NotOutOfService');
+    expect(inWords(seizeTarget(B, 9, []))).toBe('NotOutOfService');
   });
   it.each<[record: RightToRun, isHolderGone: boolean, outcome: string]>([
     [NEXT_B, false, 'record 5 a'],

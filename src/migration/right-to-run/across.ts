@@ -29,8 +29,9 @@ export function afterGrantAcross(view: View, granted: Granted): Plan {
   if (hasGoneOn && isSameRunner(record.holder, self)) return haveBack(view, granted, record.epoch);
   const hasGone = hears('taken') || (isAway(record) && isSameRunner(record?.holder, attempt.target));
   if (hasGone) {
-    // The rest of the guest's memory is still here: whoever ends this machine ends the guest.
-    if (view.machine === 'postcopy') return plan(...named(view, granted));
+    // The rest of the guest's memory is still here: whoever ends this machine ends the guest, unless that has ended.
+    const isNeeded = view.peerMachine !== 'dead' && view.wish.isPeerDone !== true;
+    if (view.machine === 'postcopy' && isNeeded) return plan(...named(view, granted));
     const ended: Ended = { kind: 'ended', epoch: attempt.epoch, givenTo: attempt.target, isAcross: true };
     return plan(...kill(view), journal(ended), ...given(view, ended));
   }

@@ -144,7 +144,9 @@ function afterEnd(view: View, ended: Ended): Plan {
       ? plan(change(record, withSuccessor(record, { target: ended.givenTo })))
       : IDLE;
   }
-  if (record.epoch !== ended.epoch) {
+  // Reclaimed for a pod that has ended since, and has no use for it.
+  const isReclaimed = record.epoch > ended.epoch && view.unheard.length === 0;
+  if (record.epoch !== ended.epoch && !isReclaimed) {
     return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);
   }
   return plan(change(record, begin(record, record.epoch + 1, undefined)));

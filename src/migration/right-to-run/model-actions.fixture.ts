@@ -3,16 +3,20 @@ import type { Entry } from './entry.ts';
 import type { MachineCommand, Message, Step } from './plan.ts';
 import { advance } from './standing.ts';
 import { discarded, filled, fillingBegun, stamped, written as withWrites } from './model-images.fixture.ts';
+import { farHappenings, letterTo, takenAndSeized, withoutLetter } from './model-far.fixture.ts';
 import {
   isBystander,
   isEqual,
+  neighboursOf,
   type Protocol,
+  recordAt,
   runnerOf,
-  SIDES,
   type SideName,
+  sidesOf,
   viewOf,
   type World,
   withMachine,
+  withRecord,
   withSide,
 } from './model-world.fixture.ts';
 
@@ -29,17 +33,19 @@ export function happenings(world: World, protocol: Protocol): Happening[] {
   const add = (name: string, next: World | undefined): void => {
     if (next !== undefined) result.push({ name, world: withWrites(next) });
   };
-  for (const name of SIDES) {
+  for (const name of sidesOf(world)) {
     const side = world.sides[name];
     if (!side.isNodeUp) {
-      add(`node ${name} comes back`, restarted(withSide(world, name, { isNodeUp: true }), name));
+      if (name !== 'b' || world.far?.isFenced !== true)
+        add(`node ${name} comes back`, restarted(withSide(world, name, { isNodeUp: true }), name));
       add(`the admin declares ${name} out of service`, declared(world, name));
       continue;
     }
     add(`agent ${name}`, agentActs(world, name, protocol));
-    if (!isBystander(world, name) && !isEqual(side.record, world.record))
-      add(`agent ${name} reads`, withSide(world, name, { record: world.record }));
-    if (world.isCancelled && !side.isTold && name !== 'c')
+    const record = recordAt(world, name);
+    if (!isBystander(world, name) && !isEqual(side.record, record))
+      add(`agent ${name} reads`, withSide(world, name, { record }));
+    if (world.isCancelled && !side.isTold && (name === 'a' || name === 'b'))
       add(`agent ${name} is told`, withSide(world, name, { isTold: true }));
     if (world.outOfService.includes(name)) add(`the admin lets ${name} serve again`, served(world, name));
     add(`node ${name} is heard`, heard(world, name, protocol));
@@ -48,7 +54,9 @@ export function happenings(world: World, protocol: Protocol): Happening[] {
   add('agent a begins to copy', copyBegun(world));
   for (const [name, next] of copying(world)) add(name, next);
   for (const message of world.network) add(`${message.kind} arrives`, delivered(world, message, false));
-  add('the right is seized', seized(world, protocol));
+  for (const [name, next] of farHappenings(world)) add(name, next);
+  add('the right is seized', seized(world, 'a', protocol));
+  if (world.far) add('the right is seized there', seized(world, 'b', protocol));
   return result;
 }
 
@@ -61,9 +69,9 @@ export function mishaps(world: World, protocol: Protocol): Happening[] {
     if (next !== undefined && world.faults.includes(kind))
       result.push({ name: `${kind}: ${detail}`, world: withWrites(next) });
   };
-  for (const name of SIDES) {
+  for (const name of sidesOf(world)) {
     const side = world.sides[name];
-    if (!side.isNodeUp || (name === 'c' && world.mode !== 'start')) continue;
+    if (!side.isNodeUp || isBystander(world, name)) continue;
     if (side.steps.length > 0 || side.inbox.length > 0) add('crash', `agent ${name}`, restarted(costly, name));
     if (side.machine.state !== 'dead') add('death', `QEMU ${name}`, died(costly, name));
     add('node', `node ${name} is gone`, withSide(died(costly, name), name, { isNodeUp: false, steps: [], inbox: [] }));
@@ -76,17 +84,21 @@ export function mishaps(world: World, protocol: Protocol): Happening[] {
   if (!world.isCancelled && world.mode !== 'start') add('cancel', 'the user', { ...costly, isCancelled: true });
   for (const [detail, next] of linkCuts(costly)) add('link', detail, next);
   for (const [index, record] of world.history.entries()) {
-    if (!isEqual(record, world.record)) {
-      add('restore', `of record ${index}`, restored(costly, record));
-    }
+    if (!isEqual(record, world.record)) add('restore', `of record ${index}`, restored(costly, 'a', record));
+  }
+  for (const [index, record] of (world.far?.history ?? []).entries()) {
+    if (!isEqual(record, world.far?.record)) add('restore', `of far record ${index}`, restored(costly, 'b', record));
   }
   return result;
 }
 
 /** What is under way names a version of before, and the versions of restored data begin above all of them. */
-function restored(world: World, record: World['record']): World {
-  let next: World = { ...world, record, unheard: SIDES, history: [] };
-  for (const name of SIDES) {
+function restored(world: World, where: 'a' | 'b', record: World['record']): World {
+  const sides = neighboursOf(world, where);
+  const unheard = [...new Set([...world.unheard, ...sides])].toSorted();
+  let next: World = { ...withRecord(world, where, record), unheard, history: [] };
+  if (next.far) next = { ...next, far: withoutLetter({ ...next.far, history: [] }, where) };
+  for (const name of sides) {
     const { steps } = next.sides[name];
     const firstWrite = steps.findIndex((step) => step.kind === 'record');
     if (firstWrite >= 0) next = withSide(next, name, { steps: steps.slice(0, firstWrite) });
@@ -114,9 +126,9 @@ function done(world: World, name: SideName, step: Step): World | undefined {
     case 'journal':
       return journaled(world, name, step.entry);
     case 'record':
-      return isEqual(world.record, step.from)
-        ? withSide(written(world, step.to), name, { record: step.to })
-        : withSide(world, name, { record: world.record, steps: [] });
+      return isEqual(recordAt(world, name), step.from)
+        ? withSide(withRecord(world, name, step.to), name, { record: step.to })
+        : withSide(world, name, { record: recordAt(world, name), steps: [] });
     case 'machine':
       return commanded(world, name, step.command);
     case 'send':
@@ -142,11 +154,6 @@ function journaled(world: World, name: SideName, entry: Entry): World {
 function migrationOver(world: World, entry: Entry): World {
   if (entry.kind !== 'aborted' && entry.kind !== 'regained') return world;
   return withSide({ ...world, isCancelled: true }, 'a', { isTold: true });
-}
-
-function written(world: World, record: World['record']): World {
-  const history = world.faults.includes('restore') ? [...world.history, world.record] : world.history;
-  return { ...world, record, history };
 }
 
 function sent(world: World, message: Message): World | undefined {
@@ -187,7 +194,7 @@ function commanded(world: World, name: SideName, command: MachineCommand): World
     case 'kill': {
       if (machine.state === 'dead') return undefined;
       const next = killed(world, name);
-      const isLost = machine.isCurrent && !SIDES.some((it) => next.sides[it].machine.isCurrent);
+      const isLost = machine.isCurrent && !sidesOf(next).some((it) => next.sides[it].machine.isCurrent);
       const isNeeded = machine.state === 'postcopy' && world.sides.b.machine.state === 'running';
       return (isLost || (name === 'a' && isNeeded)) && !world.isLossExcused
         ? { ...next, crime: `the agent of ${name} ends the only machine that has the guest` }
@@ -207,10 +214,11 @@ function continued(world: World, name: SideName): World | undefined {
   if (name === 'a' && (machine.migration === 'stopped' || machine.migration === 'loaded')) {
     return { ...world, crime: 'the source is continued while its copy goes on' };
   }
-  if (world.mode === 'paused' && name !== 'c')
+  if (world.mode === 'paused' && !isBystander(world, name))
     return { ...world, crime: `a guest that its owner holds is continued on ${name}` };
   const next = withMachine(onlyCurrent(world, name), name, { state: 'running' });
-  const isOld = !machine.isCurrent && machine.state !== 'postcopy';
+  // Whoever reclaims a guest has what was left behind.
+  const isOld = !machine.isCurrent && machine.state !== 'postcopy' && world.far?.isFenced !== true;
   return isOld ? { ...next, crime: `${name} continues an old state of the guest` } : next;
 }
 
@@ -243,7 +251,7 @@ function targetGivenUp(world: World): World {
 
 function onlyCurrent(world: World, name: SideName): World {
   let next = world;
-  for (const it of SIDES) next = withMachine(next, it, { isCurrent: it === name });
+  for (const it of sidesOf(world)) next = withMachine(next, it, { isCurrent: it === name });
   return next;
 }
 
@@ -256,7 +264,7 @@ function died(world: World, name: SideName): World {
   let next = killed(world, name);
   // What still needs the memory of the source dies with it.
   if (side.machine.state === 'postcopy' && name === 'a') next = killed(next, 'b');
-  const isOnlyOne = !SIDES.some((it) => next.sides[it].machine.isCurrent);
+  const isOnlyOne = !sidesOf(next).some((it) => next.sides[it].machine.isCurrent);
   const isPostCopy = side.machine.state === 'postcopy';
   const isAskedBack =
     name === 'a' && [...world.network, ...world.sides.b.inbox].some((it) => it.kind === 'please-refuse');
@@ -266,20 +274,20 @@ function died(world: World, name: SideName): World {
 }
 
 function restarted(world: World, name: SideName): World {
-  return withSide(world, name, { steps: [], inbox: [], record: world.record });
+  return withSide(world, name, { steps: [], inbox: letterTo(world, name), record: recordAt(world, name) });
 }
 
 function answerLost(world: World, name: SideName, protocol: Protocol): World | undefined {
   const side = world.sides[name];
   const step = (side.steps.length > 0 ? side.steps : protocol.decide(viewOf(world, name)).steps)[0];
-  if (step?.kind !== 'record' || !isEqual(world.record, step.from)) return undefined;
-  return withSide(written(world, step.to), name, { steps: [] });
+  if (step?.kind !== 'record' || !isEqual(recordAt(world, name), step.from)) return undefined;
+  return withSide(withRecord(world, name, step.to), name, { steps: [] });
 }
 
 function declared(world: World, name: SideName): World | undefined {
   if (world.outOfService.includes(name)) return undefined;
   // Of a right that is under way nobody knows where it is when either end is given up.
-  const isUnderWay = name !== 'c' && world.sides.a.standing.kind === 'granted';
+  const isUnderWay = !isBystander(world, name) && world.sides.a.standing.kind === 'granted';
   return {
     ...world,
     outOfService: [...world.outOfService, name].toSorted(),
@@ -295,19 +303,23 @@ function served(world: World, name: SideName): World {
 function heard(world: World, name: SideName, protocol: Protocol): World | undefined {
   const side = world.sides[name];
   if (!world.unheard.includes(name) || side.steps.length > 0) return undefined;
-  if (!isBystander(world, name) && !isEqual(side.record, world.record)) return undefined;
+  if (!isBystander(world, name) && !isEqual(side.record, recordAt(world, name))) return undefined;
   return protocol.isHeard(viewOf(world, name))
     ? { ...world, unheard: world.unheard.filter((it) => it !== name) }
     : undefined;
 }
 
-function seized(world: World, protocol: Protocol): World | undefined {
-  if (world.record === undefined || world.outOfService.length === 0) return undefined;
-  const step = protocol.seize(
-    world.record,
-    world.outOfService.map((it) => runnerOf(it).nodeUID),
-  ).steps[0];
-  return step?.kind === 'record' ? written(world, step.to) : undefined;
+function seized(world: World, where: 'a' | 'b', protocol: Protocol): World | undefined {
+  const record = recordAt(world, where);
+  if (world.outOfService.length === 0) return undefined;
+  if (record === undefined) return where === 'b' ? takenAndSeized(world) : undefined;
+  const seen = world.far?.isOneCluster === false ? neighboursOf(world, where) : sidesOf(world);
+  const gone = world.outOfService.filter((it) => seen.includes(it)).map((it) => runnerOf(it).nodeUID);
+  const step = protocol.seize(record, gone, where === 'a' ? world.far?.letter : undefined).steps[0];
+  if (step?.kind !== 'record') return undefined;
+  const next = withRecord(world, where, step.to);
+  // Whoever waits for the guest elsewhere is told that it failed.
+  return world.far && where === 'a' ? { ...next, isCancelled: true } : next;
 }
 
 function completionNoted(world: World): World | undefined {

@@ -1,15 +1,19 @@
 import { reclaim } from './seize.ts';
 import { type Happening, happenings, mishaps } from './model-actions.fixture.ts';
+import { farRestlessness, RECLAIM, reclaimedAcross } from './model-far.fixture.ts';
 import { accepted, judgeRest, judgeStamps } from './model-images.fixture.ts';
 import {
   isEqual,
   keyOf,
+  neighboursOf,
   type Protocol,
+  recordAt,
   runnerOf,
-  SIDES,
   type SideName,
+  sidesOf,
   viewOf,
   type World,
+  withRecord,
 } from './model-world.fixture.ts';
 
 /** Explores every order of everything that can happen, breadth first, so that what it finds is the shortest way there. */
@@ -61,7 +65,7 @@ export function explore(first: World, protocol: Protocol, isTwiceAlone = false):
 }
 
 function executedTwice(world: World): string | undefined {
-  const running = SIDES.filter((name) => world.sides[name].machine.state === 'running');
+  const running = sidesOf(world).filter((name) => world.sides[name].machine.state === 'running');
   return running.length > 1 ? `the guest is executed twice: on ${running.join(' and ')}` : undefined;
 }
 
@@ -72,16 +76,18 @@ function judge(world: World): string | undefined {
   if (twice !== undefined) return twice;
   // What a machine that is off has in its journal nobody hears: after a restore its epoch can be given out again.
   const isRestorable = world.faults.includes('restore');
-  const epochs = SIDES.map((name) => world.sides[name]).flatMap(({ machine, standing }) =>
-    standing.kind === 'holding' && !(isRestorable && machine.state === 'dead') ? [standing.epoch] : [],
-  );
+  const epochs = sidesOf(world).flatMap((name) => {
+    const { machine, standing } = world.sides[name];
+    const isClaim = standing.kind === 'holding' && !(isRestorable && machine.state === 'dead');
+    return isClaim ? [`${standing.epoch} ${neighboursOf(world, name)[0]}`] : [];
+  });
   return new Set(epochs).size < epochs.length ? 'two journals claim the same epoch' : judgeStamps(world);
 }
 
 /** Why the world does not come to rest with one holder when nothing fails any more; undefined when it does. */
 function unrest(first: World, protocol: Protocol, restful: Set<string>): string | undefined {
   for (const isSeizing of [false, true]) {
-    if (isSeizing && SIDES.every((name) => first.sides[name].isNodeUp)) continue;
+    if (isSeizing && sidesOf(first).every((name) => first.sides[name].isNodeUp)) continue;
     const path: string[] = [];
     const names: string[] = [];
     let world = { ...first, faultsLeft: 0 };
@@ -110,6 +116,7 @@ function unrest(first: World, protocol: Protocol, restful: Set<string>): string 
 function calmNext(world: World, protocol: Protocol, isSeizing: boolean): Happening | undefined {
   const all = happenings(world, protocol);
   const rank = ({ name }: Happening): number => {
+    if (name === RECLAIM) return 9;
     if (name.endsWith('reads') || name.endsWith('arrives') || name.endsWith('told')) return 0;
     if (name.endsWith('heard')) return 1;
     if (name.startsWith('agent a')) return 2;
@@ -117,34 +124,39 @@ function calmNext(world: World, protocol: Protocol, isSeizing: boolean): Happeni
     if (name.endsWith('comes back')) return isSeizing ? 9 : 4;
     if (name.endsWith('out of service')) return isSeizing ? 4 : 9;
     if (name.endsWith('serve again')) return 5;
-    if (name.startsWith('agent c')) return 6;
+    if (name.startsWith('agent c') || name.startsWith('agent d')) return 6;
     return 3;
   };
   const best = all.filter((it) => rank(it) < 9).toSorted((one, other) => rank(one) - rank(other))[0];
   if (best !== undefined) return best;
-  const saved = reclaimed(world);
+  const saved = reclaimed(world, 'a') ?? (world.far && reclaimed(world, 'b'));
   if (saved !== undefined) return { name: 'the admin reclaims', world: saved };
   const late = givenUp(world);
   if (late !== undefined) return { name: 'the deadline passes', world: late };
+  const fenced = reclaimedAcross(world);
+  if (fenced !== undefined) return { name: RECLAIM, world: fenced };
   const isRefused = protocol.decide(viewOf(world, 'c')).refusal?.code === 'StaleImage';
   const old = accepted(world, isRefused);
   return old && { name: 'the owner accepts the image', world: old };
 }
 
 /** Where only a person can tell: the admin looks at the hosts, and names the one that has the guest. */
-function reclaimed(world: World): World | undefined {
-  if (world.unheard.length === 0 || world.record === undefined) return undefined;
-  const keeper = SIDES.find((name) => {
+function reclaimed(world: World, where: 'a' | 'b'): World | undefined {
+  const sides = neighboursOf(world, where);
+  const known = recordAt(world, where);
+  if (!world.unheard.some((name) => sides.includes(name)) || known === undefined) return undefined;
+  const keeper = sides.find((name) => {
     const { machine, standing } = world.sides[name];
     return machine.state !== 'dead' && standing.kind === 'holding';
   });
   if (keeper !== undefined && isHolder(world, keeper)) return undefined;
-  let { record } = world;
+  let record = known;
   for (const step of reclaim(record, keeper === undefined ? undefined : runnerOf(keeper)).steps) {
     if (step.kind === 'record') record = step.to;
   }
-  if (isEqual(record, world.record)) return { ...world, unheard: [] };
-  return { ...world, record, unheard: keeper === undefined ? [] : world.unheard };
+  const heard = { ...world, unheard: world.unheard.filter((name) => !sides.includes(name)) };
+  if (isEqual(record, known)) return heard;
+  return { ...withRecord(keeper === undefined ? heard : world, where, record), history: world.history };
 }
 
 /** A migration that gets nowhere passes its deadline. */
@@ -154,16 +166,13 @@ function givenUp(world: World): World | undefined {
 
 function isHolder(world: World, name: SideName): boolean {
   const { standing } = world.sides[name];
-  return (
-    isEqual(world.record?.holder, runnerOf(name)) &&
-    standing.kind === 'holding' &&
-    standing.epoch === world.record?.epoch
-  );
+  const record = recordAt(world, name);
+  return isEqual(record?.holder, runnerOf(name)) && standing.kind === 'holding' && standing.epoch === record?.epoch;
 }
 
 function restlessness(world: World): string | undefined {
   const isHeld = world.mode === 'paused';
-  const running = SIDES.filter((name) => {
+  const running = sidesOf(world).filter((name) => {
     const { state } = world.sides[name].machine;
     return state === 'running' || (isHeld && (state === 'paused' || state === 'postmigrate'));
   });
@@ -171,9 +180,9 @@ function restlessness(world: World): string | undefined {
   if (holder === undefined) return 'the guest is executed nowhere';
   if (!isHolder(world, holder)) return `${holder} executes the guest, and the record does not say so`;
   if (world.record?.successor !== undefined) return 'a successor is still named';
-  const left = SIDES.filter((name) => name !== holder && world.sides[name].machine.state !== 'dead');
+  const left = sidesOf(world).filter((name) => name !== holder && world.sides[name].machine.state !== 'dead');
   if (left.length > 0) return `a machine is left over on ${left.join(', ')}`;
-  return judgeRest(world, holder);
+  return farRestlessness(world, holder) ?? (holder === 'd' ? undefined : judgeRest(world, holder));
 }
 
 function trailOf(node: Node): string[] {

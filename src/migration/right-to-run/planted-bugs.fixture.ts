@@ -12,7 +12,7 @@ import type { View } from './view.ts';
 export const PROTOCOL: Protocol = {
   decide,
   isHeard,
-  seize: (record, outOfService) =>
+  seize: (record, outOfService, answer) =>
     seize(
       record,
       outOfService.map((uid) => ({
@@ -22,6 +22,7 @@ export const PROTOCOL: Protocol = {
         isLeaseExpired: false,
         isConfirmed: false,
       })),
+      answer,
     ),
 };
 
@@ -280,5 +281,152 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return decide({ ...view, wish: { ...wish, start: { ...start, disks: { ...start.disks, images } } } });
     }),
     finding: /an image that is old|is an old copy/,
+  },
+];
+
+const isAcross = (step: Plan['steps'][number]): boolean => step.kind === 'record' && step.to.across === true;
+const isGranted = ({ standing }: View): boolean => standing.kind === 'granted';
+
+/** The same where the guest goes to another object; `isOneCluster` where that is of the same cluster. */
+export const BUGS_ACROSS: readonly (Omit<PlantedBug, 'startsOn' | 'mode'> & {
+  readonly mode: Exclude<World['mode'], 'start'>;
+  readonly isOneCluster?: boolean;
+  /** Whether it takes long to find. */
+  readonly isLong?: boolean;
+})[] = [
+  {
+    name: 'does not write into its record where the guest went',
+    mode: 'pre-copy',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding((view) =>
+      isGranted(view) || view.standing.kind === 'ended' ? without(decide(view), isAcross) : undefined,
+    ),
+    finding: /a successor is still named/,
+  },
+  {
+    name: 'does not say again that it took, when the first word was lost',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['loss'],
+    protocol: deciding((view) => (view.standing.kind === 'holding' ? decide({ ...view, inbox: [] }) : undefined)),
+    finding: /never comes to rest|a machine is left over|a successor is still named/,
+  },
+  {
+    name: 'gives up what it granted because a node is out of service',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['node'],
+    isOneCluster: true,
+    isLong: true,
+    protocol: deciding((view) =>
+      isGranted(view) && view.outOfService.has('node-b') && view.machine !== 'dead'
+        ? plan(machine('kill'), { kind: 'journal', entry: { kind: 'ended', epoch: 1 } })
+        : undefined,
+    ),
+    finding: TWICE,
+  },
+  {
+    name: 'seizes what another object may have been granted',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['node'],
+    protocol: {
+      ...PROTOCOL,
+      seize: (record, outOfService) => PROTOCOL.seize(withoutSuccessor(record), outOfService),
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'goes by the word of its own admin about the node of another object',
+    mode: 'pre-copy',
+    faultsMax: 2,
+    faults: ['node'],
+    isOneCluster: true,
+    isLong: true,
+    protocol: {
+      ...PROTOCOL,
+      seize: (record, outOfService, answer) => {
+        const { across: _, ...near } = record;
+        return record.successor === undefined
+          ? PROTOCOL.seize(record, outOfService, answer)
+          : PROTOCOL.seize(near, outOfService);
+      },
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'leaves a record alone that was restored from before the guest went',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['restore'],
+    protocol: {
+      ...deciding((view) =>
+        view.standing.kind === 'ended' && view.unheard.length > 0 && view.record?.holder === undefined
+          ? plan()
+          : undefined,
+      ),
+      isHeard: (view) => view.standing.kind === 'ended' || isHeard(view),
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'is heard before its record names again whom it granted the right',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['restore'],
+    protocol: {
+      ...deciding((view) =>
+        isGranted(view) && view.record === undefined
+          ? without(decide(view), (step) => step.kind === 'record')
+          : undefined,
+      ),
+      isHeard: (view) => isGranted(view) || isHeard(view),
+    },
+    finding: TWICE,
+  },
+  {
+    name: 'writes no record for what it took',
+    mode: 'pre-copy',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding((view) =>
+      view.self.node === 'b' ? without(decide(view), (step) => step.kind === 'record') : undefined,
+    ),
+    finding: /b executes the guest, and the record does not say so/,
+  },
+  {
+    name: 'does not go on when it was reclaimed',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['node'],
+    protocol: deciding((view) =>
+      isGranted(view) && (view.record?.epoch ?? 0) > 1 && view.record?.holder?.node === 'a' ? plan() : undefined,
+    ),
+    finding: /the guest is executed nowhere/,
+  },
+  {
+    name: 'goes on when its admin only wants it to be cancelled',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['cancel'],
+    protocol: deciding((view) =>
+      isGranted(view) && view.wish.isCancelled === true && view.record?.epoch === 1 && view.machine === 'postmigrate'
+        ? decide({ ...view, record: { epoch: 2, holder: view.self } })
+        : undefined,
+    ),
+    finding: TWICE,
+  },
+  {
+    name: 'waits for ever with memory that nobody needs',
+    mode: 'post-copy',
+    faultsMax: 1,
+    faults: ['death'],
+    protocol: deciding((view) =>
+      isGranted(view) && view.machine === 'postcopy'
+        ? decide({ ...view, peerMachine: 'unknown', wish: {} })
+        : undefined,
+    ),
+    finding: /a successor is still named|a machine is left over/,
   },
 ];

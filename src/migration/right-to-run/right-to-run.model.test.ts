@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { explore } from './model-checker.fixture.ts';
 import type { StartsOn } from './model-images.fixture.ts';
-import { firstWorld, type World } from './model-world.fixture.ts';
-import { PLANTED_BUGS, PROTOCOL, TWICE } from './planted-bugs.fixture.ts';
+import { firstFarWorld, firstWorld, type World } from './model-world.fixture.ts';
+import { BUGS_ACROSS, PLANTED_BUGS, PROTOCOL, TWICE } from './planted-bugs.fixture.ts';
 
 /**
  * Every order of everything that can happen to one guest and those who care for it, up to a number of faults;
@@ -60,6 +60,51 @@ describe('the images of a volume that goes to another claim, whatever happens', 
       const report = explore(firstWorld(mode, faultsMax, faults, startsOn), PROTOCOL);
       expect(report.finding).toBeUndefined();
       expect(report.statesCount).toBeGreaterThan(300);
+    },
+    EXPLORATION_MS,
+  );
+});
+
+type FarWorld = [
+  mode: 'pre-copy' | 'post-copy' | 'paused',
+  isOneCluster: boolean,
+  faultsMax: number,
+  readonly string[],
+];
+
+const FAR_AND_GONE: readonly FarWorld[] = [
+  ['post-copy', false, 1, ALL],
+  ['paused', false, 1, ALL],
+  ['pre-copy', true, 1, ALL],
+  ['post-copy', true, 1, ALL],
+  ['pre-copy', false, 2, ['crash', 'death', 'cancel']],
+  ['pre-copy', false, 2, ['loss', 'repeat', 'answer', 'link']],
+  ['pre-copy', false, 2, ['node', 'loss']],
+  ['pre-copy', true, 2, ['node']],
+  ['pre-copy', false, 2, ['restore', 'death']],
+  ['pre-copy', false, 2, ['restore', 'loss', 'cancel']],
+  ['post-copy', false, 2, ['restore', 'death']],
+];
+
+describe('the right to run between two objects, whatever happens', () => {
+  it.each<FarWorld>([
+    ['pre-copy', false, 1, ALL],
+    ['pre-copy', false, 1, ['restore']],
+    ...(more === 1 ? FAR_AND_GONE : []),
+  ])(
+    '%s, of one cluster: %s, faults: at most %i of %s',
+    (mode, isOneCluster, faultsMax, faults) => {
+      const report = explore(firstFarWorld(mode, faultsMax, faults, isOneCluster), PROTOCOL);
+      expect(report.finding).toBeUndefined();
+      expect(report.statesCount).toBeGreaterThan(300);
+    },
+    EXPLORATION_MS,
+  );
+  it.each(BUGS_ACROSS.filter(({ isLong }) => more === 1 || !isLong))(
+    'finds whoever $name',
+    ({ mode, faultsMax, faults, isOneCluster, protocol, finding }) => {
+      const report = explore(firstFarWorld(mode, faultsMax, faults, isOneCluster), protocol, finding === TWICE);
+      expect(report.finding?.problem).toMatch(finding);
     },
     EXPLORATION_MS,
   );

@@ -57,6 +57,17 @@ function seizeAcross(record: RightToRun, successor: Runner, answer: 'taken' | 'r
 }
 
 /**
+ * Seize: a target with a record of its own took the right, as its source says, and its node is gone before it could write
+ * so. It is written for it; then it can be taken from it like any other.
+ */
+export function seizeTarget(target: Runner, epoch: number, words: readonly NodeWord[]): Plan {
+  if (!isSeizable(words.find((word) => word.uid === target.nodeUID))) {
+    return refuse('NotOutOfService', `node ${target.node} has the guest, and nobody said that it is out of service`);
+  }
+  return plan(change(undefined, begin(undefined, epoch, target)));
+}
+
+/**
  * Reclaim of a guest that went, or may have gone, to another object whose side was fenced. The holder goes on with it
  * where its node is there; else the right is nobody's, and the machine can start afresh.
  */

@@ -46,6 +46,8 @@ export interface Wish {
   readonly migrate?: Attempt;
   /** The migration is to end, or has ended, without success. */
   readonly isCancelled?: boolean;
+  /** Of a source: the side of a target that has a record of its own says that it needs nothing more of this one. */
+  readonly isPeerDone?: boolean;
 }
 
 /** What a start rests on, besides the record. */

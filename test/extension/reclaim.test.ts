@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Answer } from '../support/api.ts';
+import { ExtensionScene } from '../support/extension-scene.ts';
+
+/** The one override of the right to run, as users of an API server meet it; what controllers do is played here. */
+
+const NAMESPACE = 'shop';
+const MACHINES = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines`;
+const ACTIONS = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines`;
+const TEMPLATE = { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
+
+let scene: ExtensionScene;
+
+beforeAll(async () => {
+  scene = await ExtensionScene.start();
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+  (await scene.request('POST', '/api/v1/namespaces', body)).expect(201);
+  await bind('owner', 'admin');
+  await bind('mover', 'kubevirt.io:migrate');
+  await bind('fencer', 'kubevirt.io:reclaim');
+});
+afterAll(() => scene.stop());
+
+async function bind(user: string, role: string): Promise<void> {
+  const body = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { generateName: `${user}-` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  };
+  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`;
+  (await scene.request('POST', path, body)).expect(201);
+}
+
+/** A machine that was kept when its guest went away. */
+async function makeMachine(name: string): Promise<void> {
+  const spec = { runStrategy: 'Halted', template: TEMPLATE };
+  const body = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name }, spec };
+  (await scene.request('POST', MACHINES, body)).expect(201);
+  const status = { rightToRun: { epoch: 4, grantedAway: true } };
+  (await scene.request('PATCH', `${MACHINES}/${name}/status`, { status })).expect(200);
+}
+
+const reclaim = (name: string, body: object, user?: string): Promise<Answer> =>
+  scene.request('PUT', `${ACTIONS}/${name}/reclaim`, body, user);
+
+describe('a machine whose guest went away', () => {
+  it('is started by nobody, who is told what can be done', async () => {
+    await makeMachine('kept');
+    const { json } = (await scene.request('PUT', `${ACTIONS}/kept/start`, {}, 'owner')).expect(409);
+    expect(json.message).toContain('godwit reclaim kept -n shop --i-have-fenced-the-other-side');
+  });
+
+  it('is reclaimed by those alone who may, and who say that they fenced the other side', async () => {
+    await makeMachine('web');
+    for (const user of ['owner', 'mover', 'stranger']) (await reclaim('web', { fenced: true }, user)).expect(403);
+    (await reclaim('web', {}, 'fencer')).expect(400);
+    (await reclaim('web', { fenced: true, dryRun: ['All'] }, 'fencer')).expect(200);
+    const before = (await scene.request('GET', `${MACHINES}/web`)).expect(200).json;
+    expect(before.status.rightToRun).toEqual({ epoch: 4, grantedAway: true });
+    expect(before.metadata.annotations).toBeUndefined();
+    (await reclaim('web', { fenced: true }, 'fencer')).expect(200);
+    const { metadata, status } = (await scene.request('GET', `${MACHINES}/web`)).expect(200).json;
+    expect(status.rightToRun).toEqual({ epoch: 5 });
+    expect(metadata.annotations).toMatchObject({ 'godwit.dev/reclaimed-by': 'fencer' });
+    (await reclaim('web', { fenced: true }, 'fencer')).expect(409);
+    (await scene.request('PUT', `${ACTIONS}/web/start`, {}, 'owner')).expect(202);
+  });
+});
