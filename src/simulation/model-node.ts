@@ -26,6 +26,8 @@ export interface ModelNode {
   readonly disk: ModelDisk;
   /** How much it may promise to pods, where that is not what models have. */
   readonly share?: NodeProfile['share'];
+  /** By what its agent is known elsewhere, where anybody is to know it. */
+  readonly keys?: readonly string[];
   /** A hypervisor that is worse than its host, for planted bugs. */
   readonly spoilHypervisor?: ((hypervisor: Hypervisor) => Hypervisor) | undefined;
 }
@@ -101,7 +103,7 @@ export function agentServices(
   client: Client,
   link: AgentsLink = NO_LINK,
 ): readonly Service[] {
-  const { name, host, disk, share, spoilHypervisor } = node;
+  const { name, host, disk, share, keys = [], spoilHypervisor } = node;
   const hypervisor = host.hypervisor(env.clock);
   const { services } = registrationServices({
     env,
@@ -118,6 +120,7 @@ export function agentServices(
     },
     dataDirectory: `/${name}`,
     port: () => undefined,
+    agentKeys: () => keys,
   });
   const agent = new Agent({
     env,

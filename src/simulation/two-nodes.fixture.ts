@@ -14,7 +14,7 @@ import type { Resource } from '../kube/resource.ts';
 import { type Transport, TransportError, type TransportRequest } from '../kube/transport.ts';
 import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
 import { nodes as nodeResource } from '../node/guests/out-of-service.ts';
-import { NearPeers } from '../node/migrations/near-peers.fixture.ts';
+import { NearPeers, nearKey } from '../node/migrations/near-peers.fixture.ts';
 import { Component, type Program } from './component.ts';
 import { calmed, mixOf } from './fault-mix.ts';
 import { ModelDisk } from './model-disk.ts';
@@ -109,6 +109,11 @@ export class TwoNodes {
     for (const [name, program] of Object.entries(options.others ?? {})) this.#add(name, program);
   }
 
+  /** Speaks as an admin. */
+  get client(): Client {
+    return this.#client;
+  }
+
   async start(): Promise<void> {
     await this.during(this.server.start());
     const { signal } = new AbortController();
@@ -193,6 +198,11 @@ export class TwoNodes {
   }
 
   readonly #podUIDs = new Map<string, string>();
+
+  /** From now on the model of a pod is found by the pod's name. */
+  notePod(name: string, uid: string): void {
+    this.#podUIDs.set(name, uid);
+  }
 
   /** A guest that runs on the source. */
   async runGuest(spec: Partial<VirtualMachineInstance['spec']> = {}): Promise<void> {
@@ -314,7 +324,7 @@ export class TwoNodes {
       },
     });
     const disk = new ModelDisk({ clock, random, delayMs: () => 1, fault: () => undefined });
-    const node: ModelNode = { name, host, disk };
+    const node: ModelNode = { name, host, disk, keys: [nearKey(name)] };
     const program = agentProgram(node, () => ({
       peers: this.peers.of(name),
       serve: (service) => void this.peers.services.set(name, service),

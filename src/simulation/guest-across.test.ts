@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { SOURCE, TARGET } from './two-nodes.fixture.ts';
+import { TwoGuests } from './two-guests.fixture.ts';
+
+/** A guest that goes from one object to another, by two agents that know each other by their keys alone. */
+
+let scene: TwoGuests;
+beforeEach(async () => {
+  scene = new TwoGuests();
+  await scene.open();
+});
+afterEach(() => {
+  scene.stop();
+  expect(scene.violations).toEqual([]);
+});
+
+const isExecuted = (): readonly (boolean | undefined)[] =>
+  ['web-1', 'web-2'].map((pod) => scene.model(pod)?.isExecuting === true);
+
+async function expectThere(): Promise<void> {
+  await scene.carry(() => scene.hasGone());
+  const [here, there] = [(await scene.guest()).status ?? {}, (await scene.receiver()).status ?? {}];
+  expect(isExecuted()).toEqual([false, true]);
+  expect(there.rightToRun).toMatchObject({ holder: { node: TARGET } });
+  expect(here.rightToRun).toMatchObject({ across: true, holder: there.rightToRun?.holder });
+  expect(there.rightToRun?.epoch).toBeGreaterThanOrEqual(here.rightToRun?.epoch ?? 0);
+  expect(there.migrationState).toMatchObject({ completed: true, targetLetter: { kind: 'taken' } });
+  expect(there.migrationState?.failed).toBeUndefined();
+}
+
+async function expectStayed(): Promise<void> {
+  await scene.carry(async () => {
+    const [here, there] = await scene.states();
+    return here.completed === true && there.completed === true;
+  });
+  const [here, there] = [(await scene.guest()).status ?? {}, (await scene.receiver()).status ?? {}];
+  expect(isExecuted()).toEqual([true, false]);
+  expect(here.rightToRun?.holder?.node).toBe(SOURCE);
+  expect(here.rightToRun?.successor).toBeUndefined();
+  expect(there.rightToRun).toBeUndefined();
+  expect([here.migrationState?.failed, there.migrationState?.failed]).toEqual([true, true]);
+  expect(there.migrationState?.targetLetter?.kind).toBe('refused');
+}
+
+/** Carries until the source has begun to copy. */
+const begun = (): Promise<void> => scene.carry(async () => (await scene.states())[0].startTimestamp !== undefined);
+const cancel = (): Promise<void> =>
+  scene.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+
+describe('a guest that goes to another object', () => {
+  it('is executed there, and its old object says where it went', async () => {
+    await scene.handOffAcross();
+    await expectThere();
+    const { phase } = (await scene.receiver()).status ?? {};
+    expect(phase).toBe('Running');
+  });
+
+  it('has its disks told before anything else is known', async () => {
+    const [, there] = await scene.states();
+    expect(there.sourceState).toMatchObject({ volumes: [], runner: { node: SOURCE } });
+  });
+
+  it('is told of through both objects where the agents do not hear each other after the copy', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
+    await begun();
+    scene.peers.losesLetters = true;
+    await expectThere();
+  });
+
+  it('stands still while neither is heard, and is nowhere twice', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
+    await begun();
+    [scene.peers.losesLetters, scene.isCut] = [true, true];
+    await scene.carry(async () => scene.model('web-1')?.isExecuting === false);
+    await scene.pass(30_000);
+    expect(isExecuted()).toEqual([false, false]);
+    scene.isCut = false;
+    await expectThere();
+  });
+
+  it('stays where it is when it is cancelled, and whoever waited waits no more', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '1Mi' });
+    await begun();
+    await cancel();
+    await expectStayed();
+  });
+
+  it('stays when its target is cancelled', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '1Mi' });
+    await begun();
+    await scene.patchReceiver({ status: { migrationState: { abortRequested: true } } }, 'status');
+    await expectStayed();
+  });
+
+  it('stays when its target does not live, and is told so', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '1Mi' });
+    await begun();
+    scene.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    await expectStayed();
+  });
+
+  it.each([
+    ['of the source', SOURCE],
+    ['of the target', TARGET],
+  ])('goes on though the agent %s was started anew in the midst of it', async (_, node) => {
+    await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
+    await begun();
+    scene.kill(node);
+    await scene.pass(500);
+    scene.restart(node);
+    await expectThere();
+  });
+
+  it.each([
+    ['of the source', SOURCE],
+    ['of the target', TARGET],
+  ])('is where its journals say, though the agent %s was killed when it went over', async (_, node) => {
+    await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
+    await begun();
+    scene.peers.unheard.add(TARGET);
+    await scene.carry(async () => scene.model('web-1')?.isExecuting === false);
+    scene.kill(node);
+    await scene.pass(500);
+    scene.peers.unheard.clear();
+    scene.restart(node);
+    await expectThere();
+  });
+
+  it('does not go where nobody answers', async () => {
+    scene.peers.unreachable.add(TARGET);
+    await scene.handOffAcross();
+    await scene.carry(async () => (await scene.states())[0].completed === true);
+    const [here] = await scene.states();
+    expect(here.failureReason).toMatch(/the target could not be made ready/);
+    expect(isExecuted()).toEqual([true, false]);
+  });
+});
