@@ -18,21 +18,12 @@ function likely(schema: Schema): fc.Arbitrary<unknown> {
 
 function fitting(schema: Schema): fc.Arbitrary<unknown> {
   if (schema.enum) return fc.constantFrom(...schema.enum);
-  switch (schema.type) {
-    case 'object':
-      return schema.properties ? record(schema) : dictionary(schema.additionalProperties);
-    case 'array':
-      return fc.array(likely(schema.items ?? {}), { maxLength: 3 });
-    case 'integer':
-      return fc.oneof(
-        { weight: 400, arbitrary: fc.integer({ min: schema.minimum ?? 0, max: 100 }) },
-        { weight: 1, arbitrary: fc.integer() },
-      );
-    case 'boolean':
-      return fc.boolean();
-    default:
-      return fitText(schema);
-  }
+  if (schema.type === 'object') return schema.properties ? record(schema) : dictionary(schema.additionalProperties);
+  if (schema.type === 'array') return fc.array(likely(schema.items ?? {}), { maxLength: 3 });
+  if (schema.type === 'boolean') return fc.boolean();
+  if (schema.type !== 'integer') return fitText(schema);
+  const good = fc.integer({ min: schema.minimum ?? 0, max: 100 });
+  return fc.oneof({ weight: 400, arbitrary: good }, { weight: 1, arbitrary: fc.integer() });
 }
 
 function fitText({ format, pattern = '' }: Schema): fc.Arbitrary<string> {

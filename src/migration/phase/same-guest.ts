@@ -2,6 +2,8 @@ import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { migratedGuestErrors } from '../../api/kubevirt/validate-migration.ts';
 import { SYNC_TIMEOUT_MS } from './deadlines.ts';
 import { failed, type MigrationDecision, within, withdrawn } from './decision.ts';
@@ -58,12 +60,20 @@ function target(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): Migr
   if (isKeyTaken && !isHandedOff(facts)) return failed('KeyTaken');
   if (partner) return after(partner);
   const state = ownState(facts);
-  if (state?.completed === true) return state.failed === true ? failed('PeerFailed') : { phase: 'Succeeded' };
-  if (state) return failed('PeerFailed', 'it is gone');
+  if (state && guest) return withoutSource(guest, state);
   if (migration.metadata.deletionTimestamp !== undefined) return failed('Canceled');
   if (!guest) return failed('GuestGone');
   if (phase !== '' && phase !== 'WaitingForSync') return failed('PeerFailed', 'it is gone');
   return within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+}
+
+/** What became of it the record says, where nobody else can any more. */
+function withoutSource({ status }: VirtualMachineInstance, { targetNode }: MigrationState): MigrationDecision {
+  const { holder, successor } = status?.rightToRun ?? {};
+  if (successor) return { phase: 'Running' };
+  return holder !== undefined && holder.node === targetNode
+    ? { phase: 'Succeeded' }
+    : failed('PeerFailed', 'it is gone');
 }
 
 function after({ status }: VirtualMachineInstanceMigration): MigrationDecision {

@@ -222,7 +222,11 @@ export class TwoHalves {
   #make(side: Side, facts: MigrationFacts, { step }: MigrationDecision): void {
     const state = ownState(facts) ?? {};
     const isSource = side === this.source;
-    switch (step?.kind) {
+    if (!step) return;
+    switch (step.kind) {
+      case 'adopt':
+      case 'announce':
+        return;
       case 'describe':
         return this.#write(side, { ...state, ...(isSource ? describedSource(side) : describedTarget(side)) });
       case 'create-target':
@@ -241,7 +245,7 @@ export class TwoHalves {
         if (isSource && this.sourceJournal !== 'holding') throw new Error('withdrew what the source had begun');
         return this.#write(side, { ...state, abortRequested: true, failed: true, completed: true });
       default:
-        return undefined;
+        return unreachable(step);
     }
   }
 
