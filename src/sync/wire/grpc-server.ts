@@ -17,6 +17,7 @@ import {
   type Http2ServerResponse,
   type Http2Session,
   type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
@@ -26,7 +27,7 @@ import { SyncError } from '../channel.ts';
 import { FRAME_BYTES_MAX } from './frame.ts';
 import type { Link } from './link.ts';
 import { type FrameMessage, synchronizationService } from './schema.ts';
-import { type ProvenPeer, StreamLink } from './stream-link.ts';
+import { FAREWELL_MS, type ProvenPeer, StreamLink } from './stream-link.ts';
 import { tlsOptions, type TlsTrust } from './tls.ts';
 
 /**
@@ -181,6 +182,7 @@ export class GrpcServer {
       return;
     }
     const values = createContextValues().set(CALLER, caller);
+    request.stream.once('finish', () => this.#endStream(request.stream, caller));
     try {
       const answer = await this.#handler(universalRequestFromNodeRequest(request, response, undefined, values));
       await universalResponseToNodeResponse(answer, response);
@@ -188,6 +190,14 @@ export class GrpcServer {
       this.#note('a stream of another cluster broke', error);
       request.stream.close();
     }
+  }
+
+  /** Whoever was answered to the end has nothing left to say that anybody would hear. */
+  #endStream(stream: ServerHttp2Stream, { destroy }: Caller): void {
+    stream.close();
+    // One that goes on writing nevertheless would keep its stream.
+    const timer = this.#options.clock.setTimer(destroy, FAREWELL_MS);
+    stream.once('close', () => timer.cancel());
   }
 
   async *#converse(incoming: AsyncIterable<FrameMessage>, { values }: HandlerContext): AsyncIterable<FrameMessage> {

@@ -92,7 +92,8 @@ export class Session {
     this.#timers.push(greeting, certificate);
     this.#link.listen({
       frame: (frame) => this.#hear(frame),
-      ended: (error) => this.#end(error),
+      // Whoever cannot be understood is told so, if it still listens.
+      ended: (error) => (error.code === 'ProtocolViolation' ? this.close(error) : this.#end(error)),
     });
     if (!isDialer) return;
     this.#introduced = this.#options.introduce(undefined);
@@ -205,8 +206,6 @@ export class Session {
 
   #end(error: SyncError): void {
     if (this.#state === 'closed') return;
-    if (error.code === 'ProtocolViolation')
-      this.#link.send({ kind: 'goodbye', code: error.code, message: error.message });
     this.#state = 'closed';
     for (const timer of this.#timers) timer.cancel();
     this.#link.close();

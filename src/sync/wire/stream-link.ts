@@ -29,7 +29,7 @@ const QUEUE_BYTES_MAX = 4 * 1024 * 1024;
 /** What a frame weighs besides what it carries. */
 const FRAME_BYTES = 256;
 /** How long the last words may take to be heard. */
-const FAREWELL_MS = 2_000;
+export const FAREWELL_MS = 2_000;
 
 /** A gRPC stream, on whichever side of it, as a link. */
 export class StreamLink implements Link {
@@ -39,9 +39,11 @@ export class StreamLink implements Link {
   #handlers: LinkHandlers | undefined;
   #isClosed = false;
   #wake: () => void = () => undefined;
-  /** Resolves when the stream is over. */
+  /** Resolves when the stream is over in both directions. */
   readonly ended: Promise<void>;
   #noteEnd: () => void = () => undefined;
+  /** The directions in which something may still be said. */
+  #directions = 2;
 
   constructor(options: StreamLinkOptions) {
     this.#options = options;
@@ -87,28 +89,47 @@ export class StreamLink implements Link {
 
   /** What this side says, as long as the stream is read. */
   async *outgoing(): AsyncIterable<FrameMessage> {
-    for (;;) {
-      const next = this.#queue.shift();
-      if (next) {
-        this.#queuedBytes -= next.bytes;
-        yield next.message;
-      } else if (this.#isClosed) {
-        return;
-      } else {
-        await new Promise<void>((resolve) => (this.#wake = resolve));
+    try {
+      for (;;) {
+        const next = this.#queue.shift();
+        if (next) {
+          this.#queuedBytes -= next.bytes;
+          yield next.message;
+        } else if (this.#isClosed) {
+          return;
+        } else {
+          await new Promise<void>((resolve) => (this.#wake = resolve));
+        }
       }
+    } finally {
+      this.#endDirection();
     }
   }
 
   async #read(): Promise<void> {
     try {
-      for await (const message of this.#options.incoming(this.outgoing())) this.#handlers?.frame(frameOf(message));
+      // What comes after the last word is not listened to, but to stop reading would break off what this side still says.
+      for await (const message of this.#options.incoming(this.outgoing())) if (this.#handlers) this.#take(message);
       this.#end(new SyncError('Disconnected', 'the peer closed the stream'));
     } catch (error) {
       this.#end(syncErrorOf(error));
     } finally {
-      this.#noteEnd();
+      this.#endDirection();
     }
+  }
+
+  #take(message: FrameMessage): void {
+    let frame: Frame;
+    try {
+      frame = frameOf(message);
+    } catch (error) {
+      return this.#end(syncErrorOf(error));
+    }
+    this.#handlers?.frame(frame);
+  }
+
+  #endDirection(): void {
+    if (--this.#directions === 0) this.#noteEnd();
   }
 
   #end(error: SyncError): void {
@@ -117,17 +138,19 @@ export class StreamLink implements Link {
   }
 }
 
-const VIOLATIONS: ReadonlySet<Code> = new Set([Code.InvalidArgument, Code.ResourceExhausted, Code.OutOfRange]);
+const UNTRUSTED: ReadonlySet<Code> = new Set([Code.Unauthenticated, Code.PermissionDenied]);
+const UNKNOWN: ReadonlySet<Code> = new Set([Code.NotFound, Code.Unimplemented]);
+const VIOLATION: ReadonlySet<Code> = new Set([Code.InvalidArgument, Code.ResourceExhausted, Code.Internal]);
 
 /** What the failure of a call means. */
 function syncErrorOf(error: unknown): SyncError {
   if (error instanceof SyncError) return error;
-  const { code, rawMessage } = ConnectError.from(error);
-  if (VIOLATIONS.has(code))
-    return new SyncError('ProtocolViolation', `the peer does not keep to the protocol: ${rawMessage}`, error);
-  if (code === Code.Unauthenticated || code === Code.PermissionDenied)
-    return new SyncError('NotTrusted', rawMessage, error);
-  if (code === Code.Unimplemented || code === Code.NotFound)
+  const { code, rawMessage, cause } = ConnectError.from(error);
+  if (UNTRUSTED.has(code)) return new SyncError('NotTrusted', rawMessage, error);
+  if (UNKNOWN.has(code))
     return new SyncError('VersionMismatch', 'whoever is there does not speak this synchronization protocol', error);
+  // What Node has an error of its own for was not said by the peer.
+  if (VIOLATION.has(code) && !(cause instanceof Error && 'code' in cause))
+    return new SyncError('ProtocolViolation', `the peer does not keep to the protocol: ${rawMessage}`, error);
   return new SyncError('Disconnected', `the connection broke: ${errorMessage(error)}`, error);
 }
