@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
@@ -68,6 +68,14 @@ async function filesOf(claimName: string): Promise<Readonly<Record<string, strin
   return Object.fromEntries(files.map((path) => [basename(path), join(nodesDirectory, path)]));
 }
 
+/** Waits until the image of a claim bears a stamp. */
+const bears = (claimName: string, state: string): Promise<void> =>
+  eventually(async () => {
+    const { ['disk.img.stamp']: path } = await filesOf(claimName);
+    expect(path).toBeDefined();
+    expect(JSON.parse(readFileSync(path ?? '', 'utf8'))).toMatchObject({ state });
+  }, PATIENCE_MS);
+
 /** Waits until a guest is not started for what its volume is on, and answers what is said of it. */
 const isRefused = (name: string): Promise<string> =>
   eventually(async () => {
@@ -126,13 +134,7 @@ describe('the image that a guest left behind', () => {
   it('is removed where it was filled in vain, and filled anew by the next try', async () => {
     await guests.configure({ bandwidthPerMigration: '64Ki' });
     await put('disk', 'second', 'Migration');
-    const stamp = await eventually(async () => {
-      const { ['disk.img.stamp']: path = '' } = await filesOf('second');
-      const text = readFileSync(path, 'utf8');
-      expect(text).toMatch(/"receiving"/);
-      return path;
-    }, PATIENCE_MS);
-    expect(statSync(stamp).size).toBe(1024);
+    await bears('second', 'receiving');
     await put('disk', 'first', 'Migration');
     await eventually(async () => expect(Object.keys(await filesOf('second'))).toEqual([]), PATIENCE_MS);
     await guests.isWhole('disk');
@@ -143,5 +145,20 @@ describe('the image that a guest left behind', () => {
     await guests.isWhole('disk');
     expect(await guests.host.ask('disk', 'disk')).toMatch(/ bad=0\b/);
     await guests.remove('disk');
+  });
+
+  it('is known for that, and the other for what it is, though both agents are killed as it is left', async () => {
+    for (const name of ['third', 'fourth']) await guests.host.create(claim(name, 'local'));
+    await guests.create('killed', diskOn('third'));
+    await put('killed', 'fourth', 'Migration');
+    const { source, target } = await guests.sides('killed');
+    await guests.noted(source, ({ kind }) => kind === 'granted');
+    await Promise.all([source, target].map(({ node }) => guests.host.killAgent(node)));
+    await isOn('killed', 'fourth');
+    await guests.isWhole('killed');
+    expect(await guests.host.ask('killed', 'disk')).toMatch(/ bad=0\b/);
+    await bears('third', 'stale');
+    await bears('fourth', 'current');
+    await guests.remove('killed');
   });
 });
