@@ -90,7 +90,8 @@ export class Steps {
           await this.#options.stamps?.discard(image, step.attempt.targetMigrationUID);
         return guest;
       case 'stamp':
-        for (const stamp of step.stamps) await this.#stamp(stamp, target);
+        // Together: the guest may stand still meanwhile.
+        await Promise.all(step.stamps.map((stamp) => this.#stamp(stamp, target)));
         return guest;
       default:
         return unreachable(step);
