@@ -24,6 +24,8 @@ export const NEWS_TIMEOUT_MS = 10 * 60_000;
 
 /** For the halves of a pair to find each other: as long as what arrives early is kept. */
 export const SYNC_TIMEOUT_MS = 10 * 60_000;
+/** For the same, of a guest that has to leave its node. */
+export const EVACUATION_PATIENCE_MS = 60_000;
 /** For the other side to have its pod up: all that its own deadlines allow for, and then some for the news of it. */
 export const TARGET_TIMEOUT_MS = SLOT_TIMEOUT_MS + 30 * 60_000;
 /** For the source to begin, as its target sees it: the source gives up before. */

@@ -106,6 +106,16 @@ describe('the half that a guest leaves', () => {
       'Failed SyncTimeout withdraw',
       { phase: 'Synchronizing', sinceMs: 10 * MINUTE, state: OPEN },
     ],
+    [
+      'it waits for the other one, and its guest has to leave its node',
+      'Synchronizing',
+      { phase: 'Synchronizing', sinceMs: MINUTE - 1000, state: OPEN, facts: { isEvacuated: true } },
+    ],
+    [
+      'it waits for the other one for long, and its guest has to leave its node',
+      'Failed Superseded withdraw',
+      { phase: 'Synchronizing', sinceMs: MINUTE, state: OPEN, facts: { isEvacuated: true } },
+    ],
     ['another one has its key', 'Failed KeyTaken', { pair: { isKeyTaken: true } }],
     ['another one has its guest', 'Failed AnotherMigration', { facts: { hasBetterRival: true } }],
     [

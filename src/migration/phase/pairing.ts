@@ -2,8 +2,8 @@ import type { HalfVerdict } from '../../api/kubevirt/migration-halves.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { SYNC_TIMEOUT_MS } from './deadlines.ts';
-import { type MigrationDecision, withdrawn } from './decision.ts';
+import { EVACUATION_PATIENCE_MS, SYNC_TIMEOUT_MS } from './deadlines.ts';
+import { type MigrationDecision, within, withdrawn } from './decision.ts';
 import type { MigrationFacts } from './facts.ts';
 import { failure, type MigrationFailure } from './failure.ts';
 
@@ -27,6 +27,15 @@ export function peerFailure(side: { readonly verdict?: HalfVerdict } | undefined
 /** Whether a half has not got further than to wait. */
 export function isMeanwhile(phase: MigrationPhase): boolean {
   return phase === '' || phase === 'Synchronizing' || phase === 'WaitingForSync' || phase === 'Pending';
+}
+
+/**
+ * It waits for its other half: for as long as what arrives early is kept, but a guest that has to leave its node is not kept
+ * there for that.
+ */
+export function seeking(phase: 'Synchronizing' | 'WaitingForSync', facts: MigrationFacts): MigrationDecision {
+  if (!facts.isEvacuated) return within(phase, facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+  return within(phase, facts, EVACUATION_PATIENCE_MS, failure('Superseded', 'its other half was not heard of'));
 }
 
 /** What is decided, unless the other half has been out of reach for so long that nobody waits for it any more. */

@@ -5,11 +5,9 @@ import {
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { migratedGuestErrors } from '../../api/kubevirt/validate-migration.ts';
-import { SYNC_TIMEOUT_MS } from './deadlines.ts';
-import { failed, type MigrationDecision, within, withdrawn } from './decision.ts';
+import { failed, type MigrationDecision, withdrawn } from './decision.ts';
 import { isHandedOff, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
-import { failure } from './failure.ts';
-import { isMeanwhile } from './pairing.ts';
+import { isMeanwhile, seeking } from './pairing.ts';
 import { decideWithin } from './within-cluster.ts';
 
 /**
@@ -25,8 +23,7 @@ function source(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): Migr
   if (isKeyTaken && !isHandedOff(facts)) return failed('KeyTaken');
   const { phase = '' } = migration.status ?? {};
   const isAlone = !partner && (phase === '' || phase === 'Synchronizing');
-  if (isAlone && migration.metadata.deletionTimestamp === undefined)
-    return within('Synchronizing', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+  if (isAlone && migration.metadata.deletionTimestamp === undefined) return seeking('Synchronizing', facts);
   const deletionTimestamp = migration.metadata.deletionTimestamp ?? endOf(partner);
   const asOne: VirtualMachineInstanceMigration = {
     ...migration,
@@ -64,7 +61,7 @@ function target(facts: MigrationFacts, { partner, isKeyTaken }: PairFacts): Migr
   if (migration.metadata.deletionTimestamp !== undefined) return failed('Canceled');
   if (!guest) return failed('GuestGone');
   if (phase !== '' && phase !== 'WaitingForSync') return failed('PeerFailed', 'it is gone');
-  return within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+  return seeking('WaitingForSync', facts);
 }
 
 /** What became of it the record says, where nobody else can any more. */

@@ -7,13 +7,12 @@ import {
   PREPARATION_TIMEOUT_MS,
   SLOT_TIMEOUT_MS,
   START_TIMEOUT_MS,
-  SYNC_TIMEOUT_MS,
   TARGET_TIMEOUT_MS,
 } from './deadlines.ts';
 import { type AbortReason, failed, type MigrationDecision, within } from './decision.ts';
 import { isHandedOff, isMovable, isStarted, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
 import { failure } from './failure.ts';
-import { closed, isMeanwhile, orLost, peerFailure } from './pairing.ts';
+import { closed, isMeanwhile, orLost, peerFailure, seeking } from './pairing.ts';
 import { isFree, isOver, isTakenByAnother } from './within-cluster.ts';
 
 /**
@@ -64,7 +63,7 @@ function beforeHandOff(
   const isFound = state?.targetState?.virtualMachineInstanceUID !== undefined;
   const waiting = isFound
     ? orLost(facts, guest, state, { phase: isMeanwhile(phase) ? 'Pending' : phase })
-    : late(state, within('Synchronizing', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout')));
+    : late(state, seeking('Synchronizing', facts));
   if (waiting.failure || !isMovable(guest)) return waiting;
   if (!pair.isDescribed) return isFree(guest) ? { ...waiting, step: { kind: 'describe' } } : waiting;
   if (!isFound || (slots === undefined && isMeanwhile(phase))) return waiting;
