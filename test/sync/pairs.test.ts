@@ -4,36 +4,90 @@ import { ControlScene } from '../../src/control/control.fixture.ts';
 import { MigrationLeftovers } from '../../src/control/migration/migration-leftovers.ts';
 import { makeMigrations, PlayedAgents } from '../../src/control/migration/played-agents.fixture.ts';
 import { PlayedPair } from '../../src/control/migration/played-pair.fixture.ts';
-import { silentLogger } from '../../src/env/test.ts';
+import type { Env } from '../../src/env/ports.ts';
+import { seededRandom, silentLogger } from '../../src/env/test.ts';
 import { realRandom } from '../../src/env/real.ts';
 import { ObjectApplier } from '../../src/kube/apply-objects.ts';
 import { Client } from '../../src/kube/client.ts';
 import { virtualMachineInstanceMigrations as migrations } from '../../src/kube/kubevirt-resources.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import { SharedInformers } from '../../src/kube/shared-informers.ts';
+import type { ChannelListener, Dialer } from '../../src/sync/channel.ts';
 import { FakeNetwork } from '../../src/sync/controller/fake-network.fixture.ts';
 import { Synchronizations } from '../../src/sync/controller/synchronizations.ts';
 import { SYNCHRONIZATION_IDENTITY, synchronizationRights } from '../../src/sync/rights.ts';
+import { FixtureNetwork } from '../../src/sync/wire/network.fixture.ts';
+import { Switchboard } from '../../src/sync/wire/switchboard.ts';
 
 /**
  * The migration controllers and the synchronization controllers of two clusters, whose agents are played: what either
  * writes is what the other waits for.
  */
 
-const network = new FakeNetwork();
+/** How the clusters of a test reach each other. */
+interface Way {
+  readonly addressOf: (cluster: string) => string;
+  /** A process of a cluster that others reach once it is ready. */
+  readonly join: (cluster: string, listener: ChannelListener, env: Env, ready: Promise<void>) => Dialer;
+  readonly leave: (cluster: string) => void;
+}
+
+function promises(): Way {
+  const network = new FakeNetwork();
+  const addressOf = (cluster: string): string => `${cluster}:9185`;
+  return {
+    addressOf,
+    join: (cluster, listener, _, ready) => network.join(cluster, addressOf(cluster), listener, ready),
+    leave: (cluster) => network.leave(cluster),
+  };
+}
+
+/** Streams that take their time. */
+function streams(): Way {
+  let network: FixtureNetwork | undefined;
+  const boards = new Map<string, Switchboard>();
+  return {
+    addressOf: (cluster) => cluster,
+    join: (cluster, listener, env, ready) => {
+      const wires = (network ??= new FixtureNetwork({ clock: env.clock, random: seededRandom(1), delayMsMax: 20 }));
+      const board = new Switchboard({
+        env,
+        listener,
+        network: wires.of(cluster),
+        clusterId: cluster,
+        incarnation: env.random.uuid(),
+        bundle: () => '',
+        renewed: () => undefined,
+      });
+      boards.set(cluster, board);
+      const listen = async (): Promise<void> => {
+        await ready;
+        wires.listen(cluster, { accept: (link) => board.accept(link) });
+      };
+      void listen();
+      return board;
+    },
+    leave: (cluster) => {
+      network?.kill(cluster);
+      boards.get(cluster)?.stop();
+    },
+  };
+}
 
 /** A cluster with both controllers. */
 class Side {
   readonly scene = new ControlScene(makeMigrations, (context) => new MigrationLeftovers(context));
   readonly #id: string;
+  readonly #way: Way;
   #stop: () => Promise<void> = async () => undefined;
 
-  constructor(id: string) {
+  constructor(id: string, way: Way) {
     this.#id = id;
+    this.#way = way;
   }
 
   get address(): string {
-    return `${this.#id}:9185`;
+    return this.#way.addressOf(this.#id);
   }
 
   async start(): Promise<void> {
@@ -56,12 +110,12 @@ class Side {
       clusterId: this.#id,
       addresses: () => [this.address],
       trust: { isRevoked: () => false, release: async () => undefined },
-      connect: (listener) => network.join(this.#id, this.address, listener, manager.synced),
+      connect: (listener) => this.#way.join(this.#id, listener, env, manager.synced),
     });
     const stopping = new AbortController();
     const running = manager.add(...informers.all(), synchronizations).run(stopping.signal);
     this.#stop = async () => {
-      network.leave(this.#id);
+      this.#way.leave(this.#id);
       stopping.abort();
       await running;
     };
@@ -95,9 +149,13 @@ const VOLUME = { name: 'root', containerDisk: { image: 'disk:1' } };
 const DISK = { name: 'root', sizeBytes: 2 ** 30, isBlock: false };
 const spec = { domain: { devices: {}, memory: { guest: '64Mi' } }, volumes: [VOLUME] };
 
-describe.each([['two clusters'], ['one cluster']])('a pair of %s', (where) => {
-  const here = new Side(where === 'two clusters' ? 'here' : 'home');
-  const there = where === 'two clusters' ? new Side('there') : here;
+describe.each([
+  { where: 'two clusters', clusters: 2, way: promises() },
+  { where: 'two clusters, over streams', clusters: 2, way: streams() },
+  { where: 'one cluster', clusters: 1, way: promises() },
+])('a pair of $where', ({ clusters, way }) => {
+  const here = new Side('here', way);
+  const there = clusters === 2 ? new Side('there', way) : here;
   let pair: CarriedPair;
   let count = 0;
 

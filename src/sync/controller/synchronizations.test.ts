@@ -112,6 +112,17 @@ describe('two halves in two clusters', () => {
     }
   });
 
+  it('hear each other before the migration controller has begun, and wait for it', async () => {
+    await source();
+    await west.guest(name);
+    await west.migration('target', { name, key });
+    await west.phase('WaitingForSync', name);
+    expect(await finalizersOf(west)).toContain(SYNCHRONIZATION_FINALIZER);
+    expect(await stateOf(west)).toEqual({});
+    await west.begin('target', name);
+    expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
+  });
+
   it('tell each other what changes, in one write each, and write nothing where nothing does', async () => {
     await underWay();
     expect(await stateOf(east)).toMatchObject({ targetNode: 'node-1', targetPod: 'pod-t', targetRunner: runner('t') });

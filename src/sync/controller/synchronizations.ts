@@ -351,8 +351,8 @@ export class Synchronizations implements Service, ChannelListener {
     const bound = boundUidOf(side.role, migration, guest);
     const isOld = isFinalMigration(migration) && (half.uid === bound || half.verdict !== undefined);
     if (status || isOld) return { status, isKnown: true };
-    // The migration controller has yet to begin.
-    if (bound === undefined || bound === half.uid) return UNHEARD;
+    // The migration controller has yet to begin. Whoever waits for an answer has others to tell of meanwhile.
+    if (bound === undefined || bound === half.uid) return { status: undefined, isKnown: half.verdict === undefined };
     // The other side has begun anew; ours belongs to what it had before, and ends with that.
     if (side.role === 'source') {
       const message = 'the source under this key belongs to another migration that receives';
