@@ -10,6 +10,7 @@ import { cancelMigration, migrate } from '../../src/cli/machine-migration.ts';
 import { changePause, changePower } from '../../src/cli/machine-power.ts';
 import { machineConsole } from '../../src/cli/machine-console.ts';
 import { machineLogs } from '../../src/cli/machine-logs.ts';
+import { reclaim } from '../../src/cli/reclaim.ts';
 import { install, installation } from '../../src/control/installation/install.ts';
 import type { Env } from '../../src/env/ports.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
@@ -152,6 +153,28 @@ describe('power', () => {
     const [token = ''] = agentOf('n2').tokens;
     const { sub } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
     expect(sub).toBe('system:serviceaccount:kubevirt:godwit-extension');
+  });
+});
+
+describe('a guest that went away', () => {
+  it('is reclaimed only by who says that the other side is fenced', async () => {
+    const template = { spec: { domain: { devices: {}, memory: { guest: '64Mi' } } } };
+    const metadata = { name: 'kept', namespace: 'default' };
+    const kind = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine' };
+    await client.create(virtualMachines, { ...kind, metadata, spec: { runStrategy: 'Halted', template } }, signal);
+    const body = { status: { rightToRun: { epoch: 4, grantedAway: true } } };
+    const how = { subresource: 'status' };
+    await client.patch(virtualMachines, 'default', 'kept', { type: 'merge', body }, signal, how);
+    await expect(reclaim('kept', options, env, print)).rejects.toThrow('--i-have-fenced-the-other-side');
+    await reclaim('kept', { ...options, iHaveFencedTheOtherSide: true }, env, print);
+    expect(printed[0]).toBe(
+      'VM kept was reclaimed: the machine can be started here again, on its disks as the guest left them',
+    );
+    const { status } = await client.get(virtualMachines, 'default', 'kept', signal);
+    expect(status?.rightToRun).toEqual({ epoch: 5 });
+    await expect(reclaim('kept', { ...options, iHaveFencedTheOtherSide: true }, env, print)).rejects.toThrow(
+      'nothing of its guest is at, or on its way to, another namespace or cluster',
+    );
   });
 });
 

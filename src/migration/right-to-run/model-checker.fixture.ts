@@ -133,7 +133,7 @@ function calmNext(world: World, protocol: Protocol, isSeizing: boolean): Happeni
   if (saved !== undefined) return { name: 'the admin reclaims', world: saved };
   const late = givenUp(world);
   if (late !== undefined) return { name: 'the deadline passes', world: late };
-  const fenced = reclaimedAcross(world);
+  const fenced = reclaimedAcross(world, true);
   if (fenced !== undefined) return { name: RECLAIM, world: fenced };
   const isRefused = protocol.decide(viewOf(world, 'c')).refusal?.code === 'StaleImage';
   const old = accepted(world, isRefused);

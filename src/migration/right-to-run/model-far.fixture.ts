@@ -75,12 +75,14 @@ export function takenAndSeized(world: World): World | undefined {
 
 const SILENT = { isDeleted: false, isLeaseExpired: false, isConfirmed: false };
 
-/** Where the target is gone for good, and said nothing: the admin fences it, and has the source go on. */
-export function reclaimedAcross(world: World): World | undefined {
+/**
+ * Where the target is gone for good, and said nothing: the admin fences it, and has the source go on. Who heard at the same
+ * time that it was taken writes that over it; then it is said once more, here once all have come to rest.
+ */
+export function reclaimedAcross(world: World, isAtRest = false): World | undefined {
   const { far, record, sides } = world;
   if (!far || !record || record.across !== true) return undefined;
-  // Who heard that it was taken, at the same time, writes that over it; then it is to be said once more.
-  if (far.isFenced !== isAway(record)) return undefined;
+  if (far.isFenced ? !isAtRest && !isAway(record) : isAway(record)) return undefined;
   if (sides.b.isNodeUp || (far.record !== undefined && !far.isFenced)) return undefined;
   const step = reclaimAcross(record, world.outOfService.includes('a')).steps[0];
   if (step?.kind !== 'record') return undefined;
