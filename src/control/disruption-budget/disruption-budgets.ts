@@ -20,7 +20,7 @@ import {
   keptPods,
 } from '../../migration/eviction/disruption-budget.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
-import { patienceMs } from '../moving-guests.ts';
+import { MovingGuests } from '../moving-guests.ts';
 import { guestKeyOf, guestKeysOf, launchedGuestsOf, uidsOf } from '../migration/keys.ts';
 import { disruptionBudgets, type LauncherPod, pods } from '../resources.ts';
 import { Budgets } from './budgets.ts';
@@ -59,16 +59,19 @@ export class DisruptionBudgets implements Service {
       reconcile: (key, signal) => this.#reconcile(key, signal),
       ...(metrics ? { metrics } : {}),
     });
-    this.#listen(informers.of(pods, { launched: launchedGuestsOf }), informers.of(kubeVirts));
+    const moving = new MovingGuests(informers);
+    this.#listen(moving, informers.of(pods, { launched: launchedGuestsOf }), informers.of(kubeVirts));
   }
 
   run(signal: AbortSignal): Promise<void> {
     return this.#controller.run(signal);
   }
 
-  #listen(launchers: Informer<LauncherPod>, configurations: Informer<KubeVirt>): void {
+  #listen(moving: MovingGuests, launchers: Informer<LauncherPod>, configurations: Informer<KubeVirt>): void {
     const enqueue = (key: string, afterMs = 0): void => this.#controller.enqueue(key, { afterMs });
-    this.#guests.onChange(({ type, object }) => enqueue(keyOf(object), type === 'deleted' ? 0 : patienceMs(object)));
+    this.#guests.onChange(({ type, object }) =>
+      enqueue(keyOf(object), type === 'deleted' ? 0 : moving.patienceMs(object)),
+    );
     this.#informer.onChange(({ object, old }) => {
       for (const key of new Set([...keptGuestsOf(object), ...(old ? keptGuestsOf(old) : [])])) enqueue(key);
     });

@@ -34,7 +34,7 @@ import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/ph
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
-import { patienceMs, tellsOf } from '../moving-guests.ts';
+import { MovingGuests, tellsOf } from '../moving-guests.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
@@ -115,7 +115,7 @@ export class Migrations implements Service {
       priorityOf: (key) => priorityOf(this.#migrations.get(key)),
       ...(metrics ? { metrics } : {}),
     });
-    this.#listen();
+    this.#listen(new MovingGuests(informers));
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -125,7 +125,7 @@ export class Migrations implements Service {
     await Promise.all([this.#ledger.run(signal), this.#controller.run(signal)]);
   }
 
-  #listen(): void {
+  #listen(moving: MovingGuests): void {
     this.#migrations.onChange(({ type, object, old }) => {
       const { uid = '' } = object.metadata;
       if (old && old.metadata.uid !== uid) this.#forget(old);
@@ -141,7 +141,7 @@ export class Migrations implements Service {
       const isNews = !deepEqual(migrationState, old?.status?.migrationState);
       const isOf = ({ metadata }: VirtualMachineInstanceMigration): boolean =>
         [object, old].some((guest) => tellsOf(guest, metadata.uid));
-      const afterMs = type === 'deleted' ? 0 : patienceMs(object);
+      const afterMs = type === 'deleted' ? 0 : moving.patienceMs(object);
       for (const each of this.#migrations.byIndex('guest', keyOf(object)))
         if (type === 'deleted' || !isFinalMigration(each) || (isNews && isOf(each))) this.#enqueue(each, afterMs);
     });

@@ -20,7 +20,7 @@ import { virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-re
 import { type LauncherPod, persistentVolumeClaims, pods } from '../resources.ts';
 import type { ClaimChange } from '../claim-changes.ts';
 import { destinationOf, GUEST_MOVED_AWAY } from '../moved-away.ts';
-import { patienceMs } from '../moving-guests.ts';
+import { MovingGuests } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
@@ -75,9 +75,10 @@ export class VirtualMachines implements Service {
       ...(metrics ? { metrics } : {}),
     });
     this.#machines.onChange(({ object }) => this.#controller.enqueue(keyOf(object)));
+    const moving = new MovingGuests(informers);
     // A guest has its machine's name.
     this.#guests.onChange(({ type, object }) => {
-      this.#controller.enqueue(keyOf(object), { afterMs: type === 'deleted' ? 0 : patienceMs(object) });
+      this.#controller.enqueue(keyOf(object), { afterMs: type === 'deleted' ? 0 : moving.patienceMs(object) });
     });
     this.#claims.onChange(({ object, old }) => {
       if (old?.status?.phase === object.status?.phase && old) return;

@@ -14,7 +14,7 @@ import { keyOf } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import { configurationOf, type ControlContext } from '../context.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
-import { patienceMs } from '../moving-guests.ts';
+import { MovingGuests } from '../moving-guests.ts';
 import { controllerOf } from '../../kube/owner.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { deschedulerChanges } from '../descheduler.ts';
@@ -88,9 +88,10 @@ export class VirtualMachineInstances implements Service {
       reconcile: (key, signal) => this.#reconcile(key, signal),
       ...(metrics ? { metrics } : {}),
     });
+    const moving = new MovingGuests(informers);
     // Of one that is gone nothing is left to do.
     this.#guests.onChange(({ object }) => {
-      const afterMs = this.#isArriving(object) ? ARRIVAL_MS : patienceMs(object);
+      const afterMs = this.#isArriving(object) ? ARRIVAL_MS : moving.patienceMs(object);
       this.#controller.enqueue(keyOf(object), { afterMs });
     });
     this.#pods.onChange(({ object }) => {
