@@ -10,6 +10,7 @@ import { type Running, runCli, startCli, type Wrap } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { configMap } from '../support/objects.ts';
+import { sample } from '../support/sample.ts';
 
 /** `godwit up` and `godwit down` as processes: what they print, leave behind and end with. */
 
@@ -105,21 +106,24 @@ describe('godwit up', () => {
     expect(metrics).toMatch(/^rest_client_request_duration_seconds_count\{verb="GET",host="127\.0\.0\.1:\d+"\} [1-9]/m);
   });
 
-  it.each(['SIGTERM', 'SIGINT'] as const)('stops cleanly on %s, and starts again with all it had', async (signal) => {
-    const directory = join(scratch, 'data');
-    const first = await up(directory, '--listen', '127.0.0.1:0');
-    const before = kubeconfig(directory);
-    const made = (await client(directory).request('POST', CONFIG_MAPS, { body: configMap('kept') })).expect(201).json;
-    first.child.kill(signal);
-    const { code, stdout, stderr } = await first.finished;
-    expect([code, stderr]).toEqual([0, '']);
-    expect(stdout.trimEnd().split('\n').at(-1)).toBe('Stopped.');
-    expect(readdirSync(directory)).not.toContain('lock');
+  it.each(sample(['SIGTERM', 'SIGINT'] as const, 1))(
+    'stops cleanly on %s, and starts again with all it had',
+    async (signal) => {
+      const directory = join(scratch, 'data');
+      const first = await up(directory, '--listen', '127.0.0.1:0');
+      const before = kubeconfig(directory);
+      const made = (await client(directory).request('POST', CONFIG_MAPS, { body: configMap('kept') })).expect(201).json;
+      first.child.kill(signal);
+      const { code, stdout, stderr } = await first.finished;
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout.trimEnd().split('\n').at(-1)).toBe('Stopped.');
+      expect(readdirSync(directory)).not.toContain('lock');
 
-    await up(directory);
-    expect(kubeconfig(directory)).toEqual(before);
-    expect((await client(directory).request('GET', `${CONFIG_MAPS}/kept`)).expect(200).json).toEqual(made);
-  });
+      await up(directory);
+      expect(kubeconfig(directory)).toEqual(before);
+      expect((await client(directory).request('GET', `${CONFIG_MAPS}/kept`)).expect(200).json).toEqual(made);
+    },
+  );
 
   it('is refused on a directory in use, by the name of the holder', async () => {
     const directory = join(scratch, 'data');
@@ -349,7 +353,7 @@ describe('a directory that cannot be used', () => {
     ],
   ];
 
-  it.each(cases)('because it %s is refused in one sentence', async (_what, prepare, complaint) => {
+  it.each(sample(cases, 3))('because it %s is refused in one sentence', async (_what, prepare, complaint) => {
     const { code, stdout, stderr } = await runCli([
       'up',
       '--nodes',
@@ -380,7 +384,7 @@ describe('a directory that cannot be used', () => {
 });
 
 describe('the command line', () => {
-  it.each([
+  const refusals: readonly [args: string[], complaint: string][] = [
     [['up', '--listen', '6443'], 'give HOST:PORT'],
     [['up', '--listen', '127.0.0.1:99999'], 'give HOST:PORT'],
     [['up', '--nodes', '-1'], '--nodes'],
@@ -390,7 +394,9 @@ describe('the command line', () => {
     [['up', 'here'], 'too many arguments'],
     [['sideways'], "unknown command 'sideways'"],
     [['down', '--force'], "unknown option '--force'"],
-  ])('%j is refused with help', async (args, complaint) => {
+  ];
+
+  it.each(sample(refusals, 3))('%j is refused with help', async (args, complaint) => {
     const { code, stdout, stderr } = await runCli(args, { GODWIT_DATA_DIR: join(scratch, 'data') });
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(complaint);
@@ -417,27 +423,32 @@ describe('godwit down', () => {
     expect((await finished).code).toBe(0);
   });
 
-  it.each([
+  const commands = [
     ['down'],
     ['up', '--nodes', '0'],
     ['image', 'list'],
     ['image', 'import', 'web', process.execPath],
     ['token', 'list'],
-  ])("says in a sentence whose a directory is that it may not use: '%s %s'", async (...words) => {
-    const directory = join(scratch, 'theirs');
-    mkdirSync(join(directory, 'images'), { recursive: true });
-    writeFileSync(join(directory, 'kubeconfig'), '');
-    // Nothing is closed to root, which has to become somebody else first.
-    chmodSync(directory, 0);
-    const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
-    const wrap: Wrap = (command, args) =>
-      process.getuid?.() === 0 ? ['setpriv', [...asNobody, command, ...args]] : [command, [...args]];
-    const { finished } = startCli([...words.filter(Boolean), '--data-dir', directory], {}, wrap);
-    const { code, stdout, stderr } = await finished;
-    chmodSync(directory, 0o700);
-    expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/^godwit: permission denied: \/.*; .*--data-dir\n$/);
-  });
+  ];
+
+  it.each(sample(commands, 2))(
+    "says in a sentence whose a directory is that it may not use: '%s %s'",
+    async (...words) => {
+      const directory = join(scratch, 'theirs');
+      mkdirSync(join(directory, 'images'), { recursive: true });
+      writeFileSync(join(directory, 'kubeconfig'), '');
+      // Nothing is closed to root, which has to become somebody else first.
+      chmodSync(directory, 0);
+      const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+      const wrap: Wrap = (command, args) =>
+        process.getuid?.() === 0 ? ['setpriv', [...asNobody, command, ...args]] : [command, [...args]];
+      const { finished } = startCli([...words.filter(Boolean), '--data-dir', directory], {}, wrap);
+      const { code, stdout, stderr } = await finished;
+      chmodSync(directory, 0o700);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toMatch(/^godwit: permission denied: \/.*; .*--data-dir\n$/);
+    },
+  );
 
   it('says when nothing runs there, also after a kill -9', async () => {
     const directory = join(scratch, 'data');

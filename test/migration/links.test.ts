@@ -50,6 +50,8 @@ beforeAll(async () => {
   await guests.policy('paced', { pace: 'slow' }, { bandwidthPerMigration: '12Mi' });
   const early = { bandwidthPerMigration: '4Mi', maxDowntimeMs: 30, completionTimeoutPerGiB: 14, allowPostCopy: true };
   await guests.policy('early', { pace: 'early' }, early);
+  // A link that is silent for longer than that is dead.
+  await guests.policy('impatient', { pace: 'impatient' }, { bandwidthPerMigration: '12Mi', progressTimeout: 10 });
 });
 afterAll(async () => {
   if (!isPossible) return;
@@ -109,7 +111,7 @@ const CASES: Readonly<Record<string, () => Promise<void>>> = {
   },
 
   'the link of a copy falls silent, which nobody tells: somebody notices': async () => {
-    const migration = await leave();
+    const migration = await leave(undefined, { pace: 'impatient' });
     await copying(migration);
     memoryLinks('freeze');
     const { status } = await guests.fails(migration);
