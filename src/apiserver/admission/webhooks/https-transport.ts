@@ -19,6 +19,7 @@ const CONNECTIONS_USUAL = 16;
  * over sooner there are only many of them, and they are not made faster by connections.
  */
 const WAIT_SHARE = 0.1;
+const WATCH_INTERVAL_MS = 100;
 /** What was opened is kept, up to this many: a webhook that is slow would else be called over new connections alone. */
 const CONNECTIONS_KEPT = 256;
 /** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
@@ -102,22 +103,35 @@ export class HttpsWebhookTransport implements WebhookTransport {
 
   #wait(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      const go = (): void => {
-        timer.cancel();
-        peer.waiting.delete(go);
-        signal.removeEventListener('abort', go);
-        resolve();
+      const waiter: Waiter = {
+        atMs: this.#clock.now() + waitMs,
+        waitMs,
+        go: () => {
+          peer.waiting.delete(waiter);
+          signal.removeEventListener('abort', waiter.go);
+          resolve();
+        },
       };
-      const look = (): void => {
-        const [sinceMs = this.#clock.now()] = peer.underWay.values();
-        const restMs = waitMs - (this.#clock.now() - sinceMs);
-        if (restMs <= 0) go();
-        else timer = this.#clock.setTimer(look, restMs);
-      };
-      let timer = this.#clock.setTimer(look, waitMs);
-      signal.addEventListener('abort', go, { once: true });
-      peer.waiting.add(go);
+      signal.addEventListener('abort', waiter.go, { once: true });
+      peer.waiting.add(waiter);
+      this.#watch(peer);
     });
+  }
+
+  /** Looks now and then, once for all who wait, whether some call takes so long that they should not. */
+  #watch(peer: Peer): void {
+    if (peer.isWatched) return;
+    peer.isWatched = true;
+    this.#clock.setTimer(() => {
+      peer.isWatched = false;
+      const nowMs = this.#clock.now();
+      const [sinceMs = nowMs] = peer.underWay.values();
+      for (const { atMs, waitMs, go } of peer.waiting) {
+        if (nowMs < atMs || nowMs - sinceMs < waitMs) break;
+        go();
+      }
+      if (peer.waiting.size > 0) this.#watch(peer);
+    }, WATCH_INTERVAL_MS);
   }
 
   #peerFor(url: URL, { serverName = '', caBundle }: WebhookRequest): Peer {
@@ -125,7 +139,8 @@ export class HttpsWebhookTransport implements WebhookTransport {
     const peer = this.#peers.get(key) ?? {
       agent: new Agent({ keepAlive: true, maxFreeSockets: CONNECTIONS_KEPT, timeout: IDLE_TIMEOUT_MS }),
       underWay: new Map<object, number>(),
-      waiting: new Set<() => void>(),
+      waiting: new Set<Waiter>(),
+      isWatched: false,
     };
     this.#peers.delete(key);
     this.#peers.set(key, peer);
@@ -146,8 +161,17 @@ interface Peer {
   readonly agent: Agent;
   /** Calls under way and when they began, the oldest first. Those that wait are not among them. */
   readonly underWay: Map<object, number>;
-  /** Lets them go, the first to come first. */
-  readonly waiting: Set<() => void>;
+  /** The first to come first. */
+  readonly waiting: Set<Waiter>;
+  isWatched: boolean;
+}
+
+/** A call that waits for a connection of others. */
+interface Waiter {
+  /** When it has waited long enough, and for how long that is. */
+  readonly atMs: number;
+  readonly waitMs: number;
+  readonly go: () => void;
 }
 
 /** Whether a call would find a connection, or may open one without waiting for those that are there. */
@@ -157,7 +181,7 @@ function hasRoom({ agent, underWay, waiting }: Peer): boolean {
 }
 
 function letNextGo(peer: Peer): void {
-  peer.waiting.values().next().value?.();
+  peer.waiting.values().next().value?.go();
 }
 
 function countOf(sockets: Agent['sockets']): number {
