@@ -228,7 +228,7 @@ export class Trust implements Service, TlsTrust {
   }
 
   async #pause(ms: number, signal: AbortSignal): Promise<void> {
-    if (this.#told.size > 0 && ms === CHECK_MS) return;
+    if (signal.aborted || (this.#told.size > 0 && ms === CHECK_MS)) return;
     const woken = new AbortController();
     const wake = (): void => woken.abort();
     this.#wake = wake;
