@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { SOURCE, TARGET } from './two-nodes.fixture.ts';
+import { SOURCE, TARGET, type TwoNodesOptions } from './two-nodes.fixture.ts';
 import { TwoGuests } from './two-guests.fixture.ts';
 
 /** A guest that goes from one object to another, by two agents that know each other by their keys alone. */
 
 let scene: TwoGuests;
-beforeEach(async () => {
-  scene = new TwoGuests();
+const open = async (options: TwoNodesOptions = {}): Promise<void> => {
+  scene = new TwoGuests(options);
   await scene.open();
-});
+};
 afterEach(() => {
   scene.stop();
   expect(scene.violations).toEqual([]);
@@ -48,6 +48,8 @@ const cancel = (): Promise<void> =>
   scene.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
 
 describe('a guest that goes to another object', () => {
+  beforeEach(() => open());
+
   it('is executed there, and its old object says where it went', async () => {
     await scene.handOffAcross();
     await expectThere();
@@ -133,5 +135,46 @@ describe('a guest that goes to another object', () => {
     const [here] = await scene.states();
     expect(here.failureReason).toMatch(/the target could not be made ready/);
     expect(isExecuted()).toEqual([true, false]);
+  });
+});
+
+describe('a guest that goes to another object ahead of its memory', () => {
+  beforeEach(async () => {
+    const traits = { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 };
+    await open({ bytesPerSecond: 20_000_000, traits });
+    scene.carriesEveryMs = 1000;
+    await scene.handOffAcross({ allowPostCopy: true, completionTimeoutPerGiB: 40 });
+    await scene.carry(async () => scene.model('web-2')?.isExecuting === true, 120_000);
+  });
+
+  it('is followed by it', async () => {
+    expect((await scene.states())[1].completed).toBeUndefined();
+    await expectThere();
+    expect((await scene.states())[1]).toMatchObject({ mode: 'PostCopy' });
+  });
+
+  it('waits for it however long the way is closed: nobody here sees whether its source is there', async () => {
+    const link = scene.network.link(TARGET);
+    link.become('cut');
+    const endMs = scene.clock.elapsedMs + 40_000;
+    await scene.carry(async () => scene.clock.elapsedMs >= endMs);
+    expect(scene.model('web-2')?.end).toBeUndefined();
+    link.become('up');
+    await expectThere();
+  });
+
+  it('is lost where its source has ended before all of it was over, by the word of its side', async () => {
+    scene.model('web-1')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    const isAway = async () => (await scene.guest()).status?.rightToRun?.across === true;
+    await scene.carry(isAway);
+    const endMs = scene.clock.elapsedMs + 30_000;
+    await scene.carry(async () => scene.clock.elapsedMs >= endMs);
+    expect(scene.model('web-2')?.end).toBeUndefined();
+    // As its controller says it, once the guest is away.
+    scene.isCut = true;
+    const verdict = { phase: 'Succeeded' };
+    await scene.patchReceiver({ status: { migrationState: { sourceState: { verdict } } } }, 'status');
+    await scene.carry(async () => (await scene.receiver()).status?.phase === 'Failed');
+    expect(scene.model('web-2')?.end).toBeDefined();
   });
 });

@@ -24,6 +24,8 @@ export const RECEIVER = 'web-there';
 export class TwoGuests extends TwoNodes {
   /** Whether nothing is carried between the two. */
   isCut = false;
+  /** How often something is carried. */
+  carriesEveryMs = 100;
   readonly #migrations: { source: VirtualMachineInstanceMigration; target: VirtualMachineInstanceMigration };
 
   constructor(options: TwoNodesOptions = {}) {
@@ -95,7 +97,7 @@ export class TwoGuests extends TwoNodes {
         throw new Error(`it did not come to that:\n${this.trace.last(60).join('\n')}\n${both.join('\n')}`);
       }
       if (!this.isCut) await this.#carryOnce();
-      await this.pass(50);
+      await this.pass(this.carriesEveryMs);
     }
   }
 

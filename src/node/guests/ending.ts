@@ -1,3 +1,4 @@
+import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
@@ -160,8 +161,12 @@ export class Ending {
 }
 
 /** Where the guest of a pod has just come from, and whether a pod of it is still there; undefined once all is over. */
-function sourceOf(pod: LauncherPod, { status }: VirtualMachineInstance): { readonly isThere: boolean } | undefined {
-  const { targetPod, sourceNode, completed } = status?.migrationState ?? {};
+function sourceOf(pod: LauncherPod, guest: VirtualMachineInstance): { readonly isThere: boolean } | undefined {
+  const { status } = guest;
+  const { targetPod, sourceNode, sourceState, completed } = status?.migrationState ?? {};
   if (targetPod === undefined || targetPod !== pod.metadata.name || completed === true) return undefined;
+  if (!sidesOf(guest).isTarget) return undefined;
+  // Nobody here sees a pod that is elsewhere; its side says that it is over when nothing of it is left.
+  if (isAcross(guest)) return { isThere: sourceState?.verdict === undefined };
   return { isThere: Object.values(status?.activePods ?? {}).includes(sourceNode ?? '') };
 }

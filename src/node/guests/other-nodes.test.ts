@@ -60,6 +60,18 @@ describe('the node at the other end', () => {
     ['a source that has granted', 'a-pod', { kind: 'granted', attempt: attempt(1), isPostCopy: false }, ['b']],
     ['a source that gave it away, as nobody says', 'a-pod', { kind: 'ended', epoch: 1, givenTo: runner('b') }, ['b']],
     ['one that has refused, and is named no more', 'c-pod', { kind: 'refused', attempt: attempt(1) }, []],
+    [
+      'one that receives from elsewhere',
+      'b-pod',
+      { kind: 'receiving', attempt: { ...attempt(1), across: { targetEpoch: 2 } } },
+      [],
+    ],
+    [
+      'one that gave it to somebody elsewhere',
+      'a-pod',
+      { kind: 'ended', epoch: 1, givenTo: runner('b'), isAcross: true },
+      [],
+    ],
     ['one that has nothing', 'a-pod', { kind: 'none' }, []],
   ])('matters to %s', async (_, pod, standing, expected) => {
     const { asked, lookLater } = setUp();

@@ -79,10 +79,16 @@ export class OtherNodes {
 
 /** Whoever may have the right, or may be given it, besides this pod; nobody once the record has nothing of it any more. */
 function otherSide(podUID: string, standing: Standing, record: RightToRun | undefined): Runner | undefined {
+  // A node elsewhere is its own admins' to give up, whatever nodes here are called.
+  if (isElsewhere(standing)) return undefined;
   if (standing.kind === 'ended') return record?.holder?.podUID === podUID ? standing.givenTo : undefined;
   if (standing.kind === 'refused' && record?.successor?.podUID !== podUID) return undefined;
   const attempt = attemptOf(standing);
   return attempt?.target.podUID === podUID ? attempt.source : attempt?.target;
+}
+
+function isElsewhere(standing: Standing): boolean {
+  return standing.kind === 'ended' ? standing.isAcross === true : attemptOf(standing)?.across !== undefined;
 }
 
 function attemptOf(standing: Standing) {

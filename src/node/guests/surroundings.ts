@@ -1,5 +1,6 @@
 import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
@@ -176,7 +177,8 @@ export class Surroundings {
     const key = `${namespace}/${name}`;
     const { uid = '' } = (this.#guests.get(key) ?? this.#coming.get(key))?.metadata ?? {};
     const guest = this.#knownGuest(uid);
-    return guest?.status?.rightToRun?.holder?.node === this.node ? guest : undefined;
+    const { rightToRun } = guest?.status ?? {};
+    return rightToRun?.holder?.node === this.node && !isAway(rightToRun) ? guest : undefined;
   }
 
   /** Writes something about a pod that was looked at: that it has changed like that is no news. */
@@ -276,7 +278,8 @@ function hasNoPart(pod: LauncherPod, guest: VirtualMachineInstance, isLeaving: b
 /** Who is named in what a pod's journal says. */
 function journaledRunners(standing: Standing): readonly Runner[] {
   const attempt = 'attempt' in standing ? standing.attempt : 'reserved' in standing ? standing.reserved : undefined;
-  return attempt ? [attempt.source, attempt.target] : [];
+  const taken = 'taken' in standing ? standing.taken : undefined;
+  return [attempt, taken].flatMap((each) => (each ? [each.source, each.target] : []));
 }
 
 /** The last of them, by their versions. */
