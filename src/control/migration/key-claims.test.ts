@@ -45,7 +45,7 @@ describe('a key', () => {
   it('goes to one of those who ask at the very same instant', async () => {
     const all = await Promise.all([1, 2, 3, 4].map(() => sending('b')));
     const taken = await Promise.all(all.map((each) => isTaken(claims(), each)));
-    expect(taken.toSorted()).toEqual([false, true, true, true]);
+    expect(taken.filter((each) => !each)).toHaveLength(1);
     for (const each of all) await claims().release(each, scene.signal);
     expect(await leases()).toBe(0);
   });

@@ -319,6 +319,10 @@ export class Migrations implements Service {
     return this.#pods.byIndex('migration', target.metadata.uid ?? '')[0];
   }
 
+  #isAlive(uid: string): boolean {
+    return this.#migrations.byIndex('uid', uid).some((each) => !isFinalMigration(each));
+  }
+
   #isOwnedByAnother(migration: VirtualMachineInstanceMigration, guest: VirtualMachineInstance | undefined): boolean {
     const owner = guest ? ownerUidOf(guest) : '';
     return (
@@ -420,9 +424,11 @@ export class Migrations implements Service {
     const { uid = '' } = migration.metadata;
     if (isFinalMigration(migration)) this.#ledger.over(uid);
     else this.#ledger.ended(uid);
-    // What a pair in this cluster has it has until both of its halves are over.
-    for (const each of this.#pairs.withKeyOf(migration))
-      if (isFinalMigration(each)) this.#ledger.over(each.metadata.uid ?? '');
+    // What a pair in this cluster has it has, by its source, until both of its halves are over.
+    const { migrationUID } = migration.status?.migrationState?.sourceState ?? {};
+    const known = this.#pairs.withKeyOf(migration).map(({ metadata }) => metadata.uid);
+    for (const each of new Set([migrationUID, ...known]))
+      if (each !== undefined && each !== uid && !this.#isAlive(each)) this.#ledger.ended(each);
     this.#news.delete(uid);
     this.#steps.forget(keyOf(migration));
   }

@@ -34,18 +34,18 @@ const GIBIBYTE = 2 ** 30;
 
 /**
  * A pair of migrations between two guests, on one server or on two. Plays the agents of both sides, and the
- * synchronization: it carries the halves over, as text, whenever it is told to.
+ * synchronization, unless that is real: it carries the halves over, as text, whenever it is told to.
  */
 export class PlayedPair {
   readonly source: PlayedSide;
   readonly target: PlayedSide;
-  /** While it is cut, nothing is carried over. */
-  isCut = false;
-
   readonly key: string;
+  /** Where the synchronization is not played but real, the address at which it is reached. */
+  readonly #address: string | undefined;
 
-  constructor(key: string, source: PlayedSide, target: PlayedSide) {
+  constructor(key: string, source: PlayedSide, target: PlayedSide, address?: string) {
     this.key = key;
+    this.#address = address;
     this.source = source;
     this.target = target;
   }
@@ -66,19 +66,19 @@ export class PlayedPair {
 
   async send(key = this.key): Promise<void> {
     const { agents, move, guest } = this.source;
-    const sendTo = { key, migrationID: key, connectURL: 'there:9185' };
-    await agents.move(move, guest, { sendTo, cause: 'CrossCluster' }, kept(move, guest));
+    const sendTo = { key, migrationID: key, connectURL: this.#address ?? 'there:9185' };
+    await agents.move(move, guest, { sendTo, cause: 'CrossCluster' }, this.#kept(move, guest));
   }
 
   async receive(key = this.key): Promise<void> {
     const { agents, move, guest } = this.target;
     const receive = { key, migrationID: key };
-    await agents.move(move, guest, { receive, cause: 'CrossCluster' }, kept(move, guest));
+    await agents.move(move, guest, { receive, cause: 'CrossCluster' }, this.#kept(move, guest));
   }
 
   /** What each half is to the other, carried over once. */
   async exchange(): Promise<void> {
-    if (this.isCut) return;
+    if (this.#address !== undefined) return;
     const [source, target] = [await this.#see(this.source), await this.#see(this.target)];
     if (source && target && pairKeyOf(source.migration.spec) !== pairKeyOf(target.migration.spec)) return;
     const [sources, targets] = [
@@ -249,6 +249,12 @@ export class PlayedPair {
     await this.reach('Running', 'Running');
   }
 
+  /** As the webhook and the synchronization leave it. */
+  #kept(name: string, guest: string): VirtualMachineInstanceMigration['metadata'] {
+    const finalizers = [MIGRATION_FINALIZER, ...(this.#address === undefined ? [SYNCHRONIZATION_FINALIZER] : [])];
+    return { name, labels: { [MIGRATION_GUEST_LABEL]: guest }, finalizers };
+  }
+
   #scenes() {
     return new Set([this.source.agents.scene, this.target.agents.scene]);
   }
@@ -275,15 +281,6 @@ export class PlayedPair {
     const body = next && statusPatch(seen, next);
     if (body) await agents.scene.patch(guests, guest, body, 'status');
   }
-}
-
-/** As the webhook and the synchronization leave it. */
-function kept(name: string, guest: string): VirtualMachineInstanceMigration['metadata'] {
-  return {
-    name,
-    labels: { [MIGRATION_GUEST_LABEL]: guest },
-    finalizers: [MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER],
-  };
 }
 
 /** As it arrives: nothing but text. */
