@@ -186,6 +186,21 @@ describe('a source whose guest goes to another object', () => {
     expect(inWords(decide(seen))).toBe(words);
   });
 
+  it('takes nothing for a reclaim that could be data that was restored', () => {
+    const within: readonly Entry[] = [...HOLDING, { kind: 'reserved', attempt: WITHIN }];
+    const ended: Entry = { kind: 'ended', epoch: 4 };
+    for (const [entries, epoch] of [
+      [HOLDING, 5],
+      [within, 5],
+      [RESERVED, 6],
+      [[...within, ended], 5],
+      [[...RESERVED, ended], 6],
+    ] as const) {
+      const machine = entries.includes(ended) ? ('dead' as const) : ('running' as const);
+      expect(inWords(decide(view(entries, { machine, record: { epoch, holder: A } })))).toBe('Quarantined');
+    }
+  });
+
   it('is not done before its record says where the guest went', () => {
     expect(isSettled(view(ENDED, { machine: 'dead' }))).toBe(false);
     expect(isSettled(view(ENDED, { machine: 'dead', record: AWAY }))).toBe(true);

@@ -3,7 +3,7 @@ import { afterEndAcross, afterGrantAcross, answering, mustGive } from './across.
 import { isSameAttempt, isSameRunner } from './attempt.ts';
 import { change, IDLE, journal, machine, type Plan, plan, refuse } from './plan.ts';
 import { begin, withoutSuccessor, withSuccessor } from './record.ts';
-import { reconcileRecord } from './reconcile-record.ts';
+import { isReclaimed, reconcileRecord } from './reconcile-record.ts';
 import { abort, afterGrant, answerOver, giveUp, grant, kill, reserve } from './source.ts';
 import type { Ended, Holding, Standing } from './standing.ts';
 import { journalMissing, start } from './start.ts';
@@ -144,9 +144,8 @@ function afterEnd(view: View, ended: Ended): Plan {
       ? plan(change(record, withSuccessor(record, { target: ended.givenTo })))
       : IDLE;
   }
-  // Reclaimed for a pod that has ended since, and has no use for it.
-  const isReclaimed = record.epoch > ended.epoch && view.unheard.length === 0;
-  if (record.epoch !== ended.epoch && !isReclaimed) {
+  // What was reclaimed for a pod that has ended since is of no use to it.
+  if (record.epoch !== ended.epoch && !isReclaimed(view, ended)) {
     return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);
   }
   return plan(change(record, begin(record, record.epoch + 1, undefined)));

@@ -4,7 +4,7 @@ import { stampsOfTake } from './image-stamps.ts';
 import { change, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
 import { begin, raised } from './record.ts';
 import { abort, kill } from './source.ts';
-import type { Holding } from './standing.ts';
+import type { Ended, Holding } from './standing.ts';
 import type { View } from './view.ts';
 
 /**
@@ -25,7 +25,7 @@ export function reconcileRecord(view: View, holding: Holding): Plan {
     return refuse('Quarantined', 'the guest that this pod executes has no record');
   }
   if (record.epoch < holding.epoch) return catchUp(view, holding, record);
-  if (record.epoch > holding.epoch && isConfirmed(view)) return afterReclaim(view, holding, record.epoch);
+  if (isReclaimed(view, holding)) return afterReclaim(view, holding, record.epoch);
   if (view.machine === 'dead') return plan(journal({ kind: 'ended', epoch: holding.epoch }));
   // Named by a holder who had granted the right, or by an admin who reclaims it.
   if (isSameRunner(record.successor, self)) return adopt(view, record);
@@ -41,9 +41,14 @@ export function reconcileRecord(view: View, holding: Holding): Plan {
   return plan(...kill(view), journal({ kind: 'ended', epoch: holding.epoch }));
 }
 
-/** Only an admin who reclaims a guest names its holder in a new epoch; after a restore also whoever has a later one. */
-function isConfirmed({ record, self, unheard }: View): boolean {
-  return isSameRunner(record?.holder, self) && unheard.length === 0;
+/**
+ * Whether an admin has reclaimed the guest for this pod, which was to go to another object, or was about to: in the next epoch
+ * of the same holder. Nobody else writes that; after a restore somebody may raise an epoch, but to one that came later.
+ */
+export function isReclaimed({ record, self }: View, standing: Holding | Ended): boolean {
+  const isAcross =
+    standing.wasAcross === true || (standing.kind === 'holding' && standing.reserved?.across !== undefined);
+  return isAcross && record?.epoch === standing.epoch + 1 && isSameRunner(record.holder, self);
 }
 
 /** Whoever was to have the guest is fenced, and it stays here. */

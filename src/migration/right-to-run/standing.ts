@@ -28,6 +28,8 @@ export interface Holding {
   readonly volumes?: RightToRun['volumes'];
   /** How the right came, where it was taken: its source may ask for as long as it has not heard. */
   readonly taken?: Attempt;
+  /** Whether it was to go to another object in this epoch: then an admin may have reclaimed it. */
+  readonly wasAcross?: true;
 }
 
 /** The right was let go of, and may come back. */
@@ -46,6 +48,7 @@ export interface Ended {
   readonly givenTo?: Runner;
   readonly isAcross?: true;
   readonly taken?: Attempt;
+  readonly wasAcross?: true;
 }
 
 /** The standing of a pod of which nothing is written. */
@@ -88,6 +91,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
       return demand(isReserved(standing, entry.attempt), standing, entry, {
         ...holding(standing.kind === 'holding' ? standing.epoch : 0, !isPaused(standing)),
         ...stillTaken(standing),
+        ...wasAcross(standing),
       });
     case 'receiving':
       return demand(standing.kind === 'none', standing, entry, { kind: 'receiving', attempt: entry.attempt });
@@ -117,6 +121,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
         ...(entry.givenTo === undefined ? {} : { givenTo: entry.givenTo }),
         ...(entry.isAcross ? { isAcross: true } : {}),
         ...stillTaken(standing),
+        ...wasAcross(standing),
       };
     case 'machine':
       return standing.kind === 'holding' ? heard(standing, entry.event) : standing;
@@ -143,6 +148,13 @@ function stillTaken(standing: Standing): { readonly taken?: Attempt } {
   if (!('taken' in standing) || standing.taken?.across === undefined) return {};
   const { volumes: _volumes, images: _images, ...taken } = standing.taken;
   return { taken };
+}
+
+function wasAcross(standing: Standing): { readonly wasAcross?: true } {
+  const attempt =
+    standing.kind === 'holding' ? standing.reserved : standing.kind === 'granted' ? standing.attempt : undefined;
+  const isKept = standing.kind === 'holding' && standing.wasAcross === true;
+  return isKept || attempt?.across !== undefined ? { wasAcross: true } : {};
 }
 
 function isPaused(standing: Standing): boolean {
