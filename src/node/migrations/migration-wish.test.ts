@@ -195,6 +195,20 @@ describe('what is asked of the launcher pods of two objects', () => {
     expect(askedAttempt(across('a', FAR))).toBeUndefined();
   });
 
+  it('lets a source go whose target says how it ended', () => {
+    const granted: Standing = { kind: 'granted', attempt: FAR_ATTEMPT, isPostCopy: true };
+    const { attempt: _, ...rest } = granted;
+    const within: Standing = { ...rest, attempt: ATTEMPT };
+    const done = { ...FAR, completed: true };
+    expect(wish(across('a', FAR), granted)).toBe('');
+    expect(wish(across('a', done), granted)).toBe('isCancelled isPeerDone');
+    const verdict = { phase: 'Succeeded' as const };
+    const said = { ...FAR, targetState: { ...ACROSS.targetState, verdict } };
+    expect(wish(across('a', said), granted)).toBe('isPeerDone');
+    expect(wish(across('a', { ...done, migrationUid: 'later' }), granted)).toBe('isCancelled');
+    expect(wish(across('a', done), within)).toBe('isCancelled');
+  });
+
   it('is an attempt of two migrations also where they are of one object', () => {
     const pair = {
       sourceState: { virtualMachineInstanceUID: 'guest', migrationUID: 'm' },

@@ -104,7 +104,10 @@ export function migrationWish(asked: AskedPod, standing: Standing, canSend: (att
       return attempt && isNew && canSend(attempt) ? { migrate: attempt } : {};
     }
     case 'granted':
-      return isWithdrawn(asked, standing.attempt) ? { isCancelled: true } : {};
+      return {
+        ...(isWithdrawn(asked, standing.attempt) ? { isCancelled: true } : {}),
+        ...(isPeerDone(asked, standing.attempt) ? { isPeerDone: true } : {}),
+      };
     case 'receiving':
       return isWithdrawn(begunElsewhere(asked), standing.attempt) ? { isCancelled: true } : {};
     case 'ended':
@@ -158,6 +161,13 @@ function begunElsewhere(asked: AskedPod): AskedPod {
     ...asked,
     guest: { ...guest, status: { ...guest.status, migrationState: { ...state, abortRequested: false } } },
   };
+}
+
+/** Whether the side of a target that has a record of its own says how the migration ended there. */
+function isPeerDone({ guest }: AskedPod, { across, sourceMigrationUID }: Attempt): boolean {
+  const { migrationUid, completed, targetState } = guest?.status?.migrationState ?? {};
+  const isSaid = completed === true || targetState?.verdict !== undefined;
+  return across !== undefined && migrationUid === sourceMigrationUID && isSaid;
 }
 
 /** Whether a try that has begun is wanted no more. Of what nothing is known it is not said. */
