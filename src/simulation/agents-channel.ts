@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { errorMessage } from '../api/error-message.ts';
 import type { Clock, Random } from '../env/ports.ts';
 import {
@@ -130,10 +131,16 @@ export class AgentsChannel {
   }
 }
 
+/** By what the agent of a node is known to those who do not believe this cluster's authority. */
+export function agentKeyOf(node: string): string {
+  return createHash('sha256').update(node).digest('base64');
+}
+
 /** Nobody but the caller knows when the caller has given up. */
 async function answerOf(service: PeerService, caller: string, request: PeerRequest): Promise<PeerAnswer> {
   const asked = parseRequest(overWire(request));
-  return parseAnswer(overWire(await service.answer({ node: caller }, asked, new AbortController().signal)));
+  const shown = { node: caller, key: agentKeyOf(caller) };
+  return parseAnswer(overWire(await service.answer(shown, asked, new AbortController().signal)));
 }
 
 function overWire(value: unknown): unknown {

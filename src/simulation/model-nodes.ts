@@ -3,7 +3,7 @@ import type { Clock } from '../env/ports.ts';
 import type { HostedModel } from '../hypervisor/model/hosted-model.ts';
 import { ModelHost } from '../hypervisor/model/model-host.ts';
 import { type LinkState, ModelNetwork } from '../hypervisor/model/model-network.ts';
-import { AgentsChannel } from './agents-channel.ts';
+import { AgentsChannel, agentKeyOf } from './agents-channel.ts';
 import { drawCommitFault, drawSyncMs, type FaultMix } from './fault-mix.ts';
 import type { ObservedMachine } from './invariant.ts';
 import { ModelDisk } from './model-disk.ts';
@@ -22,6 +22,8 @@ export interface ModelNodesOptions {
   /** Called whenever a machine comes or goes, or its guest begins, or ceases, to be executed. */
   readonly onChange: () => void;
   readonly bug: PlantedBug | undefined;
+  /** Whether agents are known by keys, too. */
+  readonly hasPairs?: boolean;
 }
 
 const ANSWER_MS_MAX = 20;
@@ -89,7 +91,8 @@ export class ModelNodes {
       delayMs: () => drawSyncMs(mix().disk, sync),
       fault: () => drawCommitFault(mix().disk, faults),
     });
-    return { name, host, disk, spoilHypervisor: bug?.spoilHypervisor };
+    const keys = this.#options.hasPairs === true ? { keys: [agentKeyOf(name)] } : {};
+    return { name, host, disk, ...keys, spoilHypervisor: bug?.spoilHypervisor };
   }
 
   /** All machines that there ever were. */

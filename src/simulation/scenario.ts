@@ -11,6 +11,8 @@ export interface Scenario {
   readonly hasMachines?: boolean;
   /** Whether guests move: then what lies between nodes may break. */
   readonly hasMoves?: boolean;
+  /** Whether guests go to other objects: then the synchronization controller is there. */
+  readonly hasPairs?: boolean;
   /** Whether guests are driven off their nodes: then the webhooks for evictions are there, and may be down. */
   readonly hasEvictions?: boolean;
   /** How long anything may fail, at most. */

@@ -30,6 +30,8 @@ import { SimulatedServer } from './server.ts';
 import { Streams } from './streams.ts';
 import { Trace } from './trace.ts';
 import { tracingLogger } from './tracing-logger.ts';
+import { synchronizationRights } from '../sync/rights.ts';
+import { syncProgram } from './sync-program.ts';
 import { ACTIONS, type ActionName, prepare } from './user.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { ADMIN, unending, World } from './world.ts';
@@ -97,6 +99,7 @@ class Simulation {
   readonly #components: Component[] = [];
   readonly #nodes: readonly Component[];
   readonly #hasMachines: boolean;
+  readonly #hasPairs: boolean;
   readonly #webhooks: EvictionWebhooks | undefined;
   readonly #modelNodes: ModelNodes;
   /** What nodes with agents have besides them, by name. */
@@ -148,12 +151,14 @@ class Simulation {
     });
     this.#lastActions = scenario.lastActions ?? [];
     this.#hasMachines = scenario.hasMachines === true;
+    this.#hasPairs = scenario.hasPairs === true;
     this.#modelNodes = new ModelNodes({
       clock: this.#clock,
       streams: this.#streams,
       trace: this.#trace,
       mix: () => this.#mix,
       onChange: () => this.#judgeMachines(),
+      hasPairs: this.#hasPairs,
       bug,
     });
     this.#nodes = machinesOf(scenario).map((machine) => this.#newNode(machine));
@@ -212,7 +217,10 @@ class Simulation {
     const client = this.#world.clientOf(process, ADMIN);
     process.calm();
     await prepare(client, unending());
-    const ours = this.#webhooks ? [...extensionRights(), evictionRegistration()] : [];
+    const ours = [
+      ...(this.#webhooks ? [...extensionRights(), evictionRegistration()] : []),
+      ...(this.#hasPairs ? synchronizationRights() : []),
+    ];
     if (this.#hasMachines) await install(client, this.#clock, installation({ ours, initial: [] }), unending());
     process.kill();
   }
@@ -461,6 +469,9 @@ class Simulation {
       ),
       ...(this.#hasMachines
         ? replicated('controllers', (replica, lease) => controlProgram({ lease, onCaches: onCaches(replica) }))
+        : []),
+      ...(this.#hasPairs
+        ? replicated('synchronization', (replica, lease) => syncProgram({ lease, onCaches: onCaches(replica) }))
         : []),
     ];
   }

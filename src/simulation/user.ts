@@ -43,6 +43,7 @@ import {
   setPolicy,
   slowMoves,
 } from './actions/migrations.ts';
+import { createReceiver, pair } from './actions/pairs.ts';
 import { oneOf } from './streams.ts';
 
 /**
@@ -260,6 +261,8 @@ export const ACTIONS = {
   easeMoves,
   setPolicy,
   deletePolicy,
+  createReceiver,
+  pair,
   createProtected,
   drainNode,
   evictLauncher,
