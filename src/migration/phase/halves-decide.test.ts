@@ -544,6 +544,11 @@ describe('the half that a guest comes to', () => {
     ],
     ['the guest is there', 'Succeeded', { phase: 'Running', state: BEGUN, status: taken, facts: up }],
     [
+      'the guest was there, and its node was given up since',
+      'Succeeded',
+      { phase: 'Running', state: BEGUN, status: { phase: 'Failed', rightToRun: { epoch: 5 } }, facts: up },
+    ],
+    [
       'the guest is there, though it was cancelled',
       'Succeeded',
       { phase: 'Running', state: BEGUN, status: taken, metadata: GONE },

@@ -1,6 +1,5 @@
 import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
-import { isSameRunner } from '../right-to-run/attempt.ts';
 import { isStarted, type MigrationFacts, ownState } from './facts.ts';
 
 /**
@@ -72,9 +71,11 @@ export const REQUIRED_FACTS: Readonly<Record<'source' | 'target', Table>> = {
     TargetReady: [...handedOffAtTarget, targetWaits],
     Running: [...handedOffAtTarget, targetWaits, begun],
     Succeeded: [
-      fact('that the guest is held by the pod that waited', (facts) =>
-        isSameRunner(facts.guest?.status?.rightToRun?.holder, ownState(facts)?.targetRunner),
-      ),
+      fact('that the pod that waited has begun a record', (facts) => {
+        const { targetRunner, sourceState } = ownState(facts) ?? {};
+        const { epoch = 0 } = facts.guest?.status?.rightToRun ?? {};
+        return targetRunner !== undefined && epoch > (sourceState?.epoch ?? Number.POSITIVE_INFINITY);
+      }),
     ],
   },
 };

@@ -2,7 +2,6 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { RECEIVER_ANNOTATION, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { isSameRunner } from '../right-to-run/attempt.ts';
 import {
   podDeadline,
   PREPARATION_TIMEOUT_MS,
@@ -26,14 +25,22 @@ export function decideTarget(facts: MigrationFacts, pair: PairFacts): MigrationD
   const { guest } = facts;
   if (!guest) return withoutGuest(facts, pair);
   const state = ownState(facts);
-  if (state?.targetRunner && isSameRunner(guest.status?.rightToRun?.holder, state.targetRunner))
-    return afterMove(guest, state);
+  if (state && hasTaken(guest, state)) return afterMove(guest, state);
   if (state?.failed === true) return failed('ReportedByNode', state.failureReason);
   const peers = peerFailure(state?.sourceState);
   if (peers) return closed(state, peers);
   if (!isHandedOff(facts)) return beforeHandOff(facts, pair, guest, state);
   if (!state) return failed(guest.status?.migrationState ? 'TakenOver' : 'StateCleared');
   return handedOff(facts, guest, state);
+}
+
+/**
+ * Whether the guest came: one that waits has no record, and nobody begins one but who took it, whoever has the guest, or had
+ * it, since.
+ */
+function hasTaken({ status }: VirtualMachineInstance, { targetRunner, sourceState }: MigrationState): boolean {
+  const { epoch = 0 } = status?.rightToRun ?? {};
+  return targetRunner !== undefined && sourceState?.epoch !== undefined && epoch > sourceState.epoch;
 }
 
 /** Who comes first does not matter: a guest that will wait may be made later. */
