@@ -16,6 +16,7 @@ import type { Resource } from '../kube/resource.ts';
 import { fingerprintOf } from '../node/identity/pinned-authority.ts';
 import { type ClusterConnection, withCluster } from './cluster-connection.ts';
 import { UserError } from './failure.ts';
+import { table } from './table.ts';
 
 /** What `godwit token` does. */
 
@@ -154,14 +155,4 @@ function leftOf(leftMs: number): string {
 
 function dataOf(secret: Secret, key: string): string {
   return Buffer.from(secret.data?.[key] ?? '', 'base64').toString('utf8');
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? [];
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('   ')
-      .trimEnd(),
-  );
 }

@@ -7,6 +7,7 @@ import { ImageReferenceError } from '../node/images/image-reference.ts';
 import { ImageStore } from '../node/images/image-store.ts';
 import { ImageFormatError } from '../node/volumes/qcow2.ts';
 import { UserError } from './failure.ts';
+import { table } from './table.ts';
 
 /** What `godwit image` does. */
 
@@ -120,14 +121,4 @@ function sizeOf({ files }: ImageRecord): string {
   const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
   const amount = bytes / 1024 ** power;
   return `${amount >= 100 || power === 0 ? Math.round(amount) : amount.toFixed(1)} ${UNITS[power] ?? ''}`;
-}
-
-function table(rows: readonly (readonly string[])[]): string[] {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('   ')
-      .trimEnd(),
-  );
 }

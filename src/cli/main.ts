@@ -14,6 +14,7 @@ import { nodeCommands } from './node-commands.ts';
 import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
+import { trustCommand } from './trust.ts';
 import type { AgentOptions } from './agent.ts';
 import type { SyncOptions } from './sync.ts';
 import type { ListenAddress, UpOptions } from './up.ts';
@@ -185,6 +186,7 @@ for (const command of [
   policyCommand(print),
   imageCommand(print),
   tokenCommand(print),
+  trustCommand(print),
 ])
   program.addCommand(command.copyInheritedSettings(program));
 

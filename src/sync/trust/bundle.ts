@@ -35,6 +35,11 @@ export function bundleText(authorities: readonly X509Certificate[]): string {
   return authorities.map((authority) => `${authority.toString().trim()}\n`).join('');
 }
 
+/** When the last of them ends. */
+export function bundleEndMs(authorities: readonly X509Certificate[]): number {
+  return Math.max(...authorities.map(({ validTo }) => Date.parse(validTo)));
+}
+
 const CLUSTER_ID = /^[A-Za-z0-9][A-Za-z0-9-]{0,62}$/;
 
 /** Whether the text can be the id of a cluster: it becomes part of names and of certificates. */

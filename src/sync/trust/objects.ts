@@ -40,6 +40,9 @@ export const BUNDLE_CONFIG_MAP = 'godwit-synchronization-bundle';
 /** The ConfigMap with all clusters that are trusted: `<cluster id>.crt`, `.name` and, once trust was revoked, `.revoked`. */
 export const TRUST_CONFIG_MAP = 'godwit-trust';
 
+/** The Role of whoever may say which clusters are trusted; bind it to users who are no administrators. */
+const TRUST_ROLE = 'godwit:trust';
+
 const BUNDLE_KEY = 'ca.crt';
 const CLUSTER_KEY = 'clusterId';
 
@@ -128,6 +131,19 @@ export const TRUST_OBJECTS: readonly KubeObject[] = [
   { apiVersion: 'v1', kind: 'Secret', metadata: metadataOf(AUTHORITY_SECRET), type: 'Opaque' },
   { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadataOf(BUNDLE_CONFIG_MAP) },
   { apiVersion: 'v1', kind: 'ConfigMap', metadata: metadataOf(TRUST_CONFIG_MAP) },
+  {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'Role',
+    metadata: metadataOf(TRUST_ROLE),
+    rules: [
+      {
+        verbs: ['get', 'update'],
+        apiGroups: [''],
+        resources: ['configmaps'],
+        resourceNames: [BUNDLE_CONFIG_MAP, TRUST_CONFIG_MAP],
+      },
+    ],
+  },
 ];
 
 function metadataOf(name: string): KubeObject['metadata'] {
