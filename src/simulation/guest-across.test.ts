@@ -119,13 +119,27 @@ describe('a guest that goes to another object', () => {
   ])('is where its journals say, though the agent %s was killed when it went over', async (_, node) => {
     await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
     await begun();
-    scene.peers.unheard.add(TARGET);
+    scene.peers.losesLetters = true;
     await scene.carry(async () => scene.model('web-1')?.isExecuting === false);
+    await scene.pass(2000);
+    expect(isExecuted()).toEqual([false, false]);
     scene.kill(node);
     await scene.pass(500);
-    scene.peers.unheard.clear();
+    scene.peers.losesLetters = false;
     scene.restart(node);
     await expectThere();
+  });
+
+  it('goes on within seconds where the agents cannot reach each other any more once it stands still', async () => {
+    await scene.handOffAcross({ bandwidthPerMigration: '20Mi' });
+    await begun();
+    scene.peers.unreachable.add(TARGET);
+    await scene.until('still', () => scene.model('web-1')?.isExecuting === false);
+    const stoppedMs = scene.clock.elapsedMs;
+    await scene.until('going on', () => scene.model('web-1')?.isExecuting === true);
+    expect(scene.clock.elapsedMs - stoppedMs).toBeLessThan(5000);
+    scene.peers.unreachable.clear();
+    await expectStayed();
   });
 
   it('does not go where nobody answers', async () => {

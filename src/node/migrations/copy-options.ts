@@ -36,6 +36,8 @@ export interface CopyHooks {
   onNews(): void;
   /** The guest stands still from now on. */
   onStill(): void;
+  /** Whether the agent of the target answers, asked where nobody else could tell, before all of the guest goes there. */
+  isTargetThere?(): Promise<boolean>;
   /** Asks the target of a post-copy to let go of its link, which broke or may be dead, and to wait for another. */
   listenAgain(signal: AbortSignal): Promise<MigrationAddress>;
 }

@@ -35,6 +35,8 @@ export class CopyScene {
   readonly told: string[] = [];
   /** By when the guest must have gone over. */
   deadlineMs: number | undefined;
+  /** Whether the agent of the target answers when it is asked for the last time. */
+  isTargetThere = true;
   /** How many credentials are there to be read. */
   credentialsCount = 0;
   readonly #options: CopySceneOptions;
@@ -166,6 +168,7 @@ export class CopyScene {
         if (this.told.findLast((each) => each !== 'still') !== state) this.told.push(state);
       },
       onStill: () => this.told.push('still'),
+      isTargetThere: async () => this.isTargetThere,
       listenAgain: async () => {
         if (this.link.state !== 'up') throw new Error('the target does not answer');
         return { host: RANGE.host, port: await listenAgain(this.target.migration, RANGE, this.clock) };

@@ -28,6 +28,17 @@ describe('the copy of a guest', () => {
     expect(scene.executing).toEqual([0, 0]);
   });
 
+  it('is given up at the last moment where the agent of its target does not answer, and its guest goes on', async () => {
+    const scene = await CopyScene.open({ disks: [DISK], traits: { diskBytes: 8 * MIB } });
+    scene.isTargetThere = false;
+    const copy = await scene.start();
+    await scene.until(IS_OVER);
+    await scene.soon(copy.settled);
+    expect(copy).toMatchObject({ state: 'failed', failure: { reason: 'TargetUnreachable' } });
+    await scene.soon(scene.source.continue());
+    expect(scene.executing).toEqual([1, 0]);
+  });
+
   it('is news only when it takes its time, or when something is decided', async () => {
     const scene = await CopyScene.open({ disks: [DISK], traits: { diskBytes: 1000 * MIB } });
     await scene.start();

@@ -289,6 +289,10 @@ export class Copy {
     this.#isAtSwitchover = false;
     if (this.#givingUp || this.#hasSwitchedOver) return;
     this.#become('switching');
+    if ((await this.#context.hooks.isTargetThere?.()) === false) {
+      const message = 'the agent of the target does not answer, and the guest would stand still there';
+      return this.#tryGiveUp({ reason: 'TargetUnreachable', message });
+    }
     if (this.#context.disks.length > 0) {
       try {
         await this.#finishMirrors();

@@ -52,6 +52,8 @@ interface PreparedCopy {
 const OPEN_TIMEOUT_MS = 20_000;
 const OPEN_TRIES_MAX = 5;
 const OPEN_AGAIN_MS = 1000;
+/** The guest stands still meanwhile, and goes on where it is if there is no answer. */
+const LAST_LOOK_TIMEOUT_MS = 2000;
 /** A target writes its journal and continues its machine before it answers. */
 const EXCHANGE_TIMEOUT_MS = 5000;
 
@@ -221,6 +223,7 @@ export class OutgoingCopies {
         else tell(podUID);
       },
       onStill: () => void this.#warmUp(leaving),
+      ...(leaving.attempt.across ? { isTargetThere: () => this.#warmUp(leaving, LAST_LOOK_TIMEOUT_MS) } : {}),
       listenAgain: async () => {
         const { attempt, peer } = leaving;
         if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
@@ -233,11 +236,13 @@ export class OutgoingCopies {
   }
 
   /** A connection that was idle for long has to be made anew, better now than when everything else is over. */
-  async #warmUp({ peer, attempt }: Leaving): Promise<void> {
+  async #warmUp({ peer, attempt }: Leaving, timeoutMs?: number): Promise<boolean> {
     try {
-      if (peer) await this.exchange(peer, { kind: 'look', attempt });
+      if (peer) await this.exchange(peer, { kind: 'look', attempt }, timeoutMs);
+      return peer !== undefined;
     } catch {
       // It is asked again when it matters.
+      return false;
     }
   }
 }
