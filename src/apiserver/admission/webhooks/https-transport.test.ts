@@ -113,6 +113,44 @@ describe('the HTTPS transport', () => {
     expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
   });
 
+  it('calls first for who came last where there are more than it can call for in time', async () => {
+    const clock = new ManualClock();
+    const hurried = new HttpsWebhookTransport(clock);
+    closers.push(() => hurried.close());
+    const held: { readonly name: string; readonly release: () => void }[] = [];
+    const server = await serve((review, response) => {
+      const { uid } = (review as { readonly request: { readonly uid: string } }).request;
+      held.push({ name: uid, release: () => answer(review, response, { allowed: true }) });
+    });
+    const url = `https://127.0.0.1:${server.port}/validate`;
+    const { signal } = new AbortController();
+    const make = (name: string): Promise<WebhookResponse> => {
+      const body = JSON.stringify({ ...JSON.parse(BODY), request: { uid: name } });
+      return hurried.call({ url, caBundle: server.caPem, body, timeoutMs: 10_000, signal });
+    };
+    const names = (): string[] => held.map((each) => each.name).toSorted();
+    const areUnderWay = (wanted: readonly string[]): Promise<void> =>
+      vi.waitFor(() => expect(names()).toEqual(wanted.toSorted()), 20_000);
+    const named = (prefix: string, count: number): string[] =>
+      Array.from({ length: count }, (_, index) => `${prefix}-${index}`);
+    const [first, next] = [named('first', 16), named('next', 20)];
+    const calls = [...first, ...next].map(make);
+    await areUnderWay(first);
+    // As long as nobody has waited for long, in the order in which they came.
+    clock.advance(900);
+    for (const { release } of held.splice(0)) release();
+    await areUnderWay(next.slice(0, 16));
+    clock.advance(200);
+    calls.push(make('latest'));
+    held.shift()?.release();
+    await vi.waitFor(() => expect(names()).toContain('latest'), 20_000);
+    expect(names()).not.toContain('next-16');
+    for (const { release } of held.splice(0)) release();
+    await areUnderWay(next.slice(16));
+    for (const { release } of held.splice(0)) release();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual(calls.map(() => 200));
+  });
+
   it('keeps the connections that it needed because others took long', async () => {
     const CROWD = 40;
     const held: (() => void)[] = [];

@@ -74,7 +74,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
       timer.cancel();
       request.signal.removeEventListener('abort', cancel);
       peer.underWay.delete(state);
-      letNextGo(peer);
+      this.#letNextGo(peer);
     }
   }
 
@@ -114,8 +114,20 @@ export class HttpsWebhookTransport implements WebhookTransport {
       };
       signal.addEventListener('abort', waiter.go, { once: true });
       peer.waiting.add(waiter);
+      peer.newest.push(waiter);
       this.#watch(peer);
     });
+  }
+
+  /**
+   * The first to come goes first, unless there are more than can be called for in time: then whoever came last does. Those
+   * before have hardly any time left, and to begin with them would be to come too late for everybody.
+   */
+  #letNextGo({ waiting, newest }: Peer): void {
+    const oldest = waiting.values().next().value;
+    if (!oldest) return void newest.splice(0);
+    if (this.#clock.now() < oldest.atMs) return oldest.go();
+    for (let last = newest.pop(); last; last = newest.pop()) if (waiting.has(last)) return last.go();
   }
 
   /** Looks now and then, once for all who wait, whether some call takes so long that they should not. */
@@ -136,10 +148,11 @@ export class HttpsWebhookTransport implements WebhookTransport {
 
   #peerFor(url: URL, { serverName = '', caBundle }: WebhookRequest): Peer {
     const key = `${url.host}\n${serverName}\n${caBundle ?? ''}`;
-    const peer = this.#peers.get(key) ?? {
+    const peer: Peer = this.#peers.get(key) ?? {
       agent: new Agent({ keepAlive: true, maxFreeSockets: CONNECTIONS_KEPT, timeout: IDLE_TIMEOUT_MS }),
       underWay: new Map<object, number>(),
       waiting: new Set<Waiter>(),
+      newest: [],
       isWatched: false,
     };
     this.#peers.delete(key);
@@ -163,6 +176,8 @@ interface Peer {
   readonly underWay: Map<object, number>;
   /** The first to come first. */
   readonly waiting: Set<Waiter>;
+  /** The same, the last to come last; some of them do not wait any more. */
+  readonly newest: Waiter[];
   isWatched: boolean;
 }
 
@@ -178,10 +193,6 @@ interface Waiter {
 function hasRoom({ agent, underWay, waiting }: Peer): boolean {
   if (underWay.size < CONNECTIONS_USUAL) return true;
   return waiting.size === 0 && underWay.size < countOf(agent.sockets) + countOf(agent.freeSockets);
-}
-
-function letNextGo(peer: Peer): void {
-  peer.waiting.values().next().value?.go();
 }
 
 function countOf(sockets: Agent['sockets']): number {
