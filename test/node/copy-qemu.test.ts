@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { MigrationConfiguration } from '../../src/api/kubevirt/migration-configuration.ts';
 import type { Clock } from '../../src/env/ports.ts';
 import { realDiskFiles } from '../../src/env/real-disk-files.ts';
 import { realFiles } from '../../src/env/real-files.ts';
 import { realEnv } from '../../src/env/real.ts';
+import { placeName } from '../../src/hypervisor/compare.ts';
 import type { MachineSpec } from '../../src/hypervisor/machine.ts';
 import { frozenOptions } from '../../src/migration/policies/options.ts';
 import { MigrationCertificates } from '../../src/node/migrations/certificates.ts';
@@ -13,7 +14,8 @@ import { wantedMethod } from '../../src/node/migrations/copy-method.ts';
 import { Copy } from '../../src/node/migrations/copy.ts';
 import { listenAgain } from '../../src/node/migrations/listen-again.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Actor, MigrationScene, notOneLife } from '../support/migration-scene.ts';
+import { loopDevice } from '../support/loop-device.ts';
+import { type Actor, MEBIBYTE, MigrationScene, notOneLife } from '../support/migration-scene.ts';
 import { CAN_GIVE_POST_COPY, hasPostCopyForAll, postCopyQemu } from '../support/post-copy.ts';
 import { UNPRIVILEGED, Workbench } from '../support/qemu.ts';
 import { say } from '../support/say.ts';
@@ -138,6 +140,33 @@ describe('a copy that an agent drives', () => {
     await expectWhole(source, target);
     expect(Number((await target.console.ask('disk')).get('bad'))).toBe(0);
     await target.machine.quit();
+  });
+
+  it('of a disk in a file goes over to a block device that is larger, and back', async () => {
+    const device = loopDevice(join(scene.bench.directory, 'device'), 8 * MEBIBYTE);
+    if (!device) return say('there are no block devices to be had here');
+    onTestFinished(() => device.close());
+    const commandLine = 'mib=8 tick=20 hz=200 rate=10 dms=5';
+    const inFile = scene.bench.spec({ commandLine, disk: scene.bench.newDisk(4) });
+    const disks = (inFile.disks ?? []).map((disk) => {
+      return { ...disk, path: device.path, isDevice: true, cache: 'none' as const, sizeBytes: 4 * MEBIBYTE };
+    });
+    const onDevice = { ...inFile, disks };
+    const back = { disks: scene.bench.spec({ disk: scene.bench.newDisk(4) }).disks ?? [] };
+    for (const [spec, targetSpec] of [
+      [inFile, { disks }],
+      [onDevice, back],
+    ] as const) {
+      const { source, target, copy } = await copying({ spec, targetSpec });
+      const place = (inFile.disks ?? []).map((disk) => placeName(disk.place)).join();
+      expect((await target.machine.disks.sizes()).get(place)).toBe(4 * MEBIBYTE);
+      await over(copy);
+      expect(copy.failure).toBeUndefined();
+      await take(source, target);
+      await expectWhole(source, target);
+      expect(Number((await target.console.ask('disk')).get('bad'))).toBe(0);
+      await target.machine.quit();
+    }
   });
 
   it('of a guest that writes too fast is given up, with the reason', async () => {
