@@ -30,7 +30,7 @@ export async function ownTrust(client: Client, name: string | undefined, signal:
   const own = await ownBundle(client, signal);
   if (!own)
     throw new TrustError(
-      "the synchronization controller has not made this cluster's certificate authority yet; see that it runs ('godwit up', or 'godwit sync'), and try again",
+      "the synchronization controller has not made this cluster's certificate authority yet; see that it runs (the feature gate DecentralizedLiveMigration, then 'godwit up' or 'godwit sync'), and try again",
     );
   return { ...own, name: checkedName(name ?? `cluster-${own.clusterId.slice(0, 6).toLowerCase()}`) };
 }
