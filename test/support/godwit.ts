@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts';
 
 /** A real `godwit up` in a process and a directory of its own, as a user would start it. */
 
@@ -98,6 +99,9 @@ export class Godwit {
   /** Ends the process and removes its directory. */
   async remove(): Promise<void> {
     await this.#end('SIGKILL');
+    // What it has started outlives it.
+    const synchronization = holderOf(synchronizationBelow(this.directory));
+    if (synchronization) process.kill(synchronization.pid, 'SIGKILL');
     rmSync(this.directory, { recursive: true, force: true });
   }
 
