@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { AGENT_KEYS_ANNOTATION, agentKeysOf } from '../../src/api/kubevirt/agent-keys.ts';
 import { nodeLifecycleLoop } from '../../src/cluster/node-lifecycle/loop.ts';
 import { Client } from '../../src/kube/client.ts';
 import { InProcessTransport } from '../../src/kube/in-process-transport.ts';
@@ -20,6 +21,7 @@ const GIBIBYTE = 2 ** 30;
 let cluster: LoopsInTime;
 let host: TestHost;
 let port: number | undefined;
+let keys: readonly string[];
 let registration: NodeRegistration;
 let writes: string[];
 let stopAgent: () => Promise<void> = async () => undefined;
@@ -27,7 +29,7 @@ let stopAgent: () => Promise<void> = async () => undefined;
 beforeEach(async () => {
   cluster = await LoopsInTime.start(nodeLifecycleLoop);
   host = new TestHost();
-  port = undefined;
+  [port, keys] = [undefined, []];
   writes = [];
 });
 afterEach(async () => {
@@ -52,6 +54,7 @@ async function startAgent(profile: Partial<NodeProfile> = {}): Promise<void> {
     profile: { ...PROFILE, ...profile },
     dataDirectory: '/data',
     port: () => port,
+    agentKeys: () => keys,
   });
   registration = made.registration;
   const halt = new AbortController();
@@ -159,6 +162,21 @@ describe('a node', () => {
     registration.refresh();
     await cluster.pass(1000);
     expect((await readNode()).status?.daemonEndpoints?.kubeletEndpoint?.Port).toBe(4711);
+  });
+
+  it('tells by which keys its agent is known, as soon as they change', async () => {
+    await startAgent();
+    expect((await readNode()).metadata.annotations).not.toHaveProperty(AGENT_KEYS_ANNOTATION);
+    const [first, second] = ['a', 'b'].map((each) => `${each.repeat(43)}=`);
+    for (const told of [[first], [second, first], [second]] as string[][]) {
+      keys = told;
+      registration.refresh();
+      await cluster.pass(2000, 500);
+      expect(agentKeysOf((await readNode()).metadata.annotations)).toEqual(told);
+    }
+    writes.length = 0;
+    await cluster.pass(20_000, 1000);
+    expect(writes.filter((write) => write.endsWith('/nodes/n1'))).toEqual([]);
   });
 
   it('leaves alone what others say of it', async () => {
