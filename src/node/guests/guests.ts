@@ -5,6 +5,7 @@ import { Controller, type Result, soonest } from '../../kube/controller.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { errorText } from '../../kube/error-text.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
+import { frozenOptions } from '../../migration/policies/options.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Refusal } from '../../migration/right-to-run/plan.ts';
@@ -12,7 +13,7 @@ import { NO_STANDING } from '../../migration/right-to-run/standing.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import { describedMachines } from '../migrations/described-machines.ts';
 import { Incoming } from '../migrations/incoming.ts';
-import { sourceKeysOf } from '../migrations/leaving.ts';
+import { configurationOf, sourceKeysOf } from '../migrations/leaving.ts';
 import { LeavingDisks } from '../migrations/leaving-disks.ts';
 import { Migrations } from '../migrations/migrations.ts';
 import { comingSizes, filledVolumes } from '../migrations/moved-images.ts';
@@ -225,6 +226,7 @@ export class Guests {
       credentials,
       relays,
       host,
+      portsOf: (podUID) => frozenOptions(configurationOf(this.#recall(podUID).guest)).portRange,
       sourceKeysOf: (attempt) => sourceKeysOf(attempt, this.#recall(attempt.target.podUID).guest),
       advance,
     });

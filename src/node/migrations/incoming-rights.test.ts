@@ -28,11 +28,28 @@ const STANDINGS = {
 } satisfies Record<string, JournaledStanding>;
 
 const requests = (attempt: Attempt): readonly PeerRequest[] => [
-  { kind: 'open', attempt, method: { allowsPostCopy: false, isEncrypted: false }, copiedDisks: [] },
+  { kind: 'open', attempt, method: { allowsPostCopy: false, isEncrypted: true }, copiedDisks: [] },
   { kind: 'look', attempt },
   { kind: 'letter', message: { kind: 'aborted', attempt } },
   { kind: 'listen-again', attempt },
 ];
+
+const reached = (): never => {
+  throw new Error('reached');
+};
+
+const incomingWith = (standing: JournaledStanding): Incoming =>
+  new Incoming({
+    env: testEnv(),
+    journal: { vmOf: () => 'vm', standing: () => standing } as unknown as JournalFile,
+    machines: { look: reached, get: reached } as unknown as Machines,
+    describe: reached,
+    credentials: { issue: reached },
+    host: 'node-b',
+    portsOf: () => undefined,
+    sourceKeysOf: ({ sourceMigrationUID }) => (sourceMigrationUID === 'move' ? ['key', 'next key'] : []),
+    advance: reached,
+  });
 
 /** What of it is let through to where the guest is, by the names of the requests. */
 async function heard(
@@ -42,21 +59,8 @@ async function heard(
 ): Promise<readonly string[]> {
   const through: string[] = [];
   for (const request of requests(attempt)) {
-    const reached = (): never => {
-      throw new Error('reached');
-    };
-    const incoming = new Incoming({
-      env: testEnv(),
-      journal: { vmOf: () => 'vm', standing: () => standing } as unknown as JournalFile,
-      machines: { look: reached, get: reached } as unknown as Machines,
-      describe: reached,
-      credentials: { issue: reached },
-      host: 'node-b',
-      sourceKeysOf: ({ sourceMigrationUID }) => (sourceMigrationUID === 'move' ? ['key', 'next key'] : []),
-      advance: reached,
-    });
     try {
-      await incoming.answer(typeof caller === 'string' ? { node: caller } : caller, request);
+      await incomingWith(standing).answer(typeof caller === 'string' ? { node: caller } : caller, request);
     } catch (error) {
       if (String(error).includes('reached')) through.push(request.kind);
     }
@@ -122,6 +126,14 @@ describe('what an agent elsewhere may ask about a guest that', () => {
   ])('receives it: nothing, with %s', async (_, caller, attempt) => {
     for (const name of ['receives it', 'has taken it'] as const)
       expect(await heard(caller, FAR[name], attempt)).toEqual([]);
+  });
+
+  it('receives it: nothing that is not encrypted', async () => {
+    const answered = incomingWith(FAR['receives it']).answer(
+      { key: 'key' },
+      { kind: 'open', attempt: SAID, method: { allowsPostCopy: false, isEncrypted: false }, copiedDisks: [] },
+    );
+    await expect(answered).rejects.toThrow('has to be encrypted');
   });
 
   it('stays in its cluster: nothing, whatever its key is', async () =>

@@ -59,6 +59,7 @@ beforeEach(async () => {
     }),
     credentials: { issue: () => Promise.reject(new Error('nobody asked for any')) },
     host: '127.0.0.1',
+    portsOf: () => undefined,
     sourceKeysOf: () => [],
     advance: async (podUID) => void advanced.push(podUID),
   });

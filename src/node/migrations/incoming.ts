@@ -20,6 +20,7 @@ import { messageOf } from './letters.ts';
 import { listenAgain } from './listen-again.ts';
 import type { TargetFacts } from './migration-report.ts';
 import {
+  type AllowedPorts,
   attemptOf,
   describeMachine,
   type Opened,
@@ -39,6 +40,8 @@ export interface IncomingOptions {
   readonly relays?: Pick<CopyRelays, 'admit'> | undefined;
   /** The address at which machines of this node wait for copies. */
   readonly host: string;
+  /** The ports that the options of a pod's migration allow; any where undefined. Nobody elsewhere says which. */
+  readonly portsOf: (podUID: string) => AllowedPorts | undefined;
   /** By which keys the source of an attempt is known that has a record of its own. */
   readonly sourceKeysOf: (attempt: Attempt) => readonly string[];
   /** Takes the protocol of a pod as far as it goes now, without asking the API server. */
@@ -197,7 +200,9 @@ export class Incoming implements PeerService {
 
   async #listen(podUID: string, coming: Coming, request: OpenRequest): Promise<Opened> {
     const { describe, credentials, host } = this.#options;
-    const { method, copiedDisks, ports = DEFAULT_PORTS } = request;
+    const { method, copiedDisks, attempt } = request;
+    if (attempt.across && !method.isEncrypted) throw refused('a copy that comes from elsewhere has to be encrypted');
+    const ports = (attempt.across ? this.#options.portsOf(podUID) : request.ports) ?? DEFAULT_PORTS;
     const machine = await this.#machine(podUID);
     const { state } = await machine.migration.progress();
     // What its source was told then, nobody knows any more.

@@ -3,6 +3,7 @@ import { testEnv } from '../../env/test.ts';
 import type { Machine } from '../../hypervisor/hypervisor.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
 import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Machines } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
 import type { CopyRelays } from './copy-relays.ts';
@@ -18,7 +19,7 @@ const OPENED: Opened = { host: 'node-b', memoryPort: 100, isPostCopyPossible: fa
 const SECRETS = { memory: ['m'], disks: [] };
 
 /** Opens a target that answers like this, for a copy that is to be plain, and begins where that may be. */
-async function begun(opened: Opened, hasRelays = true) {
+async function begun(opened: Opened, hasRelays = true, attempt: Attempt = ATTEMPT) {
   const asked: unknown[] = [];
   const led: unknown[] = [];
   const relays: Pick<CopyRelays, 'lead'> = {
@@ -46,8 +47,9 @@ async function begun(opened: Opened, hasRelays = true) {
     enqueue: () => undefined,
     tell: () => undefined,
   });
-  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: 'node-b', port: 7000 });
-  const migrationConfiguration = { disableTLS: true, allowPostCopy: true };
+  const leaving = newLeaving(attempt, { node: 'node-b', address: 'node-b', port: 7000 });
+  const portRange = { first: 100, last: 199 };
+  const migrationConfiguration = { disableTLS: true, allowPostCopy: true, portRange };
   const outcome = {
     podUID: 'pod-a',
     guest: { status: { migrationState: { migrationConfiguration } } },
@@ -73,6 +75,14 @@ it.each([{}, { secrets: { memory: [], disks: ['d'] } }])(
     expect(led).toEqual([]);
   },
 );
+
+it('encrypts what goes elsewhere whatever is said there, and names no ports of others', async () => {
+  const across = { ...ATTEMPT, across: { targetEpoch: 2 } };
+  const { asked } = await begun({ ...OPENED, secrets: SECRETS }, true, across);
+  expect(asked).toMatchObject([{ kind: 'open', method: { isEncrypted: true } }]);
+  expect(asked[0]).not.toHaveProperty('ports');
+  expect((await begun({ ...OPENED, secrets: SECRETS })).asked[0]).toHaveProperty('ports');
+});
 
 it('sends no guest to where nobody said that its target is', async () => {
   const { led, leaving } = await begun({ ...OPENED, secrets: SECRETS, host: '10.9.9.9' });

@@ -86,7 +86,9 @@ export class OutgoingCopies {
     try {
       if (!peer) throw new PeerError('Refused', 'nobody has said where the target is');
       const here = await describe(podUID, guest);
-      const options = frozenOptions(configurationOf(guest));
+      const asked = frozenOptions(configurationOf(guest));
+      // What is said elsewhere never takes encryption from a guest of this side, nor decides which ports are used there.
+      const options = attempt.across ? { ...asked, disableTLS: false, portRange: undefined } : asked;
       const { portRange } = options;
       const method = wantedMethod(options, {
         memoryBytes: here.machine.ramBytes,
