@@ -20,6 +20,8 @@ const CONNECTIONS_USUAL = 16;
  */
 const WAIT_SHARE = 0.1;
 const WATCH_INTERVAL_MS = 100;
+/** Whoever has waited for this share of its time is answered too late, if at all. */
+const LATE_SHARE = 0.5;
 /** What was opened is kept, up to this many: a webhook that is slow would else be called over new connections alone. */
 const CONNECTIONS_KEPT = 256;
 /** How long an idle connection is kept; shorter than servers keep theirs, so that we rarely write into a closed one. */
@@ -62,7 +64,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
       isAnswered: false,
     };
     try {
-      await this.#turn(peer, state, request.timeoutMs * WAIT_SHARE, cut.signal);
+      await this.#turn(peer, state, request.timeoutMs, cut.signal);
       if (cut.signal.aborted) throw new TransportError(reason);
       return await this.#exchange(state);
     } catch (error) {
@@ -96,16 +98,16 @@ export class HttpsWebhookTransport implements WebhookTransport {
   }
 
   /** Counts a call in when it may go, which is at once unless there are many, or when it is cut short. */
-  async #turn(peer: Peer, call: object, waitMs: number, signal: AbortSignal): Promise<void> {
-    if (!hasRoom(peer)) await this.#wait(peer, waitMs, signal);
+  async #turn(peer: Peer, call: object, timeoutMs: number, signal: AbortSignal): Promise<void> {
+    if (!hasRoom(peer)) await this.#wait(peer, timeoutMs, signal);
     peer.underWay.set(call, this.#clock.now());
   }
 
-  #wait(peer: Peer, waitMs: number, signal: AbortSignal): Promise<void> {
+  #wait(peer: Peer, timeoutMs: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const waiter: Waiter = {
-        atMs: this.#clock.now() + waitMs,
-        waitMs,
+        sinceMs: this.#clock.now(),
+        timeoutMs,
         go: () => {
           peer.waiting.delete(waiter);
           signal.removeEventListener('abort', waiter.go);
@@ -126,7 +128,7 @@ export class HttpsWebhookTransport implements WebhookTransport {
   #letNextGo({ waiting, newest }: Peer): void {
     const oldest = waiting.values().next().value;
     if (!oldest) return void newest.splice(0);
-    if (this.#clock.now() < oldest.atMs) return oldest.go();
+    if (this.#clock.now() - oldest.sinceMs < oldest.timeoutMs * LATE_SHARE) return oldest.go();
     for (let last = newest.pop(); last; last = newest.pop()) if (waiting.has(last)) return last.go();
   }
 
@@ -137,9 +139,9 @@ export class HttpsWebhookTransport implements WebhookTransport {
     this.#clock.setTimer(() => {
       peer.isWatched = false;
       const nowMs = this.#clock.now();
-      const [sinceMs = nowMs] = peer.underWay.values();
-      for (const { atMs, waitMs, go } of peer.waiting) {
-        if (nowMs < atMs || nowMs - sinceMs < waitMs) break;
+      const [underWaySinceMs = nowMs] = peer.underWay.values();
+      for (const { sinceMs, timeoutMs, go } of peer.waiting) {
+        if (nowMs - Math.max(sinceMs, underWaySinceMs) < timeoutMs * WAIT_SHARE) break;
         go();
       }
       if (peer.waiting.size > 0) this.#watch(peer);
@@ -183,9 +185,9 @@ interface Peer {
 
 /** A call that waits for a connection of others. */
 interface Waiter {
-  /** When it has waited long enough, and for how long that is. */
-  readonly atMs: number;
-  readonly waitMs: number;
+  readonly sinceMs: number;
+  /** How long it may take in all. */
+  readonly timeoutMs: number;
   readonly go: () => void;
 }
 
