@@ -9,15 +9,18 @@ import {
   type SyncError,
 } from '../channel.ts';
 import { type Answer, Inbox } from './inbox.ts';
-import { UNANSWERED_MAX } from './frame.ts';
+import { violation } from './codec.ts';
+import { type Resume, UNANSWERED_MAX } from './frame.ts';
 import { type Outcome, Outbox } from './outbox.ts';
-import type { Resume } from './frame.ts';
 import type { Session, Stranger, TalkFrame } from './session.ts';
 
 /**
  * All that two clusters have told each other while this process leads, whichever streams carried it: an outbox, an
  * inbox, and the stream of the moment. It is what the controller knows as a channel.
  */
+
+/** Authorities change twice a year, and a stream lasts for days: whoever says more is after something else. */
+const BUNDLES_MAX = 16;
 
 export interface ConversationOptions {
   readonly peer: string;
@@ -37,6 +40,8 @@ export class Conversation implements Channel {
   readonly #inbox: Inbox;
   #session: Session | undefined;
   #acknowledged: number[] = [];
+  /** On the stream of the moment. */
+  #bundles = 0;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -90,6 +95,7 @@ export class Conversation implements Channel {
     const acknowledged = this.#outbox.resume(heard);
     this.#session = session;
     this.#acknowledged = [];
+    this.#bundles = 0;
     for (const answer of this.#inbox.begin(incarnation, session.introduced?.resume)) this.#answer(answer);
     this.#options.renewed(bundle);
     this.#options.listener.opened(this);
@@ -126,6 +132,7 @@ export class Conversation implements Channel {
         this.#answered(frame.seq, new Refusal(frame.reason, frame.message));
         break;
       case 'bundle':
+        if (++this.#bundles > BUNDLES_MAX) throw violation(`more than ${BUNDLES_MAX} bundles on one stream`);
         return this.#options.renewed(frame.bundle);
       default:
         frame satisfies never;

@@ -41,6 +41,9 @@ const STREAMS_PER_SESSION_MAX = 2;
 /** How long a connection may be without a stream. */
 const IDLE_MS = 15_000;
 const HANDSHAKE_MS = 10_000;
+/** Connections of whoever is not trusted, and how long they last. */
+const STRANGERS_MAX = 32;
+const STRANGER_MS = 5_000;
 const SESSION_MEMORY_MB = 8;
 const HEADER_PAIRS_MAX = 64;
 const STREAM_WINDOW_BYTES = 256 * 1024;
@@ -65,6 +68,16 @@ const CALLER = createContextKey<Caller>({
   destroy: () => undefined,
 });
 
+function isTrusted({ identify }: Caller): boolean {
+  try {
+    identify();
+    return true;
+  } catch {
+    // Whoever asks for something is told why not.
+    return false;
+  }
+}
+
 /** gRPC with protobuf; it may be JSON too, which nobody here speaks. */
 const BINARY = /^application\/grpc(?:\+proto)?$/;
 
@@ -88,6 +101,7 @@ export class GrpcServer {
   readonly #options: GrpcServerOptions;
   readonly #server: Http2SecureServer;
   readonly #sessions = new Map<Http2Session, Caller>();
+  readonly #strangers = new Set<Http2Session>();
   readonly #handler: UniversalHandler;
 
   constructor(options: GrpcServerOptions) {
@@ -138,11 +152,21 @@ export class GrpcServer {
     const certificate = socket.getPeerX509Certificate();
     // Node says here why it does not believe a certificate: as a text, whatever the types say.
     const objection = socket.authorized ? undefined : String(socket.authorizationError);
-    this.#sessions.set(session, {
-      identify: () => this.#identify(certificate, objection),
-      destroy: () => session.destroy(),
-    });
+    const caller = { identify: () => this.#identify(certificate, objection), destroy: () => session.destroy() };
+    this.#sessions.set(session, caller);
     this.#endIdle(session);
+    if (!isTrusted(caller)) this.#limitStranger(session);
+  }
+
+  /** Strangers get an answer, and then leave the room to others. */
+  #limitStranger(session: ServerHttp2Session): void {
+    if (this.#strangers.size >= STRANGERS_MAX) return session.destroy();
+    this.#strangers.add(session);
+    const timer = this.#options.clock.setTimer(() => session.destroy(), STRANGER_MS);
+    session.once('close', () => {
+      timer.cancel();
+      this.#strangers.delete(session);
+    });
   }
 
   /** Ends a connection on which no stream is. A stream whose peer is silent ends by itself. */
@@ -194,8 +218,7 @@ export class GrpcServer {
 
   /** Whoever was answered to the end has nothing left to say that anybody would hear. */
   #endStream(stream: ServerHttp2Stream, { destroy }: Caller): void {
-    stream.close();
-    // One that goes on writing nevertheless would keep its stream.
+    // It closes the connection itself; one that goes on writing instead would keep its stream.
     const timer = this.#options.clock.setTimer(destroy, FAREWELL_MS);
     stream.once('close', () => timer.cancel());
   }

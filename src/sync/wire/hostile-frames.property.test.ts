@@ -43,11 +43,11 @@ interface Scene {
   readonly log: string[];
 }
 
-function scene(): Scene {
+function scene(env = testEnv()): Scene {
   const hostile = new Hostile();
   const log: string[] = [];
   const board = new Switchboard({
-    env: testEnv(),
+    env,
     network: { connect: async () => hostile },
     clusterId: 'own',
     incarnation: 'own-1',
@@ -152,6 +152,7 @@ describe('a peer that says what it likes', () => {
     ['says to be another one', [{ ...hello, clusterId: 'somebody-else' }]],
     ['has heard what was not said', [{ ...hello, resume: { incarnation: 'own-1', seq: 9, unanswered: [] } }]],
     ['answers what was not said', [hello, { kind: 'ack', seqs: [2] }]],
+    ['says authorities again and again', [hello, ...Array<Frame>(17).fill({ kind: 'bundle', bundle: 'x' })]],
     ['leaves out a number', [hello, gone(1), gone(3)]],
     ['says a number twice', [hello, gone(1), gone(1)]],
   ])('is told so when it %s', async (_, frames) => {
@@ -167,6 +168,22 @@ describe('a peer that says what it likes', () => {
 function gone(seq: number): Frame {
   return { kind: 'gone', seq, key: 'a', role: 'source' };
 }
+
+it('a stream ends with the certificate that it was opened with', () => {
+  const env = testEnv();
+  const { hostile, board, log } = scene(env);
+  Object.assign(hostile, { validUntilMs: env.clock.now() + 60_000 });
+  board.accept(hostile);
+  hostile.say(hello);
+  for (let seconds = 0; seconds < 59; seconds++) {
+    env.clock.advance(1_000);
+    hostile.say({ kind: 'ping' });
+  }
+  expect(log).not.toContain('closed Closed');
+  env.clock.advance(1_000);
+  expect(log).toContain('closed Closed');
+  expect(hostile.heard.at(-1)).toMatchObject({ kind: 'goodbye', code: 'Closed' });
+});
 
 describe('what is remembered of a peer', () => {
   const content = (kind: 'snapshot' | 'delta', half: object) => ({ kind, json: Buffer.from(JSON.stringify(half)) });
