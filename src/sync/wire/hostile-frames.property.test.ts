@@ -152,7 +152,10 @@ describe('a peer that says what it likes', () => {
     ['says to be another one', [{ ...hello, clusterId: 'somebody-else' }]],
     ['has heard what was not said', [{ ...hello, resume: { incarnation: 'own-1', seq: 9, unanswered: [] } }]],
     ['answers what was not said', [hello, { kind: 'ack', seqs: [2] }]],
-    ['says authorities again and again', [hello, ...Array<Frame>(17).fill({ kind: 'bundle', bundle: 'x' })]],
+    [
+      'says authorities again and again',
+      [hello, ...Array.from({ length: 17 }, (): Frame => ({ kind: 'bundle', bundle: 'x' }))],
+    ],
     ['leaves out a number', [hello, gone(1), gone(3)]],
     ['says a number twice', [hello, gone(1), gone(1)]],
   ])('is told so when it %s', async (_, frames) => {
