@@ -79,7 +79,7 @@ const FAR_AND_GONE: readonly FarWorld[] = [
   ['post-copy', true, 1, ALL],
   ['pre-copy', false, 2, ['crash', 'death', 'cancel']],
   ['pre-copy', false, 2, ['loss', 'repeat', 'answer', 'link']],
-  ['pre-copy', false, 2, ['node', 'loss']],
+  ['pre-copy', false, 2, ['node']],
   ['pre-copy', true, 2, ['node']],
   ['pre-copy', false, 2, ['restore', 'death']],
   ['pre-copy', false, 2, ['restore', 'loss', 'cancel']],
