@@ -3,23 +3,43 @@ import { defineConfig } from 'vitest/config';
 
 /** What takes minutes of a processor. It goes first, so that it does not come last when everything else is over. */
 const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts'];
+const PURE = 'pure';
+/** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
+const APART = [
+  'src/**/*.sim.test.ts',
+  'src/**/*.crash.test.ts',
+  'src/**/*.model.test.ts',
+  'src/env/real*.test.ts',
+  'src/node/migrations/socket-relays.test.ts',
+];
 
+/** What is pure is short, and comes last: it fills what the others leave. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const isLong = ({ moduleId }: TestSpecification): boolean => LONG.some((name) => moduleId.endsWith(`/${name}`));
-    const sorted = await super.sort(files);
-    return [...sorted.filter(isLong), ...sorted.filter((file) => !isLong(file))];
+    const rank = ({ moduleId, project }: TestSpecification): number =>
+      LONG.some((name) => moduleId.endsWith(`/${name}`)) ? 0 : project.name === PURE ? 2 : 1;
+    return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }
 }
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     // One more than the two cores: tests of real processes wait for most of their time.
     maxWorkers: 3,
     sequence: { sequencer: LongFirst },
+    projects: [
+      {
+        extends: true,
+        test: { name: 'real', include: ['test/**/*.test.ts', ...APART] },
+      },
+      {
+        extends: true,
+        // Nothing in the house is ambient, so that files can share a process, and all that was loaded there.
+        test: { name: PURE, include: ['src/**/*.test.ts'], exclude: APART, isolate: false },
+      },
+    ],
   },
 });
