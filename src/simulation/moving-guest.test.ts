@@ -75,6 +75,18 @@ describe('a guest that is handed off', () => {
     expect((await nodes.pod('web-2')).status?.phase).toBe('Running');
   });
 
+  it('moves by two migrations of one object, as by one', async () => {
+    await scene();
+    const bootId = boot();
+    const { uid = '' } = (await nodes.guest()).metadata;
+    const side = (migrationUID: string) => ({ migrationUID, virtualMachineInstanceUID: uid });
+    const halves = { sourceState: side(MIGRATION), targetState: side('the other half') };
+    await nodes.handOff({}, MIGRATION, 'web-2', TARGET, halves);
+    expect(await settles()).toBe('moved');
+    await runsIn('web-2', bootId);
+    expect((await nodes.guest()).status?.rightToRun).not.toHaveProperty('across');
+  });
+
   it('goes over before its memory has, where that is allowed', async () => {
     await scene({ ...SLOW, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } });
     const bootId = boot();

@@ -288,11 +288,12 @@ export class TwoNodes {
     migrationUid = MIGRATION,
     targetPod = 'web-2',
     targetNode = TARGET,
+    halves: JsonObject = {},
   ): Promise<void> {
     const uid = await this.addPod(targetPod, targetNode);
     await this.until('a target pod that runs', () => true);
     const route = { migrationUid, sourceNode: SOURCE, sourcePod: 'web-1', targetNode, targetPod };
-    const migrationState = { ...route, migrationConfiguration };
+    const migrationState = { ...route, migrationConfiguration, ...halves };
     await this.patchGuest({ status: { migrationState: null } }, 'status');
     await this.patchGuest({ status: { migrationState, activePods: { [uid]: targetNode } } }, 'status');
     await this.patchGuest({ metadata: { labels: { [TARGET_NODE_LABEL]: targetNode } } });
