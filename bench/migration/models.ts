@@ -19,6 +19,8 @@ const AT_ONCE = 50;
 const LOOK_MS = 10;
 const STILL_MS_MAX = 120_000;
 const NODES_LOOK_MS = 500;
+const REFUSALS_MAX = 10;
+const ASK_AGAIN_MS = 1000;
 /** Two from and to each node at most, as usual; in all as many as that leaves room for. */
 const LIMITS = { parallelMigrationsPerCluster: 2 * NODES };
 const CONFIGURATION = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
@@ -103,7 +105,7 @@ async function moveAll(server: ServerProcess, rooms: RoomShares, agents: number,
   const writes = await writesSoFar(connection);
   await rooms.begin();
   const [serverSeconds, agentSeconds, startedMs] = [server.cpuSeconds(), cpuSeconds(agents), performance.now()];
-  await create(connection, 'virtualmachineinstancemigrations', 0, count, (vmiName) => ({
+  const refusals = await create(connection, 'virtualmachineinstancemigrations', 0, count, (vmiName) => ({
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstanceMigration',
     metadata: { name: `m${count}-${vmiName}` },
@@ -122,6 +124,7 @@ async function moveAll(server: ServerProcess, rooms: RoomShares, agents: number,
     unit: '1/s',
     rival: rival?.perSecond,
     failed: failed.size,
+    'asked again': refusals,
   });
   report('migration', {
     figure: `${of}, processor time of the whole control plane for each`,
@@ -178,16 +181,35 @@ interface Named {
   readonly object: { readonly metadata: { readonly name: string } };
 }
 
+/** Answers how many had to be asked for again. */
 async function create(
   connection: LoadConnection,
   resource: string,
   from: number,
   to: number,
   bodyOf: (name: string) => object,
-): Promise<void> {
+): Promise<number> {
   let next = from;
+  let refusals = 0;
   const worker = async (): Promise<void> => {
-    while (next < to) await connection.request('POST', `${API}/${resource}`, JSON.stringify(bodyOf(`model-${next++}`)));
+    while (next < to) {
+      const body = JSON.stringify(bodyOf(`model-${next++}`));
+      refusals += await persist(() => connection.request('POST', `${API}/${resource}`, body));
+    }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  return refusals;
+}
+
+/** Asks until it is taken, as people do whom a busy server refuses; answers how often it was not. */
+async function persist(ask: () => Promise<unknown>): Promise<number> {
+  for (let refusals = 0; ; refusals++) {
+    try {
+      await ask();
+      return refusals;
+    } catch (error) {
+      if (refusals === REFUSALS_MAX) throw error;
+      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
+    }
+  }
 }
