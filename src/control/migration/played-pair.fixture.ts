@@ -32,6 +32,9 @@ export interface PlayedSide {
 
 const GIBIBYTE = 2 ** 30;
 
+/** For longer than a cluster that was cut off often waits until it dials again. */
+const TRIES_MAX = 300;
+
 /**
  * A pair of migrations between two guests, on one server or on two. Plays the agents of both sides, and the
  * synchronization, unless that is real: it carries the halves over, as text, whenever it is told to.
@@ -117,7 +120,7 @@ export class PlayedPair {
       try {
         return await check();
       } catch (error) {
-        if (tries === 60) throw error;
+        if (tries === TRIES_MAX) throw error;
       }
     }
   }
