@@ -115,14 +115,14 @@ describe('a guest whose pod is preempted', () => {
   it('moves though the agents are killed with -9 while it is held and copied', async () => {
     await guests.create('killed', spec('LiveMigrate'), { pace: 'slow' });
     const pod = await disrupted.disrupt('killed');
-    await guests.host.replaceAgent(pod.spec.nodeName);
+    await guests.host.killAgent(pod.spec.nodeName);
     const [{ metadata }] = await eventually(async () => {
       const found = await disrupted.migrationsOf('killed');
       expect(found).not.toHaveLength(0);
       return found;
     }, 30_000);
     await guests.reaches(metadata.name, 'Running', 'Succeeded');
-    await guests.host.replaceAgent(pod.spec.nodeName);
+    await guests.host.killAgent(pod.spec.nodeName);
     await eventually(async () => {
       expect((await guests.holder('killed')).podUID).not.toBe(pod.metadata.uid);
     }, 120_000);
@@ -268,7 +268,7 @@ describe('a guest that is held until its time is over', () => {
       const guest = await guests.host.guest('orphan');
       const pod = await disrupted.disrupt('orphan');
       await disrupted.told('orphan', 'ShutdownHeld');
-      await guests.host.replaceAgent(pod.spec.nodeName);
+      await guests.host.killAgent(pod.spec.nodeName);
       await isShutDownInTime(guest, pod);
       await guests.remove('orphan');
     });

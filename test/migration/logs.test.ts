@@ -37,7 +37,7 @@ describe('the log of a guest that moves to another node and back', () => {
       pods.push(side);
       await following.printed(lastSign(side));
       // Whoever tells may die, and goes on telling when he is back.
-      await guests.host.replaceAgent(side.node);
+      await guests.host.killAgent(side.node);
     }
     expect(new Set(pods.map(({ node }) => node)).size).toBe(2);
     const log = await eventually(() => guests.host.cli('logs', 'diary'), 60_000);

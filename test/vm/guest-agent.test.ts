@@ -38,7 +38,7 @@ describe('an agent inside the guest', () => {
 
   it('is seen still when the agent of the node was killed', async () => {
     const before = conditionOf(await host.guest('talkative'), 'AgentConnected');
-    await host.replaceAgent('node-1');
+    await host.killAgent('node-1');
     await host.nodesAreReady(1);
     await host.lives('talkative');
     const said = await eventually(async () => JSON.parse(await info('talkative')) as { hostname: string });
@@ -72,7 +72,7 @@ describe('a guest that starts paused', () => {
     const guest = await host.guest('held');
     expect(guest.status.phase).toBe('Running');
     expect(conditionOf(guest, 'Paused')).toMatchObject({ status: 'True', reason: 'PausedByUser' });
-    await host.replaceAgent('node-1');
+    await host.killAgent('node-1');
     await host.nodesAreReady(1);
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(host.serial(guest)).toBe('');

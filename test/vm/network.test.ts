@@ -51,7 +51,7 @@ describe('guests on the network of their pods', () => {
   it('keep a connection through the death of their agent, and of the control plane', async () => {
     const { socket, ask } = asker(await host.forwardOf('one', 7777));
     expect(await ask('ping 1')).toMatch(/pong=1$/);
-    await host.replaceAgent((await host.guest('one')).status.nodeName);
+    await host.killAgent((await host.guest('one')).status.nodeName);
     expect(await ask('ping 2')).toMatch(/pong=2$/);
     await host.godwit.kill();
     expect(await ask('ping 3')).toMatch(/pong=3$/);
