@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { TokenCommandOptions } from './bootstrap-tokens.ts';
+import { withCluster } from './cluster-options.ts';
 
 /** `godwit token`: what other machines join the cluster with. What it needs is loaded when it runs. */
 
@@ -53,13 +54,4 @@ export function tokenCommand(print: Print): Command {
       await deleteToken(name, options, realEnv('warn'), print);
     });
   return token;
-}
-
-function withCluster(command: Command): Command {
-  return command
-    .option('--data-dir <directory>', 'the data directory of the cluster')
-    .option(
-      '--kubeconfig <file>',
-      'the cluster (default: that of --data-dir, KUBECONFIG, or the default data directory)',
-    );
 }

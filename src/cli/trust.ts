@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { TrustCommandOptions } from './trust-commands.ts';
+import { withCluster } from './cluster-options.ts';
 
 /** `godwit trust`: which other clusters guests may go to and come from. What it needs is loaded when it runs. */
 
@@ -46,13 +47,4 @@ export function trustCommand(print: Print): Command {
       await revokeTrustIn(name, options, realEnv('warn'), print);
     });
   return trust;
-}
-
-function withCluster(command: Command): Command {
-  return command
-    .option('--data-dir <directory>', 'the data directory of the cluster')
-    .option(
-      '--kubeconfig <file>',
-      'the cluster (default: that of --data-dir, KUBECONFIG, or the default data directory)',
-    );
 }
