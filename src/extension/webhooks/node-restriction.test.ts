@@ -216,6 +216,7 @@ describe('a migration', () => {
 describe('how a guest is', () => {
   const since = (phase: string) => [{ phase, phaseTransitionTimestamp: '2026-01-01T00:00:00Z' }];
   const paused = [{ type: 'Paused', status: 'True' }];
+  const failed = [{ type: 'Synchronized', status: 'False', reason: 'Killed', message: 'by SIGKILL' }];
 
   it.each<[string, string, Status, Status, RegExp]>([
     [
@@ -235,6 +236,8 @@ describe('how a guest is', () => {
     ['runs, says who has no right', 'a', SCHEDULED, { phase: 'Running' }, /may not say that the guest is "Running"/],
     ['ended, says its holder', 'a', RUNNING, { phase: 'Succeeded' }, /^ok$/],
     ['ended, says who held it last', 'a', LEFT, { phase: 'Failed' }, /^ok$/],
+    ['failed, and why, says its holder', 'a', RUNNING, { phase: 'Failed', conditions: failed }, /^ok$/],
+    ['failed, and why, says a stranger', 'c', RUNNING, { conditions: failed }, NOTHING],
     ['ended, says its successor', 'b', MOVING, { phase: 'Failed' }, /does not execute/],
     ['ended, says a stranger', 'c', RUNNING, { phase: 'Failed' }, NOTHING],
     ['ended and is back', 'a', { ...LEFT, phase: 'Failed' }, { phase: 'Running' }, /has ended/],

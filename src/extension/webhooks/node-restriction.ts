@@ -43,6 +43,8 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
 /** Conditions that an agent writes. By the others, which are the controllers', it is decided what happens to a guest. */
 const AGENT_CONDITIONS: ReadonlySet<string> = new Set([
   'Paused',
+  // Why a guest failed: words only, which the controllers take from its pod otherwise.
+  'Synchronized',
   'AgentConnected',
   'AgentVersionNotSupported',
   'AccessCredentialsSynchronized',

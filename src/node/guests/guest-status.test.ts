@@ -90,7 +90,8 @@ describe('what is said of a guest', () => {
     const gone = guestStatus({ ...facts, guest: known, agent: 'absent' }, NOW);
     expect(gone).toMatchObject({ conditions: [{ type: 'Ready', status: 'True' }] });
     expect(gone).not.toHaveProperty('guestOSInfo');
-    const ended = guestStatus({ ...facts, standing: ENDED, guest: known, status: undefined, agent }, NOW);
+    const end = { reason: 'GuestShutDown', message: '', log: [] } as const;
+    const ended = guestStatus({ ...facts, standing: ENDED, guest: known, status: undefined, agent, end }, NOW);
     expect(ended.conditions).toEqual([{ type: 'Ready', status: 'True' }]);
   });
   it.each([
@@ -103,5 +104,20 @@ describe('what is said of a guest', () => {
   ] as const)('whose machine ended by %s: it has %s', (reason, phase) => {
     expect(told(guest('Running', HELD), ENDED, undefined, reason)).toMatchObject({ phase });
     expect(told(guest('Running', { epoch: 4 }), ENDED, undefined, reason)).toMatchObject({ phase });
+  });
+  it('that failed, together with why, unless it was told to go', () => {
+    const end = { reason: 'Failed', message: 'QEMU did not start', log: ['no such machine type'] } as const;
+    const facts = { guest: guest('Scheduled', HELD), self, standing: ENDED, status: undefined };
+    expect(guestStatus({ ...facts, end }, NOW).conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'Synchronized',
+        status: 'False',
+        reason: 'Failed',
+        message: 'QEMU did not start\nno such machine type',
+      }),
+    );
+    expect(guestStatus({ ...facts, end: { ...end, reason: 'Quit' } }, NOW).conditions).toEqual([
+      { type: 'Ready', status: 'True' },
+    ]);
   });
 });

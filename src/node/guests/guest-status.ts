@@ -11,6 +11,7 @@ import type { AgentSight } from '../guest-agent/guest-agents.ts';
 import { removeCondition, setCondition } from '../../kube/conditions.ts';
 import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { Cause } from './pod-status.ts';
 
 /** What a guest's status says, of all that the agent of its node writes. The rest is left as it is. */
 
@@ -45,8 +46,27 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
   const holder = guest.status?.rightToRun?.holder;
   // Whoever has the right now knows better; and where there never was a record, the controller does.
   if (guest.status?.rightToRun === undefined || (holder && !isSameRunner(holder, facts.self))) return {};
-  const agent = 'absent' as const;
-  return told({ ...facts, agent }, hasSucceeded(facts.end) ? 'Succeeded' : 'Failed', undefined, nowMs);
+  return ended(facts, nowMs);
+}
+
+/** Why goes with the word that it failed: whoever acts on that may delete the guest before its pod has said it. */
+function ended(facts: GuestFacts, nowMs: number): Told {
+  const { end } = facts;
+  const phase = hasSucceeded(end) ? 'Succeeded' : 'Failed';
+  const over = told({ ...facts, agent: 'absent' }, phase, undefined, nowMs);
+  if (phase === 'Succeeded' || end?.reason === 'Quit') return over;
+  const failure: KubeVirtCondition = { type: 'Synchronized', status: 'False', ...causeOf(end) };
+  return { ...over, conditions: [...setCondition(over.conditions ?? [], failure, nowMs)] };
+}
+
+/** How much of what a machine printed last is told. */
+const LOG_LINES_MAX = 5;
+
+/** Why a machine ended, with the last that it said. */
+export function causeOf(end: MachineEnd | undefined): Cause {
+  if (!end) return { reason: 'Unknown', message: 'the machine ended while nobody watched' };
+  const said = end.log.slice(-LOG_LINES_MAX);
+  return { reason: end.reason, message: [end.message, ...said].join('\n') };
 }
 
 /** A guest that turned itself off has done what it was there for. All else was done to it. */

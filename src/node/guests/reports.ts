@@ -4,7 +4,6 @@ import type {
 } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
-import type { MachineEnd } from '../../hypervisor/hypervisor.ts';
 import type { Client } from '../../kube/client.ts';
 import { isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
@@ -13,7 +12,7 @@ import { isSettled } from '../../migration/right-to-run/decide.ts';
 import { migrationEvents } from '../migrations/migration-events.ts';
 import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
-import { guestStatus, hasSucceeded } from './guest-status.ts';
+import { causeOf, guestStatus, hasSucceeded } from './guest-status.ts';
 import { isPodOver, type LauncherPod, launcherPods, type LauncherPodStatus } from './launcher-pod.ts';
 import { type Cause, endedStatus, foreignStatus, NOT_A_LAUNCHER, runningStatus, waitingStatus } from './pod-status.ts';
 import type { Prepared } from './preparation.ts';
@@ -30,9 +29,6 @@ export interface ReportsOptions {
   /** Does something that writes a pod, by its UID. */
   readonly writePod: (podUID: string, write: () => Promise<LauncherPod>) => Promise<void>;
 }
-
-/** How much of what a machine printed last is told in an event. */
-const LOG_LINES_MAX = 5;
 
 /** Tells the API server how guests and their pods are. */
 export class Reports {
@@ -156,11 +152,4 @@ export class Reports {
 
 function isReady(status: LauncherPodStatus | undefined): boolean {
   return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
-}
-
-/** Why a machine ended, with the last that it said. */
-function causeOf(end: MachineEnd | undefined): Cause {
-  if (!end) return { reason: 'Unknown', message: 'the machine ended while nobody watched' };
-  const said = end.log.slice(-LOG_LINES_MAX);
-  return { reason: end.reason, message: [end.message, ...said].join('\n') };
 }
