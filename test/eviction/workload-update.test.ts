@@ -11,6 +11,7 @@ vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 const API = '/apis/kubevirt.io/v1/namespaces/default';
 const PODS = '/api/v1/namespaces/default/pods';
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const LEDGER = '/api/v1/namespaces/kubevirt/configmaps/godwit-migration-slots';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const STRATEGIC = { 'content-type': 'application/strategic-merge-patch+json' };
 /** How long anything may take that is under way, on a machine under load. */
@@ -28,6 +29,14 @@ async function patch(path: string, body: object, headers = MERGE): Promise<Anyth
 
 const allow = (...workloadUpdateMethods: readonly string[]): Promise<Anything> =>
   patch(KUBEVIRT, { spec: { workloadUpdateStrategy: { workloadUpdateMethods } } });
+
+/** Waits until the controllers know a configuration: the ledger of slots says which one they know. */
+async function isHeard({ metadata }: Anything): Promise<void> {
+  await eventually(async () => {
+    const { data } = (await guests.host.api.request('GET', LEDGER)).expect(200).json;
+    expect(Number(JSON.parse(data.limits).version)).toBeGreaterThanOrEqual(Number(metadata.resourceVersion));
+  });
+}
 
 /** What of a machine's template changes. */
 const change = (name: string, domain: object): Promise<Anything> =>
@@ -328,7 +337,7 @@ describe('a guest whose volume is to be on another claim', () => {
   });
 
   it('stays where it is when that is taken back, and is not started on a claim without its data', async () => {
-    await allow();
+    await isHeard(await allow());
     await guests.host.create(claim('third', 'local'));
     await put('disk', 'third');
     await eventually(async () => {
