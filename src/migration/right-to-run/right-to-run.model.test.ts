@@ -9,7 +9,7 @@ import { BUGS_ACROSS, PLANTED_BUGS, PROTOCOL, TWICE } from './planted-bugs.fixtu
  * GODWIT_TEST_FULL=1 allows one more.
  */
 const more = process.env['GODWIT_TEST_FULL'] === '1' ? 1 : 0;
-const EXPLORATION_MS = 600_000;
+const EXPLORATION_MS = 1_800_000;
 
 const ALL = ['crash', 'death', 'node', 'answer', 'loss', 'repeat', 'cancel', 'link'];
 const RESTORED_AND_GONE: readonly [World['mode'], number, readonly string[]][] = [
