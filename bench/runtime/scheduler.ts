@@ -62,9 +62,11 @@ async function boundPerSecond(): Promise<number> {
   for (let index = 0; index < NODE_COUNT; index++) {
     const { status, ...rest } = node(index);
     (await api.request('POST', '/api/v1/nodes', { body: rest })).expect(201);
-    const path = `/api/v1/nodes/${rest.metadata.name}/status`;
+    const path = `/api/v1/nodes/${rest.metadata.name}`;
     const headers = { 'content-type': 'application/merge-patch+json' };
-    (await api.request('PATCH', path, { body: { status }, headers })).expect(200);
+    (await api.request('PATCH', `${path}/status`, { body: { status }, headers })).expect(200);
+    // Nodes are taken for not ready when they are new, and nobody is there to say otherwise.
+    (await api.request('PATCH', path, { body: { spec: { taints: null } }, headers })).expect(200);
   }
   for (let index = 0; index < POD_COUNT; index++) {
     (await api.request('POST', '/api/v1/namespaces/default/pods', { body: pod(index, {}) })).expect(201);
