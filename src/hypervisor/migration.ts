@@ -103,7 +103,7 @@ export interface ListeningSockets {
 export interface MigrationTls {
   /**
    * A directory that the machine may read: `ca-cert.pem` and, on the source, `client-cert.pem` and `client-key.pem`, on
-   * the target `server-cert.pem` and `server-key.pem`. Needed only until the machine has answered.
+   * the target `server-cert.pem`, `server-key.pem` and `dh-params.pem`. Needed only until the machine has answered.
    */
   readonly directory: string;
   /** On the source: the name that the target's certificate is for. On the target: the common name of the source's. */

@@ -33,7 +33,7 @@ describe('the certificates of a migration', () => {
   it('are one for each side, of an authority whose key nobody has', async () => {
     const { certificates, files, owners, namesIn } = setUp();
     const { used, source } = await certificates.issue('pod', async (tls) => {
-      expect(namesIn(tls)).toEqual(['ca-cert.pem', 'server-cert.pem', 'server-key.pem']);
+      expect(namesIn(tls)).toEqual(['ca-cert.pem', 'server-cert.pem', 'server-key.pem', 'dh-params.pem']);
       return { tls, server: new X509Certificate(files.get(`${tls.directory}/server-cert.pem`) ?? '') };
     });
     expect([...files]).toEqual([]);

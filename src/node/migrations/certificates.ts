@@ -9,6 +9,7 @@ import {
 } from '../../machinery/x509/authority.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import type { CredentialFiles } from './copy-options.ts';
+import { keyAgreementPem } from './key-agreement.ts';
 import type { SourceCredentials } from './peer.ts';
 
 export interface MigrationCertificatesOptions {
@@ -74,7 +75,12 @@ export class MigrationCertificates implements CopyCredentials {
     const remove = (): Promise<void> => files.remove(place);
     try {
       await files.makeDirectory(place, PASSAGE);
-      const parts = { 'ca-cert': authorityPem, [`${side}-cert`]: own.certificatePem, [`${side}-key`]: own.keyPem };
+      const parts = {
+        'ca-cert': authorityPem,
+        [`${side}-cert`]: own.certificatePem,
+        [`${side}-key`]: own.keyPem,
+        ...(side === 'server' ? { 'dh-params': keyAgreementPem() } : {}),
+      };
       for (const [name, pem] of Object.entries(parts))
         await files.writePrivate(`${place}/${name}.pem`, Buffer.from(pem), user);
     } catch (error) {
