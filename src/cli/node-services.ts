@@ -37,6 +37,7 @@ import { ImageStampFiles } from '../node/volumes/image-stamp-files.ts';
 import { NodeVolumes } from '../node/volumes/node-volumes.ts';
 import type { AgentOptions } from './agent.ts';
 import { UserError } from './failure.ts';
+import { readLastPort, rememberPort } from './last-port.ts';
 import { VERSION } from './version.ts';
 
 export interface NodeServicesOptions {
@@ -49,6 +50,8 @@ export interface NodeServicesOptions {
   readonly address: string;
 }
 
+/** Where agents listen, so that a firewall between two clusters can be told; any port will do where all are taken. */
+const AGENT_PORTS = Array.from({ length: 64 }, (_, index) => 9186 + index);
 const PROGRAM = 'qemu-system-x86_64';
 /** Whom QEMU runs as where the agent is root: numbers that are nobody's. */
 const UNPRIVILEGED: UserIdentity = { uid: 64_107, gid: 64_107 };
@@ -116,7 +119,9 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     metrics: () => metrics.render(),
     host: address,
     port: 0,
+    preferredPorts: [readLastPort(directory) ?? [], AGENT_PORTS].flat(),
   });
+  rememberPort(directory, server.port);
   const removal = new DirectoryRemoval({
     env,
     client,

@@ -17,6 +17,7 @@ import type { GuestAccess, SerialLog } from '../../src/node/guests/guest-access.
 import { AgentServer } from '../../src/node/server/agent-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { InProcessApi } from '../support/in-process.ts';
+import { freePort } from '../support/network.ts';
 
 /** The agent's server over real TLS, its questions answered by a real API server, its guests played by the test. */
 
@@ -76,6 +77,7 @@ let serving: Identity | undefined;
 let newCertificate: () => void;
 let guests: PlayedGuests;
 let server: AgentServer;
+let listen: (preferredPorts: readonly number[]) => Promise<AgentServer>;
 let token: string;
 let reviews: number;
 
@@ -127,24 +129,35 @@ beforeEach(async () => {
     },
     close: () => undefined,
   };
-  server = await AgentServer.listen({
-    env,
-    client: new Client(counting, 'agent'),
-    node: 'n1',
-    guests,
-    certificate: {
-      get current() {
-        return serving;
+  listen = (preferredPorts) =>
+    AgentServer.listen({
+      env,
+      client: new Client(counting, 'agent'),
+      node: 'n1',
+      guests,
+      certificate: {
+        get current() {
+          return serving;
+        },
+        onChange: (listener) => (newCertificate = listener),
       },
-      onChange: (listener) => (newCertificate = listener),
-    },
-    clientAuthorities: async () => authority.certificatePem,
-    metrics: async () => 'up 1\n',
-    host: '127.0.0.1',
-    port: 0,
-  });
+      clientAuthorities: async () => authority.certificatePem,
+      metrics: async () => 'up 1\n',
+      host: '127.0.0.1',
+      port: 0,
+      preferredPorts,
+    });
+  server = await listen([]);
 });
 afterEach(() => server.close());
+
+it('takes the first free one of the ports that it should have, or else any', async () => {
+  const free = await freePort();
+  const second = await listen([server.port, free]);
+  const third = await listen([server.port, free]);
+  expect([second.port, [server.port, free].includes(third.port)]).toEqual([free, false]);
+  await Promise.all([second.close(), third.close()]);
+});
 
 interface Credentials {
   readonly identity?: Identity;

@@ -52,6 +52,8 @@ export interface AgentServerOptions {
   /** Where to listen; port 0 for any that is free. */
   readonly host: string;
   readonly port: number;
+  /** Ports to listen on instead, if one of them is free: the first one that is. */
+  readonly preferredPorts?: readonly number[];
 }
 
 const CONNECTIONS_MAX = 512;
@@ -133,9 +135,22 @@ export class AgentServer implements Service {
         .#useCertificate()
         .catch((error) => options.env.log.error('cannot take up a certificate', { error: errorText(error) }));
     });
+    for (const port of options.preferredPorts ?? []) if (await server.#listens(port)) return server;
     server.#server.listen(options.port, options.host);
     await once(server.#server, 'listening');
     return server;
+  }
+
+  /** Takes a port, unless somebody else has it. */
+  async #listens(port: number): Promise<boolean> {
+    this.#server.listen(port, this.#options.host);
+    try {
+      await once(this.#server, 'listening');
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return false;
+      throw error;
+    }
   }
 
   get port(): number {
