@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts';
+import type { Wrap } from './cli.ts';
 
 /** A real `godwit up` in a process and a directory of its own, as a user would start it. */
 
@@ -17,6 +18,14 @@ const REFERENCE = process.env['GODWIT_TEST_REFERENCE'];
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
+/** Where a cluster lives: an address, and what brings a command there. */
+export interface Place {
+  readonly host: string;
+  readonly wrap: Wrap;
+}
+
+const HERE: Place = { host: '127.0.0.1', wrap: (command, args) => [command, [...args]] };
+
 /** Credentials of a kubeconfig, as PEM. */
 export interface Access {
   readonly url: string;
@@ -27,13 +36,15 @@ export interface Access {
 
 export class Godwit {
   readonly directory: string;
+  readonly place: Place;
   readonly #arguments: readonly string[];
   #child: ChildProcess | undefined;
   /** Everything that the process printed. */
   output = '';
 
-  private constructor(directory: string, args: readonly string[]) {
+  private constructor(directory: string, place: Place, args: readonly string[]) {
     this.directory = directory;
+    this.place = place;
     this.#arguments = args;
   }
 
@@ -43,8 +54,13 @@ export class Godwit {
   }
 
   /** Starts on this directory and a free port. */
-  static async startIn(directory: string, ...args: readonly string[]): Promise<Godwit> {
-    const godwit = new Godwit(directory, args);
+  static startIn(directory: string, ...args: readonly string[]): Promise<Godwit> {
+    return Godwit.startAt(HERE, directory, ...args);
+  }
+
+  /** Starts on this directory, somewhere else. */
+  static async startAt(place: Place, directory: string, ...args: readonly string[]): Promise<Godwit> {
+    const godwit = new Godwit(directory, place, args);
     if (REFERENCE === undefined) await godwit.start();
     else copyFileSync(REFERENCE, godwit.kubeconfig);
     return godwit;
@@ -65,12 +81,10 @@ export class Godwit {
 
   /** Starts again on the same directory (and so on the same port), and returns once it serves. */
   async start(): Promise<void> {
-    const listen = this.output === '' ? ['--listen', '127.0.0.1:0'] : [];
-    const child = spawn(
-      process.execPath,
-      [main, 'up', '--nodes', '0', '--data-dir', this.directory, ...listen, ...this.#arguments],
-      { stdio: ['ignore', 'pipe', 'pipe'] },
-    );
+    const { host, wrap } = this.place;
+    const common = ['--nodes', '0', '--data-dir', this.directory, ...this.#listen(host)];
+    const [command, args] = wrap(process.execPath, [main, 'up', ...common, ...this.#arguments]);
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     let started = '';
     await new Promise<void>((resolve, reject) => {
@@ -84,6 +98,12 @@ export class Godwit {
       child.once('error', reject);
       child.once('exit', (code, signal) => reject(new Error(`godwit up ended with ${code ?? signal}:\n${started}`)));
     });
+  }
+
+  /** It remembers the port by itself. */
+  #listen(host: string): readonly string[] {
+    if (this.output === '') return ['--listen', `${host}:0`];
+    return host === HERE.host ? [] : ['--listen', new URL(this.access().url).host];
   }
 
   /** kill -9, and wait until the process is gone. */

@@ -9,7 +9,7 @@ import { virtualMachine } from './guest-manifests.ts';
 import { credible, type Sign, signsOfLife } from './guests.ts';
 import { oneLife, type Stay } from './one-life.ts';
 import { SerialTimes } from './serial-times.ts';
-import { VirtualMachines } from './virtual-machines.ts';
+import { VirtualMachines, type VirtualMachinesOptions } from './virtual-machines.ts';
 
 const API = '/apis/kubevirt.io/v1/namespaces/default';
 const MIGRATIONS = `${API}/virtualmachineinstancemigrations`;
@@ -45,7 +45,7 @@ export class MovingGuests {
     this.times = new SerialTimes(host.nodesDirectory);
   }
 
-  static async start(options: { readonly nodes?: number; readonly linux?: boolean } = {}): Promise<MovingGuests> {
+  static async start(options: VirtualMachinesOptions = {}): Promise<MovingGuests> {
     return new MovingGuests(await VirtualMachines.start(options));
   }
 
@@ -65,6 +65,11 @@ export class MovingGuests {
   /** Waits until a guest that somebody made runs, and remembers it. */
   async knows(name: string): Promise<void> {
     this.#boots.set(name, (await this.host.lives(name)).boot);
+  }
+
+  /** A guest that was started elsewhere is to come here. */
+  awaits(name: string, boot: string): void {
+    this.#boots.set(name, boot);
   }
 
   /** Removes a machine. */
@@ -156,9 +161,9 @@ export class MovingGuests {
 
   /**
    * Waits until the guest is heard where its right to run is; it is the one that was started, with all of its memory and
-   * disk, and was never in two machines. Answers the machines that it was in.
+   * disk, and was never in two machines. Answers the machines that it was in, of which these logs are.
    */
-  async isWhole(name: string): Promise<Stay[]> {
+  async isWhole(name: string, logs = () => this.host.logs()): Promise<Stay[]> {
     const boot = this.bootOf(name);
     const before = this.#signsOf(await this.holder(name)).length;
     await eventually(async () => {
@@ -170,7 +175,7 @@ export class MovingGuests {
       expect(signs.length, this.host.logs().get(podUID)?.slice(-500)).toBeGreaterThan(before);
       expect(signs.at(-1)?.boot).toBe(boot);
     }, PATIENCE_MS);
-    return oneLife(boot, this.host.logs());
+    return oneLife(boot, logs());
   }
 
   /** Makes a policy for all guests with these labels. */

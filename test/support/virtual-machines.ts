@@ -4,11 +4,11 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { WebSocket } from 'ws';
-import { holderOf } from '../../src/cli/data-directory.ts';
+import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts';
 import type { Anything } from './api.ts';
 import { type Finished, runCli, type Running, startCli } from './cli.ts';
 import { eventually } from './eventually.ts';
-import { Godwit } from './godwit.ts';
+import { Godwit, type Place } from './godwit.ts';
 import { IMAGES } from './guest-manifests.ts';
 import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } from './guests.ts';
 import { HttpClient } from './http-client.ts';
@@ -29,6 +29,13 @@ const GROUPS: Readonly<Record<string, string>> = {
 
 export type PowerAction = 'start' | 'stop' | 'restart';
 
+export interface VirtualMachinesOptions {
+  readonly nodes?: number;
+  readonly linux?: boolean;
+  /** Where the cluster lives; here where absent. */
+  readonly place?: Place;
+}
+
 /** `godwit up` with its nodes on this machine, real guests in its image store, and a look at all that runs there. */
 export class VirtualMachines {
   readonly godwit: Godwit;
@@ -46,12 +53,13 @@ export class VirtualMachines {
   }
 
   /** Starts everything; returns once all nodes can run guests. */
-  static async start(options: { readonly nodes?: number; readonly linux?: boolean } = {}): Promise<VirtualMachines> {
-    const { nodes = 2, linux = false } = options;
+  static async start(options: VirtualMachinesOptions = {}): Promise<VirtualMachines> {
+    const { nodes = 2, linux = false, place } = options;
     // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
     const directory = mkdtempSync('/tmp/gw-');
     chmodSync(directory, 0o711);
-    const godwit = await Godwit.startIn(join(directory, 'd'), '--nodes', String(nodes));
+    const args = [join(directory, 'd'), '--nodes', String(nodes)] as const;
+    const godwit = await (place ? Godwit.startAt(place, ...args) : Godwit.startIn(...args));
     const machines = new VirtualMachines(directory, godwit);
     const kernel = probeGuest(directory);
     await machines.importImage(IMAGES.probe, '--kernel', kernel);
@@ -287,11 +295,24 @@ export class VirtualMachines {
 
   /** kill -9 to the agent, and another in its place at once: `godwit up` would let more and more time pass. */
   async replaceAgent(node: string): Promise<void> {
-    const pid = await this.#agentThatRuns(node);
+    await this.#replace(await this.#agentThatRuns(node));
+  }
+
+  /** The same for the synchronization controller. */
+  async replaceSynchronization(): Promise<void> {
+    const pid = await eventually(() => {
+      const holder = holderOf(synchronizationBelow(this.godwit.directory));
+      if (!holder) throw new Error('there is no synchronization controller');
+      return holder.pid;
+    }, PATIENCE_MS);
+    await this.#replace(pid);
+  }
+
+  async #replace(pid: number): Promise<void> {
     const [command = '', ...args] = commandLineOf(pid).split('\0').slice(0, -1);
     process.kill(pid, 'SIGKILL');
-    await eventually(() => expect(this.agentOf(node)).not.toBe(pid), PATIENCE_MS);
-    spawn(command, args, { detached: true, stdio: 'ignore' }).unref();
+    await eventually(() => expect(commandLineOf(pid)).toBe(''), PATIENCE_MS);
+    spawn(...this.godwit.place.wrap(command, args), { detached: true, stdio: 'ignore' }).unref();
   }
 
   /** kill -9 to the agent; `godwit up` starts another, which is there when this is over, and stays. */

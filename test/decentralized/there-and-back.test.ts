@@ -1,0 +1,79 @@
+import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { claim, probe } from '../support/guest-manifests.ts';
+import type { MovingGuests } from '../support/moving-guests.ts';
+import { TwoClusters } from '../support/two-clusters.ts';
+
+/** Guests that go from one whole cluster to another one, which it reaches by the ports of migrations alone. */
+
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
+
+let clusters: TwoClusters;
+beforeAll(async () => {
+  clusters = await TwoClusters.start();
+  await clusters.exchangeTrust();
+});
+afterAll(() => clusters?.stop());
+
+const DISK = { name: 'data', source: { persistentVolumeClaim: { claimName: 'web' } } };
+const SPEC = probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=4 write=20', volumes: [DISK], ports: [80] });
+const START = '/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/web/start';
+
+/** What a guest is known by to itself and to others. */
+const identityOf = ({ spec, status }: Anything): object => ({
+  uuid: spec.domain.firmware.uuid,
+  macs: status.interfaces.map(({ mac }: Anything) => mac),
+});
+
+/** The machine is there, and so is its disk; but nobody starts it by mistake. */
+async function isKept({ host }: MovingGuests): Promise<void> {
+  const machine = await host.machine('web');
+  expect(machine.spec.runStrategy).toBe('Halted');
+  await eventually(async () => expect(await host.guest('web')).toBeUndefined(), 60_000);
+  const answer = await host.api.request('PUT', START, { body: {} });
+  expect([answer.status, answer.json.message]).toEqual([409, expect.stringContaining('godwit reclaim')]);
+  expect(host.qemus()).toEqual([]);
+}
+
+/** What comes of a call from one cluster to an address of the other. */
+function call(url: string): string {
+  const { hostname, port } = new URL(url);
+  const script = `require('net').connect(${port}, '${hostname}', () => { console.log('heard'); process.exit(); })
+    .on('error', ({ code }) => console.log(code))`;
+  const [command, args] = clusters.wire.east.wrap(process.execPath, ['-e', script]);
+  return spawnSync(command, args, { encoding: 'utf8' }).stdout.trim();
+}
+
+it('nothing but migrations passes between the clusters', async () => {
+  const { west } = clusters;
+  expect(call(`https://${await clusters.addressOf(west)}`)).toBe('heard');
+  expect(call(west.host.godwit.access().url)).toBe('EHOSTUNREACH');
+});
+
+describe('a guest', () => {
+  it('goes to another cluster and back, and is still the one that it was', async () => {
+    const { east, west } = clusters;
+    for (const { host } of clusters.both) await host.create(claim('web', 'local'));
+    await east.create('web', SPEC);
+    const identity = identityOf(await east.host.guest('web'));
+    expect(identity).toEqual({ uuid: expect.any(String), macs: [expect.any(String)] });
+
+    const there = clusters.trip('web', east);
+    await clusters.receiver(there, SPEC);
+    expect(west.host.qemus()).toEqual([]);
+    expect(await clusters.arrives(there, await clusters.begin(there))).toHaveLength(2);
+    expect(identityOf(await west.host.guest('web'))).toEqual(identity);
+    expect((await west.host.machine('web')).spec.runStrategy).toBe('Always');
+    await isKept(east);
+
+    const back = clusters.trip('web', west);
+    await clusters.receiverAgain(back);
+    expect(await clusters.arrives(back, await clusters.begin(back))).toHaveLength(3);
+    expect(identityOf(await east.host.guest('web'))).toEqual(identity);
+    expect((await east.host.machine('web')).spec.runStrategy).toBe('Always');
+    await isKept(west);
+    clusters.assertNeverDoubled();
+  });
+});
