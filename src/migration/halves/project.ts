@@ -26,6 +26,7 @@ export function sourceHalf({ migration, guest, node }: OwnSide): SourceHalf {
   const side = state?.sourceState ?? {};
   return whole({
     ...common(migration, guest, state, side),
+    otherUID: state?.targetState?.migrationUID,
     node: side.node ?? state?.sourceNode,
     pod: side.pod ?? state?.sourcePod,
     agentKeys: keysOf(node) ?? side.agentKeys,

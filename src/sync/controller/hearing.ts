@@ -55,10 +55,12 @@ export class Hearing {
       return this.#early.drop(peer, key);
     }
     const half = parseHalf(role, json);
-    if (own && half.otherUID !== undefined && half.otherUID !== own.metadata.uid) throw pairedOtherwise(role);
+    if (own && half.otherUID !== undefined && half.otherUID !== own.metadata.uid)
+      throw role === 'source' ? isOver() : pairedOtherwise();
     if (own && bound !== undefined) return this.#hear(own, peer, role, key, half);
     // What is over before it has begun is no counterpart to anybody.
     if (half.verdict !== undefined || half.isGone === true) return this.#early.drop(peer, key);
+    if (!own && half.otherUID !== undefined) throw isOver();
     if (this.#options.isRevoked(peer)) throw new Refusal('NotTrusted', 'trust in this cluster was revoked');
     this.#early.keep(peer, key, half);
     if (own) this.#options.onNews(own);
@@ -100,9 +102,11 @@ export class Hearing {
     const heard = this.#heard.get(id);
     this.#heard.delete(id);
     if (!heard || heard.isSettled) return;
-    const isForOthers = role === 'target' && heard.half !== undefined && heard.half.verdict === undefined;
+    const { half } = heard;
+    const isForOthers = role === 'target' && half !== undefined && half.verdict === undefined;
     try {
-      if (isForOthers) this.#early.keep(heard.peer, key, heard.half);
+      if (isForOthers && half.otherUID !== undefined) throw isOver();
+      if (isForOthers) this.#early.keep(heard.peer, key, half);
       heard.resolve();
     } catch (error) {
       heard.reject(error as Refusal);
@@ -131,9 +135,14 @@ export class Hearing {
 /** Who was early was told already. */
 const nothing = (): void => undefined;
 
-/** What a half is told that belongs to an earlier migration of ours. */
-function pairedOtherwise(role: Role): Refusal {
-  return new Refusal('KeyTaken', `this ${role} belongs to an earlier migration under the same key, which is gone`);
+/** What a target is told that belongs to an earlier migration of ours. */
+function pairedOtherwise(): Refusal {
+  return new Refusal('KeyTaken', 'this target belongs to an earlier migration under the same key, which is gone');
+}
+
+/** What a source is told that has met a target of ours which is no more: it waits for nobody. */
+function isOver(): Refusal {
+  return new Refusal('Gone', 'the migration that received under this key is no more');
 }
 
 /** What a target is told whose source is no more. */

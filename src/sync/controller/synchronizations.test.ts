@@ -178,7 +178,7 @@ describe('two halves in two clusters', () => {
       'virtualmachineinstances/status',
       migration,
     ]);
-    expect(network.messages.filter((each) => each.startsWith('east'))).toHaveLength(3);
+    expect(network.messages.filter((each) => each.startsWith('east'))).toHaveLength(4);
     expect(network.messages.filter((each) => each.startsWith('west'))).toHaveLength(4);
   });
 });
@@ -383,6 +383,21 @@ describe('the end of either half', () => {
     network.heal('east', 'west');
     await settle(clock);
     expect(await stateOf(west)).toMatchObject({ sourceState: { verdict: { phase: 'Failed' } } });
+  });
+
+  it('of a target is heard by its source also where the target is gone, and whoever could tell of it', async () => {
+    await pair();
+    await east.phase('Pending', name);
+    await west.phase('Pending', name);
+    network.cut('east', 'west');
+    await west.finish('Failed', name);
+    await west.deleteMigration(name);
+    expect(await west.findMigration(name)).toBeUndefined();
+    await west.stopController();
+    await west.startController();
+    network.heal('east', 'west');
+    await settle(clock);
+    expect(await stateOf(east)).toMatchObject({ abortRequested: true });
   });
 
   it('leaves a source that was made anew under its key to the next target', async () => {

@@ -1,6 +1,6 @@
 import type { Env } from '../../env/ports.ts';
 import { deepEqual } from '../../machinery/equal.ts';
-import type { Channel, OfferedHalf, Refusal } from '../channel.ts';
+import type { Channel, OfferedHalf, Refusal, Role } from '../channel.ts';
 import type { Half } from './halves.ts';
 import { type Side, sideId } from './side.ts';
 
@@ -70,7 +70,7 @@ export class Talks {
   /** Says what our side is. What has been said is said again only to somebody else, or to whoever had no room. */
   offer(talk: Talk, channel: Channel, half: Half): void {
     const { role, key } = talk.side;
-    const isSaid = talk.channel === channel && talk.offered !== undefined && isSameNews(talk.offered, half);
+    const isSaid = talk.channel === channel && talk.offered !== undefined && isSameNews(role, talk.offered, half);
     if (isSaid && this.tryAgainMs(talk) > 0) return;
     if (isSaid) channel.withdraw(key, role);
     this.#leftovers.get(sideId(role, key))?.();
@@ -147,7 +147,10 @@ export class Talks {
   }
 }
 
-/** Whom a half belongs to is worth saying, but the other half, of all, need not be told at once. */
-function isSameNews({ otherUID: _before, ...before }: Half, { otherUID: _now, ...now }: Half): boolean {
-  return deepEqual(before, now);
+/**
+ * Whom a target belongs to its source need not be told at once. Whom a source belongs to has to be known there before the
+ * target can be gone: else it would be taken for one that waits for another.
+ */
+function isSameNews(role: Role, { otherUID: before, ...rest }: Half, { otherUID: now, ...restNow }: Half): boolean {
+  return (role === 'target' || before === now) && deepEqual(rest, restNow);
 }
