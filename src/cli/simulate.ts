@@ -3,7 +3,7 @@ import { BUILT_IN_CHECKS } from '../simulation/invariant.ts';
 import { excerpt, BadExcerpt, excerptOf } from '../simulation/plan-excerpt.ts';
 import { planOf } from '../simulation/plan.ts';
 import { PLANTED_BUGS } from '../simulation/planted-bugs.ts';
-import type { Scenario } from '../simulation/scenario.ts';
+import { invariantNamesOf, type Scenario } from '../simulation/scenario.ts';
 import { SCENARIOS } from '../simulation/scenarios.ts';
 import { simulate as run } from '../simulation/simulation.ts';
 import { type Finding, type Progress, shrunk, swarm } from '../simulation/swarm.ts';
@@ -64,7 +64,7 @@ function choose({ scenario: name, plant }: SimulateOptions): Chosen {
   const wanted = name ?? bug?.scenario;
   if (wanted === undefined) return { scenarios: SCENARIOS, bug };
   const scenario = byName(SCENARIOS, wanted, 'scenario');
-  const asked: readonly string[] = [...BUILT_IN_CHECKS, ...scenario.invariants.map((make) => make().name)];
+  const asked: readonly string[] = [...BUILT_IN_CHECKS, ...invariantNamesOf(scenario)];
   if (bug && !asked.includes(bug.invariant))
     throw new UserError(
       `${bug.name} breaks ${bug.invariant}, which ${scenario.name} does not ask; try ${bug.scenario}`,

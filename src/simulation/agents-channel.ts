@@ -12,23 +12,26 @@ import {
 import { parseAnswer, parseRequest } from '../node/migrations/peer-language.ts';
 import type { FaultMix } from './fault-mix.ts';
 import type { AgentsLink } from './model-node.ts';
+import { clusterAt, nodeAt } from './places.ts';
 import type { SimulatedProcess } from './process.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 
 export interface AgentsChannelOptions {
   /** The network's own. */
   readonly clock: Clock;
   readonly random: Random;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   /** As it is at any time. */
   readonly mix: () => Pick<FaultMix, 'network' | 'latencyMsMax'>;
+  /** Answers that are not what was said, for planted bugs. */
+  readonly spoilAnswer?: ((answer: PeerAnswer) => PeerAnswer) | undefined;
 }
 
 /** A process as far as others speak with it. */
 export type Speaker = Pick<SimulatedProcess, 'clock' | 'killed'>;
 
 interface Caller {
-  readonly node: string;
+  readonly place: string;
   readonly speaker: Speaker;
 }
 
@@ -43,7 +46,8 @@ const TIMEOUT_MS = 10_000;
 
 /**
  * How agents reach each other without the API server. Everything is said as it would be on a wire, takes its time, may get
- * lost on either way, and is lost between two nodes that are cut off from each other.
+ * lost on either way, and is lost between two nodes that are cut off from each other. Agents of different clusters know each
+ * other by their keys alone.
  */
 export class AgentsChannel {
   readonly #options: AgentsChannelOptions;
@@ -54,11 +58,11 @@ export class AgentsChannel {
     this.#options = options;
   }
 
-  /** The end of one agent, which is reached in the place of whoever was the node's before. */
-  linkOf(node: string, speaker: Speaker): AgentsLink {
+  /** The end of the agent at a place, which is reached instead of whoever was there before. */
+  linkOf(place: string, speaker: Speaker): AgentsLink {
     return {
-      peers: { exchange: (peer, request, signal) => this.#exchange({ node, speaker }, peer, request, signal) },
-      serve: (service) => void this.#services.set(node, { service, speaker }),
+      peers: { exchange: (peer, request, signal) => this.#exchange({ place, speaker }, peer, request, signal) },
+      serve: (service) => void this.#services.set(place, { service, speaker }),
     };
   }
 
@@ -74,9 +78,9 @@ export class AgentsChannel {
     this.#cuts.clear();
   }
 
-  #exchange(caller: Caller, { node }: Peer, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer> {
-    const about = `${request.kind === 'letter' ? request.message.kind : request.kind} to ${node}`;
-    const note = (what: string): void => this.#options.trace.add(caller.node, `says ${about}: ${what}`);
+  #exchange(caller: Caller, peer: Peer, request: PeerRequest, signal: AbortSignal): Promise<PeerAnswer> {
+    const about = `${request.kind === 'letter' ? request.message.kind : request.kind} to ${peer.address}`;
+    const note = (what: string): void => this.#options.trace.add(caller.place, `says ${about}: ${what}`);
     return new Promise((resolve, reject) => {
       let isOver = false;
       const end = (what: string, act: () => void): void => {
@@ -93,20 +97,21 @@ export class AgentsChannel {
       const timer = caller.speaker.clock.setTimer(giveUp, TIMEOUT_MS);
       signal.addEventListener('abort', giveUp, { once: true });
       if (signal.aborted) return giveUp();
-      this.#deliver(caller, node, request, { answer: (answer) => end(summaryOf(answer), () => resolve(answer)), fail });
+      this.#deliver(caller, peer, request, { answer: (answer) => end(summaryOf(answer), () => resolve(answer)), fail });
     });
   }
 
   /** Carries a request there and its answer back, if neither gets lost. */
-  #deliver(caller: Caller, node: string, request: PeerRequest, { answer, fail }: Listener): void {
-    const { random, mix } = this.#options;
+  #deliver(caller: Caller, { address, keys }: Peer, request: PeerRequest, { answer, fail }: Listener): void {
+    const { random, mix, spoilAnswer } = this.#options;
     const { requestLost = 0, answerLost = 0 } = mix().network;
     const [isThere, isBack] = [random.number() >= requestLost, random.number() >= answerLost];
-    const isCut = (): boolean => (this.#cuts.get(pairOf(caller.node, node)) ?? 0) > 0;
+    const isCut = (): boolean => (this.#cuts.get(pairOf(caller.place, address)) ?? 0) > 0;
     this.#later(() => {
-      const other = this.#services.get(node);
+      const other = this.#services.get(address);
       if (isCut() || !isThere) return;
       if (!other || other.speaker.killed.aborted) return fail('Unreachable', 'connection refused');
+      if (!isKnown(caller.place, address, keys)) return fail('Unreachable', 'it has not proven who it is');
       const { killed, clock } = other.speaker;
       const back = (act: () => void): void => {
         killed.removeEventListener('abort', broken);
@@ -117,8 +122,8 @@ export class AgentsChannel {
       const broken = (): void => back(() => fail('Unreachable', 'the connection broke'));
       killed.addEventListener('abort', broken, { once: true });
       clock.setTimer(() => {
-        answerOf(other.service, caller.node, request).then(
-          (said) => back(() => answer(said)),
+        answerOf(other.service, { from: caller.place, to: address }, request).then(
+          (said) => back(() => answer(spoilAnswer?.(said) ?? said)),
           (error: unknown) => back(() => fail('Refused', errorMessage(error))),
         );
       }, 0);
@@ -131,16 +136,26 @@ export class AgentsChannel {
   }
 }
 
-/** By what the agent of a node is known to those who do not believe this cluster's authority. */
-export function agentKeyOf(node: string): string {
-  return createHash('sha256').update(node).digest('base64');
+/** By what the agent at a place is known to those who do not believe its cluster's authority. */
+export function agentKeyOf(place: string): string {
+  return createHash('sha256').update(place).digest('base64');
 }
 
 /** Nobody but the caller knows when the caller has given up. */
-async function answerOf(service: PeerService, caller: string, request: PeerRequest): Promise<PeerAnswer> {
+async function answerOf(
+  service: PeerService,
+  { from, to }: { readonly from: string; readonly to: string },
+  request: PeerRequest,
+): Promise<PeerAnswer> {
   const asked = parseRequest(overWire(request));
-  const shown = { node: caller, key: agentKeyOf(caller) };
+  const isNear = clusterAt(from) === clusterAt(to);
+  const shown = { ...(isNear ? { node: nodeAt(from) } : {}), key: agentKeyOf(from) };
   return parseAnswer(overWire(await service.answer(shown, asked, new AbortController().signal)));
+}
+
+/** Whether whoever is at an address is the one that is asked for: by its key, or as a node of the same cluster. */
+function isKnown(caller: string, address: string, keys: readonly string[] | undefined): boolean {
+  return keys ? keys.includes(agentKeyOf(address)) : clusterAt(caller) === clusterAt(address);
 }
 
 function overWire(value: unknown): unknown {

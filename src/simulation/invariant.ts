@@ -19,6 +19,20 @@ export interface Invariant {
 }
 
 /**
+ * Something that must hold for all clusters of a run together, of which there may be one. Its questions have names of their own,
+ * since each is about all of them.
+ */
+export interface InvariantAcross {
+  readonly name: string;
+  /** Judges a durable change in one of them. */
+  observeAcross?(observation: Observation, state: State, cluster: string): string | undefined;
+  /** Judges what machines execute, wherever they are. */
+  executedAcross?(machines: readonly ObservedMachine[]): string | undefined;
+  /** What is not yet where it has to be when nothing fails any more, given each of them. */
+  unsettledAcross?(scenes: readonly Scene[]): readonly Unsettled[];
+}
+
+/**
  * What every run is asked, whatever its scenario: whether something was thrown that no careful code throws, or a loop
  * ended by itself; and whether everything comes back in the end.
  */
@@ -52,6 +66,8 @@ export interface ObservedCache {
 
 /** A model of a machine, as nobody but an onlooker sees it. */
 export interface ObservedMachine {
+  /** Empty where there is one. */
+  readonly cluster: string;
   readonly node: string;
   /** `namespace/name` of its guest. */
   readonly guest: string;

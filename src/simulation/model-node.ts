@@ -22,6 +22,8 @@ import { unending } from './world.ts';
 /** What there is of a node even while no agent runs on it. */
 export interface ModelNode {
   readonly name: string;
+  /** Where it is reached, where that is not its name. */
+  readonly place?: string;
   readonly host: ModelHost;
   readonly disk: ModelDisk;
   /** How much it may promise to pods, where that is not what models have. */
@@ -54,7 +56,7 @@ const MODEL_CREDENTIALS: CopyCredentials = {
   }),
   write: () => Promise.resolve({ tls: MODEL_TLS, remove: () => Promise.resolve() }),
 };
-/** Where the models of machines of a node are reached, its name being its address. */
+/** Where the models of machines of a node are reached, its place being its address. */
 const MODEL_PORT = 10_250;
 const MODEL_CPUS = 16;
 
@@ -103,7 +105,7 @@ export function agentServices(
   client: Client,
   link: AgentsLink = NO_LINK,
 ): readonly Service[] {
-  const { name, host, disk, share, keys = [], spoilHypervisor } = node;
+  const { name, place = name, host, disk, share, keys = [], spoilHypervisor } = node;
   const hypervisor = host.hypervisor(env.clock);
   const { services } = registrationServices({
     env,
@@ -116,7 +118,7 @@ export function agentServices(
       capabilities: undefined,
       ...(share ? { share } : {}),
       localStoragePath: `/${name}/volumes`,
-      addresses: [{ type: 'Hostname', address: name }],
+      addresses: [{ type: 'Hostname', address: place }],
     },
     dataDirectory: `/${name}`,
     port: () => undefined,
@@ -137,8 +139,8 @@ export function agentServices(
     directory: `/${name}`,
     migration: {
       peers: link.peers,
-      address: () => ({ address: name, port: MODEL_PORT }),
-      host: name,
+      address: () => ({ address: place, port: MODEL_PORT }),
+      host: place,
       credentials: MODEL_CREDENTIALS,
       cpus: MODEL_CPUS,
       ramBytesOf: ({ memoryBytes }) => memoryBytes,

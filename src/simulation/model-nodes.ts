@@ -9,15 +9,16 @@ import type { ObservedMachine } from './invariant.ts';
 import { ModelDisk } from './model-disk.ts';
 import type { ModelNode } from './model-node.ts';
 import type { MachineStrike } from './plan.ts';
+import { clusterAt, nodeAt } from './places.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import { between, betweenRatios, type Streams } from './streams.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 
 export interface ModelNodesOptions {
   readonly clock: Clock;
   readonly streams: Streams;
-  readonly trace: Trace;
-  /** As it is at any time. */
+  readonly trace: Tracer;
+  /** What befalls the words of agents, as it is at any time. */
   readonly mix: () => FaultMix;
   /** Called whenever a machine comes or goes, or its guest begins, or ceases, to be executed. */
   readonly onChange: () => void;
@@ -44,7 +45,7 @@ export class ModelNodes {
   readonly channel: AgentsChannel;
   readonly #options: ModelNodesOptions;
   readonly #network: ModelNetwork;
-  readonly #names: string[] = [];
+  readonly #places: string[] = [];
   readonly #seen = new Map<HostedModel, string>();
   readonly #struck = new Set<HostedModel>();
 
@@ -53,13 +54,14 @@ export class ModelNodes {
     const { clock, streams, trace, mix } = options;
     const { min, max } = LINK_BYTES_PER_SECOND;
     this.#network = new ModelNetwork(betweenRatios(streams.of('network'), min, max));
-    this.channel = new AgentsChannel({ clock, random: streams.of('channel'), trace, mix });
+    const { spoilAnswer } = options.bug ?? {};
+    this.channel = new AgentsChannel({ clock, random: streams.of('channel'), trace, mix, spoilAnswer });
   }
 
-  /** A node that has never run. */
-  newNode(name: string): ModelNode {
-    const { clock, streams, mix, bug } = this.#options;
-    const stream = (what: string) => streams.of(`host/${name}/${what}`);
+  /** A node that has never run, whose disk is as the mix of its cluster says. */
+  newNode(place: string, mix: () => FaultMix): ModelNode {
+    const { clock, streams, bug } = this.#options;
+    const stream = (what: string) => streams.of(`host/${place}/${what}`);
     const [chance, latency, sync, faults, starts] = [
       stream('chance'),
       stream('latency'),
@@ -69,7 +71,7 @@ export class ModelNodes {
     ];
     const random = bug?.spoilHostChance?.(chance) ?? chance;
     const memory = stream('memory');
-    this.#names.push(name);
+    this.#places.push(place);
     const host = new ModelHost({
       env: { clock, random },
       traits: {
@@ -83,7 +85,7 @@ export class ModelNodes {
       latencyMs: () => latency.number() * ANSWER_MS_MAX,
       startMs: () => latency.number() * START_MS_MAX,
       startFault: () => (starts.number() < mix().disk.full ? 'the host has no memory left' : undefined),
-      onChange: (model) => this.#changed(name, model),
+      onChange: (model) => this.#changed(place, model),
     });
     const disk = new ModelDisk({
       clock,
@@ -91,15 +93,16 @@ export class ModelNodes {
       delayMs: () => drawSyncMs(mix().disk, sync),
       fault: () => drawCommitFault(mix().disk, faults),
     });
-    const keys = this.#options.hasPairs === true ? { keys: [agentKeyOf(name)] } : {};
-    return { name, host, disk, ...keys, spoilHypervisor: bug?.spoilHypervisor };
+    const keys = this.#options.hasPairs === true ? { keys: [agentKeyOf(place)] } : {};
+    return { name: nodeAt(place), place, host, disk, ...keys, spoilHypervisor: bug?.spoilHypervisor };
   }
 
   /** All machines that there ever were. */
   machines(): readonly ObservedMachine[] {
     const nowMs = this.#options.clock.now();
-    return [...this.#seen].map(([model, node]) => ({
-      node,
+    return [...this.#seen].map(([model, place]) => ({
+      cluster: clusterAt(place),
+      node: nodeAt(place),
       guest: model.spec.name,
       podUID: model.run.instance,
       isAlive: model.end === undefined,
@@ -115,7 +118,7 @@ export class ModelNodes {
 
   /** Something happens to one of the machines that there are. */
   strike(what: MachineStrike, victim: number, back: (callback: () => void) => void): void {
-    const node = this.#names[Math.floor(victim * this.#names.length)] ?? '';
+    const node = this.#places[Math.floor(victim * this.#places.length)] ?? '';
     const alive = [...this.#seen.keys()].filter(({ end }) => end === undefined);
     const model = alive[Math.floor(victim * alive.length)];
     switch (what) {
@@ -148,14 +151,14 @@ export class ModelNodes {
   }
 
   /** The power of a node fails. */
-  struckDown(node: string): void {
-    for (const [model, name] of this.#seen) if (name === node && model.end === undefined) this.#struck.add(model);
+  struckDown(place: string): void {
+    for (const [model, other] of this.#seen) if (other === place && model.end === undefined) this.#struck.add(model);
   }
 
   /** All machines answer again, and are reached. */
   calm(): void {
     for (const model of this.#seen.keys()) model.isSilent = false;
-    for (const name of this.#names) this.#setLink(name, 'up');
+    for (const place of this.#places) this.#setLink(place, 'up');
     this.channel.heal();
   }
 
@@ -168,7 +171,7 @@ export class ModelNodes {
 
   /** One of the others, or all of them. */
   #othersThan(node: string, victim: number): readonly string[] {
-    const others = this.#names.filter((name) => name !== node);
+    const others = this.#places.filter((place) => place !== node);
     const at = Math.floor(((victim * 1000) % 1) * 2 * others.length);
     return at < others.length ? others.slice(at, at + 1) : others;
   }

@@ -3,7 +3,7 @@ import type { RightToRun } from '../api/kubevirt/right-to-run.ts';
 import type { KubeObject } from '../api/meta.ts';
 import type { Change, Store } from '../apiserver/storage/store.ts';
 import type { Load } from './invariant.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 
 /**
  * Sees everything that becomes durable, in order, as no client can: it stands beside the store, not behind a network.
@@ -55,7 +55,7 @@ export function isObserved(bucket: string): boolean {
 }
 
 export interface ObserverOptions {
-  readonly trace: Trace;
+  readonly trace: Tracer;
   readonly elapsedMs: () => number;
   readonly isCalm: () => boolean;
   /** Whether only an eviction can be taking this pod away. */

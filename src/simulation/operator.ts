@@ -1,3 +1,4 @@
+import { isAway } from '../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
 import { ApiError } from '../api/status.ts';
 import { nodes } from '../cluster/resources.ts';
@@ -7,13 +8,13 @@ import { errorText } from '../kube/error-text.ts';
 import type { Node, Taint } from '../migration/fit/objects.ts';
 import { VMIS } from './buckets.ts';
 import type { State } from './observer.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 
 export interface OperatorOptions {
   readonly clock: Clock;
   readonly client: Client;
   readonly state: State;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   readonly signal: AbortSignal;
 }
 
@@ -47,9 +48,11 @@ export class Operator {
   }
 
   #isCountedOn(name: string): boolean {
-    return [...this.#options.state.list(VMIS)].some(
-      (guest) => (guest as VirtualMachineInstance).status?.rightToRun?.holder?.node === name,
-    );
+    return [...this.#options.state.list(VMIS)].some((guest) => {
+      const record = (guest as VirtualMachineInstance).status?.rightToRun;
+      // The holder of a guest that went elsewhere may be a node of another cluster, of the same name.
+      return record?.holder?.node === name && !isAway(record);
+    });
   }
 
   async #setTaint(name: string, isOut: boolean): Promise<boolean> {

@@ -27,8 +27,13 @@ const LINK_STRIKES = ['cut-link', 'silence-link', 'cut-channel'] as const;
 /** Where pods of guests are evicted: nobody answers for them, for a while. */
 const EVICTION_STRIKES = ['webhooks-down'] as const;
 
+/** Where there are several clusters: what lies between them. */
+const STREAM_STRIKES = ['break-streams', 'mute-streams', 'cut-clusters'] as const;
+
 export type MachineStrike = (typeof MACHINE_STRIKES)[number] | (typeof LINK_STRIKES)[number];
-type StrikeName = (typeof STRIKES)[number] | (typeof EVICTION_STRIKES)[number] | MachineStrike | 'node-lost';
+/** What befalls one cluster, or something of it. */
+export type ClusterStrikeName = (typeof STRIKES)[number] | (typeof EVICTION_STRIKES)[number] | 'node-lost';
+type StrikeName = ClusterStrikeName | MachineStrike | (typeof STREAM_STRIKES)[number];
 
 /** A fault that happens at a certain time, to a certain victim. */
 export interface Strike {
@@ -72,16 +77,19 @@ export function planOf(seed: number, scenario: Scenario): Plan {
   };
 }
 
-function strikesIn({ hasMachines, hasMoves, hasEvictions }: Scenario): readonly StrikeName[] {
+function strikesIn({ hasMachines, hasMoves, hasEvictions, clusters }: Scenario): readonly StrikeName[] {
   const links = hasMoves === true ? LINK_STRIKES : [];
   const evictions = hasEvictions === true ? EVICTION_STRIKES : [];
-  return hasMachines === true ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links, ...evictions] : STRIKES;
+  const streams = clusters ? STREAM_STRIKES : [];
+  return hasMachines === true
+    ? [...STRIKES, ...MACHINE_STRIKES, 'node-lost', ...links, ...evictions, ...streams]
+    : STRIKES;
 }
 
 /** Where guests move, what lies between nodes breaks more often than they do: else they would hardly ever arrive. */
 function shareOf(what: StrikeName, { hasMoves }: Scenario): number {
   if (hasMoves !== true) return 1;
-  if (LINK_STRIKES.some((each) => each === what)) return 3;
+  if ([...LINK_STRIKES, ...STREAM_STRIKES].some((each) => each === what)) return 3;
   const isOften = what === 'kill' || what === 'pause' || what === 'partition' || what === 'webhooks-down';
   return isOften ? 1 : 0.3;
 }

@@ -2,6 +2,7 @@ import type { MemoryEngine } from '../apiserver/storage/memory-engine.ts';
 import type { Random } from '../env/ports.ts';
 import type { Hypervisor } from '../hypervisor/hypervisor.ts';
 import type { Transport } from '../kube/transport.ts';
+import type { PeerAnswer } from '../node/migrations/peer.ts';
 import type { Plan } from './plan.ts';
 import type { CrashableEngine } from './server.ts';
 
@@ -25,6 +26,8 @@ export interface PlantedBug {
   readonly spoilDisk?: (engine: MemoryEngine) => CrashableEngine;
   readonly spoilHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
   readonly spoilHostChance?: (random: Random) => Random;
+  /** What agents answer each other. */
+  readonly spoilAnswer?: (answer: PeerAnswer) => PeerAnswer;
   /** Faults without which it cannot show. */
   readonly provoke?: (plan: Plan) => Plan;
   /** Replicas that know nothing of each other. */

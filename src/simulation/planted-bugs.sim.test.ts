@@ -3,6 +3,7 @@ import { sample } from '../../test/support/sample.ts';
 import { BUILT_IN_CHECKS } from './invariant.ts';
 import { planOf } from './plan.ts';
 import { PLANTED_BUGS } from './planted-bugs.ts';
+import { invariantNamesOf } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { simulate } from './simulation.ts';
 
@@ -19,8 +20,11 @@ describe('planted bugs', () => {
       const scenario = SCENARIOS.find(({ name }) => name === bug.scenario);
       if (!scenario) throw new Error(`there is no scenario ${bug.scenario}`);
       // What can only break while anything may fail need not be waited for afterwards.
-      const checked = scenario.invariants.map((make) => make()).find(({ name }) => name === invariant);
-      const isSafetyOnly = invariant !== 'everything-runs' && checked?.unsettled === undefined;
+      const isAsked = ({ name }: { readonly name: string }): boolean => name === invariant;
+      const checked = scenario.invariants.map((make) => make()).find(isAsked);
+      const across = (scenario.across ?? []).map((make) => make()).find(isAsked);
+      const isLater = checked?.unsettled !== undefined || across?.unsettledAcross !== undefined;
+      const isSafetyOnly = invariant !== 'everything-runs' && !isLater;
       for (let seed = bug.firstSeed; seed < bug.firstSeed + bug.seedsMax; seed++) {
         const plan = planOf(seed, scenario);
         const { failure } = await simulate(bug.provoke?.(plan) ?? plan, scenario, { bug, isSafetyOnly });
@@ -32,7 +36,7 @@ describe('planted bugs', () => {
   );
 
   it('there is one for each invariant, and for what is asked of every run', () => {
-    const names = SCENARIOS.flatMap(({ invariants }) => invariants.map((make) => make().name));
+    const names = SCENARIOS.flatMap(invariantNamesOf);
     expect(new Set(PLANTED_BUGS.map(({ invariant }) => invariant))).toEqual(new Set([...BUILT_IN_CHECKS, ...names]));
   });
 });

@@ -13,7 +13,7 @@ import { errorText } from '../kube/error-text.ts';
 import type { LocalHandler, LocalRequest, LocalResponse } from '../kube/in-process-transport.ts';
 import { simulatedPki } from './keys.ts';
 import type { Streams } from './streams.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 import { ProcessClock, type VirtualClock } from './virtual-clock.ts';
 
 /** An engine that survives the crash of its server, as far as things had reached its disk. */
@@ -24,7 +24,7 @@ export interface CrashableEngine extends Engine {
 export interface ServerOptions {
   readonly clock: VirtualClock;
   readonly streams: Streams;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   readonly log: (component: string) => Logger;
   readonly disk: MemoryEngineOptions;
   /** The way to webhooks, where there are any. */

@@ -7,14 +7,21 @@ import { seededRandom } from '../env/test.ts';
  */
 export class Streams {
   readonly #seed: number;
+  readonly #prefix: string;
 
-  constructor(seed: number) {
+  constructor(seed: number, prefix = '') {
     this.#seed = seed;
+    this.#prefix = prefix;
+  }
+
+  /** Streams of one of several clusters; those of the only one have no other names. */
+  within(cluster: string): Streams {
+    return cluster === '' ? this : new Streams(this.#seed, `${cluster}/`);
   }
 
   /** The stream of this name, from its beginning. */
   of(name: string): Random {
-    return seededRandom(hash(`${this.#seed}/${name}`));
+    return seededRandom(hash(`${this.#seed}/${this.#prefix}${name}`));
   }
 }
 

@@ -12,6 +12,9 @@ export interface TraceOptions {
   readonly onLine?: ((line: string) => void) | undefined;
 }
 
+/** Where lines of a trace go. */
+export type Tracer = Pick<Trace, 'add'>;
+
 /**
  * What was seen of a run: one line for each request, fault, commit and decision, with its virtual time and who it is
  * about. It keeps the last lines and a hash of all, so that two runs can be told apart however long they are.
@@ -40,6 +43,11 @@ export class Trace {
     this.#lines.push(line);
     if (this.#batch.length >= BATCH_LINES) this.#flush();
     if (this.#lines.length >= 2 * LINES_KEPT_MAX) this.#lines = this.#lines.slice(-LINES_KEPT_MAX);
+  }
+
+  /** For what happens in one of several clusters: who it is about is told by that, too. */
+  within(cluster: string): Tracer {
+    return cluster === '' ? this : { add: (component, text) => this.add(`${cluster}/${component}`, text) };
   }
 
   /** The last lines, oldest first. */

@@ -1,9 +1,9 @@
 import type { LogFields, Logger } from '../env/ports.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 
 export interface TracingLoggerOptions {
   readonly component: string;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   /** Told when something is logged that only a bug explains. */
   readonly onBug: (message: string) => void;
 }

@@ -1,5 +1,5 @@
 import type { KubeObject } from '../api/meta.ts';
-import { nodes, podDisruptionBudgets, pods } from '../cluster/resources.ts';
+import { namespaces, nodes, podDisruptionBudgets, pods } from '../cluster/resources.ts';
 import type { Client } from '../kube/client.ts';
 import type { Resource } from '../kube/resource.ts';
 import type { Node, Pod } from '../migration/fit/objects.ts';
@@ -18,6 +18,7 @@ import {
   preempt,
   untaintAll,
 } from './actions/evictions.ts';
+import { cancelPair, completePair, createTraveller, moveAway, pairAgain } from './actions/clusters.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
 import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
@@ -70,7 +71,13 @@ export const PRIORITIES: readonly { readonly name: string; readonly value: numbe
 ];
 
 /** Makes what the actions take for granted. */
-export async function prepare(client: Client, signal: AbortSignal): Promise<void> {
+export async function prepare(
+  client: Client,
+  signal: AbortSignal,
+  moreNamespaces: readonly string[] = [],
+): Promise<void> {
+  for (const name of moreNamespaces)
+    await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, signal);
   for (const { name, value } of PRIORITIES) {
     const object = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name }, value };
     await client.create(priorityClasses, object, signal);
@@ -263,6 +270,11 @@ export const ACTIONS = {
   deletePolicy,
   createReceiver,
   pair,
+  createTraveller,
+  moveAway,
+  pairAgain,
+  completePair,
+  cancelPair,
   createProtected,
   drainNode,
   evictLauncher,

@@ -8,7 +8,7 @@ import type { FaultMix } from './fault-mix.ts';
 import { SimulatedProcess } from './process.ts';
 import type { SimulatedServer } from './server.ts';
 import type { Streams } from './streams.ts';
-import type { Trace } from './trace.ts';
+import type { Tracer } from './trace.ts';
 import type { VirtualClock } from './virtual-clock.ts';
 
 /** Who may do everything: the model actors, which stand for more than they are. */
@@ -17,7 +17,7 @@ export const ADMIN: LocalIdentity = { user: 'kubernetes-admin', groups: ['system
 export interface WorldOptions {
   readonly clock: VirtualClock;
   readonly streams: Streams;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   readonly mix: FaultMix;
   readonly log: (component: string) => Logger;
   readonly server: SimulatedServer;
@@ -36,7 +36,7 @@ export function unending(): AbortSignal {
 export class World {
   readonly clock: VirtualClock;
   readonly streams: Streams;
-  readonly trace: Trace;
+  readonly trace: Tracer;
   readonly mix: FaultMix;
   /** For what happens to no component in particular. */
   readonly random: Random;

@@ -95,8 +95,8 @@ export async function deleteMigration({ client, state, random, signal }: UserCon
   const all = [...state.list(MIGRATIONS)] as VirtualMachineInstanceMigration[];
   const underWay = all.filter((each) => !isFinalMigration(each));
   const chosen = oneOf(random, underWay.length > 0 && random.number() < 0.9 ? underWay : all);
-  const name = chosen?.metadata.name;
-  if (name !== undefined) await client.delete(virtualMachineInstanceMigrations, NAMESPACE, name, signal);
+  const { name, namespace = NAMESPACE } = chosen?.metadata ?? {};
+  if (name !== undefined) await client.delete(virtualMachineInstanceMigrations, namespace, name, signal);
 }
 
 /** Changes how many guests may move at once. */

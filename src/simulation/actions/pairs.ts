@@ -6,7 +6,6 @@ import { RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { virtualMachineInstanceMigrations, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import { VMIS } from '../buckets.ts';
 import { oneOf } from '../streams.ts';
-import { OWN_ADDRESS } from '../sync-program.ts';
 import type { UserContext } from './context.ts';
 
 /** What people do who move guests to other objects. */
@@ -33,7 +32,8 @@ export async function createReceiver({ client, random, signal }: UserContext): P
 
 /** Asks for both halves of a pair, in either order; now and then one of them is forgotten, or the key is not the same. */
 export async function pair(context: UserContext): Promise<void> {
-  const { state, random } = context;
+  const { clusters, state, random } = context;
+  const connectURL = clusters[0]?.address ?? '';
   const guests = [...state.list(VMIS)] as VirtualMachineInstance[];
   const source = oneOf(
     random,
@@ -46,7 +46,7 @@ export async function pair(context: UserContext): Promise<void> {
   const key = `pair-${Math.floor(random.number() * 1e6)}`;
   const otherKey = random.number() < 0.05 ? `${key}-x` : key;
   const halves = [
-    () => half(context, source, { sendTo: { key, connectURL: OWN_ADDRESS } }),
+    () => half(context, source, { sendTo: { key, connectURL } }),
     () => half(context, target, { receive: { key: otherKey } }),
   ];
   const order = random.number() < 0.5 ? halves : halves.toReversed();

@@ -45,34 +45,38 @@ function guestSpec(random: UserContext['random']): object {
 }
 
 export async function setRunStrategy({ client, state, random, signal }: UserContext): Promise<void> {
-  const name = some(state.list(VMS), random);
+  const { name, namespace } = some(state.list(VMS), random);
   if (name === undefined) return;
   const body = { spec: { runStrategy: oneOf(random, STRATEGIES) ?? '' } };
-  await client.patch(virtualMachines, NAMESPACE, name, { type: 'merge', body }, signal);
+  await client.patch(virtualMachines, namespace, name, { type: 'merge', body }, signal);
 }
 
 export async function deleteMachine({ client, state, random, signal }: UserContext): Promise<void> {
-  const name = some(state.list(VMS), random);
+  const { name, namespace } = some(state.list(VMS), random);
   const propagationPolicy = oneOf(random, ['Background', 'Foreground', 'Orphan'] as const);
   const options: DeleteOptions = propagationPolicy ? { propagationPolicy } : {};
-  if (name !== undefined) await client.delete(virtualMachines, NAMESPACE, name, signal, options);
+  if (name !== undefined) await client.delete(virtualMachines, namespace, name, signal, options);
 }
 
 export async function deleteGuest({ client, state, random, signal }: UserContext): Promise<void> {
-  const name = some(state.list(VMIS), random);
-  if (name !== undefined) await client.delete(virtualMachineInstances, NAMESPACE, name, signal);
+  const { name, namespace } = some(state.list(VMIS), random);
+  if (name !== undefined) await client.delete(virtualMachineInstances, namespace, name, signal);
 }
 
 /** Deletes a launcher pod behind everybody's back, with or without grace. */
 export async function deleteLauncher({ client, state, random, signal }: UserContext): Promise<void> {
-  const name = some(state.list('pods'), random);
+  const { name, namespace } = some(state.list('pods'), random);
   const options = random.number() < 0.3 ? { gracePeriodSeconds: 0 } : {};
-  if (name !== undefined) await client.delete(pods, NAMESPACE, name, signal, options);
+  if (name !== undefined) await client.delete(pods, namespace, name, signal, options);
 }
 
-function some(objects: Iterable<KubeObject>, random: UserContext['random']): string | undefined {
-  return oneOf(
+function some(
+  objects: Iterable<KubeObject>,
+  random: UserContext['random'],
+): { readonly name?: string | undefined; readonly namespace: string } {
+  const chosen = oneOf(
     random,
     [...objects].filter(({ metadata }) => metadata.deletionTimestamp === undefined),
-  )?.metadata.name;
+  );
+  return { name: chosen?.metadata.name, namespace: chosen?.metadata.namespace ?? NAMESPACE };
 }

@@ -1,14 +1,15 @@
-import type { Invariant } from '../invariant.ts';
+import type { InvariantAcross } from '../invariant.ts';
+import { placeOf } from '../places.ts';
 
-/** No boot of a guest is ever executed by two machines at once, whichever objects they are of. */
-export function bootsRunOnce(): Invariant {
+/** No boot of a guest is ever executed by two machines at once, whichever objects they are of, in whichever clusters. */
+export function bootsRunOnce(): InvariantAcross {
   return {
     name: 'boots-run-once',
-    executed(machines) {
+    executedAcross(machines) {
       const places = new Map<string, string>();
-      for (const { guest, node, podUID, bootId, isExecuting } of machines) {
+      for (const { cluster, guest, node, podUID, bootId, isExecuting } of machines) {
         if (!isExecuting) continue;
-        const where = `as ${guest} on ${node} for pod ${podUID}`;
+        const where = `as ${guest} on ${placeOf(cluster, node)} for pod ${podUID}`;
         const other = places.get(bootId);
         if (other !== undefined) return `a guest is executed twice: ${other}, and ${where}`;
         places.set(bootId, where);

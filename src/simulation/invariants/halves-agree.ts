@@ -5,17 +5,17 @@ import {
 import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { MIGRATIONS } from '../buckets.ts';
-import type { Invariant, Unsettled } from '../invariant.ts';
+import type { InvariantAcross, Unsettled } from '../invariant.ts';
 
 /** In the end both halves of a pair say the same of how it ended, and nobody keeps either for the other's sake. */
-export function halvesAgree(): Invariant {
+export function halvesAgree(): InvariantAcross {
   /** Verdicts by UID, also of those that are gone. */
   const verdicts = new Map<string, { readonly key: string; readonly phase: string }>();
   /** UIDs of targets by those of their sources. */
   const pairs = new Map<string, string>();
   return {
     name: 'halves-agree',
-    observe({ bucket, object }) {
+    observeAcross({ bucket, object }) {
       if (bucket !== MIGRATIONS || !object) return undefined;
       const migration = object as VirtualMachineInstanceMigration;
       const { sourceState, targetState } = migration.status?.migrationState ?? {};
@@ -26,14 +26,15 @@ export function halvesAgree(): Invariant {
         verdicts.set(uid, { key: keyOf(migration), phase: migration.status?.phase ?? '' });
       return undefined;
     },
-    unsettled({ state }) {
+    unsettledAcross(scenes) {
       const found: Unsettled[] = [];
       for (const [source, target] of pairs) {
         const [one, other] = [verdicts.get(source), verdicts.get(target)];
         if (one && other && one.phase !== other.phase)
           found.push({ key: one.key, what: `is ${one.phase}, and its other half ${other.key} is ${other.phase}` });
       }
-      for (const migration of state.list(MIGRATIONS) as Iterable<VirtualMachineInstanceMigration>) {
+      const all = scenes.flatMap(({ state }) => [...state.list(MIGRATIONS)] as VirtualMachineInstanceMigration[]);
+      for (const migration of all) {
         const isKept = migration.metadata.finalizers?.includes(SYNCHRONIZATION_FINALIZER) === true;
         if (isKept && isFinalMigration(migration)) found.push({ key: keyOf(migration), what: 'is over, and is kept' });
       }

@@ -1,10 +1,13 @@
 import { bootsRunOnce } from '../invariants/boots-run-once.ts';
 import { cachesCatchUp } from '../invariants/caches-catch-up.ts';
+import { crossingsHaveHalves } from '../invariants/crossings-have-halves.ts';
 import { deletionsEnd } from '../invariants/deletions-end.ts';
 import { halvesAgree } from '../invariants/halves-agree.ts';
 import { keysMeanOne } from '../invariants/keys-mean-one.ts';
 import { migrationsSettle } from '../invariants/migrations-settle.ts';
+import { noGuestLost } from '../invariants/no-guest-lost.ts';
 import { nodesSettle } from '../invariants/nodes-settle.ts';
+import { oneSideHolds } from '../invariants/one-side-holds.ts';
 import { runsOnce } from '../invariants/runs-once.ts';
 import type { Scenario } from '../scenario.ts';
 
@@ -30,14 +33,6 @@ export const pairsScenario: Scenario = {
     cordon: 0.3,
   },
   lastActions: ['uncordonAll', 'createMovable', 'createReceiver', 'pair'],
-  invariants: [
-    bootsRunOnce,
-    runsOnce,
-    keysMeanOne,
-    halvesAgree,
-    migrationsSettle,
-    deletionsEnd,
-    nodesSettle,
-    cachesCatchUp,
-  ],
+  invariants: [runsOnce, migrationsSettle, deletionsEnd, nodesSettle, cachesCatchUp],
+  across: [bootsRunOnce, keysMeanOne, crossingsHaveHalves, noGuestLost, halvesAgree, oneSideHolds],
 };
