@@ -1,3 +1,4 @@
+import { oneLine, RedrawnLines, type Terminal } from '../redrawn-lines.ts';
 import { isThere, type MachineRow, type MachineState } from './drained-machines.ts';
 
 /** What people see of a drain: a table that is drawn anew on a terminal, and what has changed, line by line, elsewhere. */
@@ -93,11 +94,6 @@ export function changedLines(before: DrainPicture | undefined, now: DrainPicture
   ].map(oneLine);
 }
 
-/** What others have said, and a terminal obeys nobody but us: it stays one line, of what can be read. */
-function oneLine(text: string): string {
-  return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ');
-}
-
 /** For pipes and files. */
 export class LineView implements DrainView {
   readonly #print: (line: string) => void;
@@ -113,33 +109,17 @@ export class LineView implements DrainView {
   }
 }
 
-interface Terminal {
-  readonly columns?: number;
-  readonly rows?: number;
-  write(text: string): unknown;
-}
-
-const DEFAULT_SIZE = { columns: 80, rows: 24 };
-
 /** For terminals: the same lines are written over each time. */
 export class TerminalView implements DrainView {
   readonly #node: string;
-  readonly #terminal: Terminal;
-  #lines: readonly string[] = [];
+  readonly #lines: RedrawnLines;
 
   constructor(node: string, terminal: Terminal) {
     this.#node = node;
-    this.#terminal = terminal;
+    this.#lines = new RedrawnLines(terminal);
   }
 
   show(picture: DrainPicture): void {
-    // Some terminals do not know how large they are, and say 0.
-    const columns = this.#terminal.columns || DEFAULT_SIZE.columns;
-    const rows = this.#terminal.rows || DEFAULT_SIZE.rows;
-    const lines = tableLines(this.#node, picture, { columns, lines: rows - 1 });
-    if (lines.join('\n') === this.#lines.join('\n')) return;
-    const back = this.#lines.length > 0 ? `\u001b[${this.#lines.length}A` : '';
-    this.#terminal.write(`${back}\u001b[J${lines.map((line) => `${line}\n`).join('')}`);
-    this.#lines = lines;
+    this.#lines.draw((size) => tableLines(this.#node, picture, size));
   }
 }
