@@ -17,6 +17,8 @@ import { UserError } from './failure.ts';
 export interface ClusterOptions {
   /** The file to use; otherwise those of `KUBECONFIG`, or the one in the data directory. */
   readonly kubeconfig?: string;
+  /** The context of it; otherwise the current one. */
+  readonly context?: string;
   /** The namespace to work in; otherwise the one that the kubeconfig names. */
   readonly namespace?: string;
 }
@@ -46,7 +48,7 @@ export async function withCluster<T>(
   }
 }
 
-async function accessOf({ kubeconfig }: ClusterOptions, env: Env): Promise<ClusterAccess> {
+async function accessOf({ kubeconfig, context }: ClusterOptions, env: Env): Promise<ClusterAccess> {
   const ports = systemKubeconfigPorts(env.clock, process.env);
   const own = join(defaultDataDirectory(), 'kubeconfig');
   const isOwn = kubeconfig === undefined && !ports.environment['KUBECONFIG'];
@@ -56,7 +58,11 @@ async function accessOf({ kubeconfig }: ClusterOptions, env: Env): Promise<Clust
     );
   const path = kubeconfig ?? (isOwn ? own : undefined);
   try {
-    return await loadKubeconfig({ ports, ...(path === undefined ? {} : { path }) });
+    return await loadKubeconfig({
+      ports,
+      ...(path === undefined ? {} : { path }),
+      ...(context === undefined ? {} : { context }),
+    });
   } catch (error) {
     if (error instanceof KubeconfigError) throw new UserError(error.message, { cause: error });
     throw error;

@@ -5,6 +5,7 @@ import type { EvacuateCancelOptions } from './evacuate-cancel.ts';
 import type { LogsOptions } from './machine-logs.ts';
 import type { MigrateOptions } from './machine-migration.ts';
 import type { PowerCommandOptions } from './machine-power.ts';
+import type { MoveCommandOptions } from './move/move-command.ts';
 import type { ReclaimOptions } from './reclaim.ts';
 
 /** Commands for whoever uses machines, with virtctl's arguments. What they need is loaded when they run. */
@@ -21,6 +22,7 @@ export function machineCommands(print: Print): Command[] {
     pauseCommand('unpause', 'Let a paused virtual machine go on.', print),
     migrateCommand(print),
     migrateCancelCommand(print),
+    moveCommand(print),
     evacuateCancelCommand(print),
     reclaimCommand(print),
     consoleCommand(),
@@ -112,6 +114,39 @@ function migrateCancelCommand(print: Print): Command {
     .action(async (name: string, options: MigrateOptions) => {
       const { cancelMigration } = await import('./machine-migration.ts');
       await cancelMigration(name, options, realEnv('warn'), print);
+    });
+}
+
+/** Names for other names: `A=B`, in one or several options. */
+function parseMapping(text: string, before: Readonly<Record<string, string>> = {}): Record<string, string> {
+  const [from = '', to = '', ...rest] = text.split('=');
+  if (from === '' || to === '' || rest.length > 0)
+    throw new InvalidArgumentError('give a name here and a name there, as A=B.');
+  return { ...before, [from]: to };
+}
+
+function moveCommand(print: Print): Command {
+  return clusterCommand('move', 'Move a running virtual machine to another namespace or cluster.')
+    .argument('<vm>', 'its name')
+    .option('--context <context>', 'the context of the cluster that it is in (default: the current one)')
+    .option('--to-namespace <namespace>', 'the namespace to move to (default: of the same name)')
+    .option('--to-context <context>', 'the context of the cluster to move to (default: the same cluster)')
+    .option('--to-kubeconfig <file>', 'a kubeconfig of the cluster to move to, where that is another file')
+    .option('--name <name>', 'what it is called there (default: as here)')
+    .option('--connect-url <host:port>', 'where the synchronization controller there is reached, if it says otherwise')
+    .option('--map-storage-class <a=b>', 'the storage class there (b) for claims of one here (a)', parseMapping)
+    .option('--map-network <a=b>', 'the network there (b) for one here (a)', parseMapping)
+    .option('--dry-run', 'change nothing; say what would be made, and what is in the way')
+    .addHelpText(
+      'after',
+      '\nExample:\n  godwit move myvm --to-namespace other --dry-run\n  godwit move myvm --to-context west --map-storage-class shared=fast',
+    )
+    .action(async (name: string, options: MoveCommandOptions) => {
+      const { move } = await import('./move/move-command.ts');
+      const interrupted = new AbortController();
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+      const terminal = { output: process.stdout, interrupted: interrupted.signal };
+      await move(name, options, realEnv('error'), print, terminal);
     });
 }
 

@@ -1,0 +1,147 @@
+import type { Env } from '../../env/ports.ts';
+import { TransportError } from '../../kube/transport.ts';
+import { sharedAbortController } from '../../kube/abort.ts';
+import { type ClusterConnection, type ClusterOptions, withCluster } from '../cluster-connection.ts';
+import { UserError } from '../failure.ts';
+import { Move, type MoveResult } from './move.ts';
+import { endLines, failureText, forecastLines, obstacleLines, whereOf } from './move-report.ts';
+import { LineView, TerminalView } from './move-view.ts';
+import type { MoveRequest } from './seen.ts';
+
+/** `godwit move VM --to-namespace NS | --to-context CTX`. */
+
+export interface MoveCommandOptions extends ClusterOptions {
+  readonly toNamespace?: string;
+  readonly toContext?: string;
+  readonly toKubeconfig?: string;
+  /** What the machine is called at the target. */
+  readonly name?: string;
+  readonly connectUrl?: string;
+  readonly mapStorageClass?: Readonly<Record<string, string>>;
+  readonly mapNetwork?: Readonly<Record<string, string>>;
+  readonly dryRun?: boolean;
+}
+
+type Print = (line: string) => void;
+
+/** Where the live view is drawn, and how people stop it. */
+export interface MoveTerminal {
+  readonly output: NodeJS.WriteStream;
+  /** Aborts when they do. */
+  readonly interrupted: AbortSignal;
+}
+
+/** Moves a machine, or says what that would take. Rejects where it cannot, or does not, and says what to do. */
+export async function move(
+  name: string,
+  options: MoveCommandOptions,
+  env: Env,
+  print: Print,
+  terminal: MoveTerminal,
+): Promise<void> {
+  const { toNamespace, toContext, toKubeconfig } = options;
+  if (toNamespace === undefined && toContext === undefined && toKubeconfig === undefined)
+    throw new UserError('say where to: --to-namespace NS, --to-context CTX or --to-kubeconfig FILE', { exitCode: 2 });
+  await withCluster(options, env, (source) =>
+    toContext === undefined && toKubeconfig === undefined
+      ? moveBetween(name, options, env, print, terminal, { source, target: source })
+      : withCluster(targetOf(options), env, (target) =>
+          moveBetween(name, options, env, print, terminal, { source, target }),
+        ),
+  );
+}
+
+/** How the target cluster is found: in another file, or in another context of the same one. */
+function targetOf({ kubeconfig, toKubeconfig, toContext }: MoveCommandOptions): ClusterOptions {
+  const file = toKubeconfig ?? kubeconfig;
+  return {
+    ...(file === undefined ? {} : { kubeconfig: file }),
+    ...(toContext === undefined ? {} : { context: toContext }),
+  };
+}
+
+interface Connections {
+  readonly source: ClusterConnection;
+  readonly target: ClusterConnection;
+}
+
+async function moveBetween(
+  name: string,
+  options: MoveCommandOptions,
+  env: Env,
+  print: Print,
+  { output, interrupted }: MoveTerminal,
+  { source, target }: Connections,
+): Promise<void> {
+  const request = requestOf(name, options, { source, target });
+  const { from, to } = request;
+  if (source === target && from.namespace === to.namespace)
+    throw new UserError(
+      `${name} is in ${from.namespace} already; 'godwit migrate ${name}' moves it to another node, and --to-namespace to another namespace`,
+      { exitCode: 2 },
+    );
+  const view = output.isTTY ? new TerminalView(output) : new LineView(print);
+  const mover = new Move({ request, source: source.client, target: target.client, env, view, print });
+  const stopping = sharedAbortController();
+  const stop = (): void => stopping.abort();
+  interrupted.addEventListener('abort', stop);
+  if (interrupted.aborted) stop();
+  let result: MoveResult;
+  try {
+    if (options.dryRun === true) return await foretell(mover, request, print, stopping.signal);
+    result = await mover.run(stopping.signal);
+  } catch (error) {
+    if (stopping.signal.aborted) throw interruption(mover, request);
+    throw error instanceof TransportError && source !== target ? unreachable(error, { source, target }) : error;
+  } finally {
+    stop();
+    interrupted.removeEventListener('abort', stop);
+  }
+  report(result, request, print);
+}
+
+function requestOf(name: string, options: MoveCommandOptions, { source, target }: Connections): MoveRequest {
+  const { namespace } = source;
+  return {
+    from: { namespace, name },
+    to: { namespace: options.toNamespace ?? namespace, name: options.name ?? name },
+    storageClasses: new Map(Object.entries(options.mapStorageClass ?? {})),
+    networks: new Map(Object.entries(options.mapNetwork ?? {})),
+    connectURL: options.connectUrl,
+    toCluster: source === target ? undefined : (options.toContext ?? target.access.server),
+  };
+}
+
+async function foretell(mover: Move, request: MoveRequest, print: Print, signal: AbortSignal): Promise<void> {
+  const prospect = await mover.prospect(signal);
+  for (const line of forecastLines(prospect, request)) print(line);
+  if (prospect.obstacles.length > 0)
+    throw new UserError(`${request.from.name} could not move to ${whereOf(request)}; nothing was changed`);
+}
+
+function report(result: MoveResult, request: MoveRequest, print: Print): void {
+  const { prospect } = result;
+  if (result.kind === 'blocked')
+    throw new UserError(
+      [
+        `${request.from.name} cannot move to ${whereOf(request)}; nothing was changed:`,
+        ...obstacleLines(prospect),
+      ].join('\n'),
+    );
+  if (result.kind === 'failed') throw new UserError(failureText(result, request));
+  for (const line of endLines(prospect, request)) print(line);
+}
+
+function unreachable(error: TransportError, { source, target }: Connections): UserError {
+  return new UserError(
+    `cannot talk to one of the API servers at ${source.access.server} and ${target.access.server} (${error.message}); what was made stays, and the same command goes on`,
+    { cause: error },
+  );
+}
+
+function interruption({ halves }: Move, { from, to }: MoveRequest): UserError {
+  const text = halves
+    ? `stopped: the move goes on by itself; the same command follows it again, 'kubectl delete vmim ${halves.send} -n ${from.namespace}' calls it off`
+    : `stopped: nothing moves; the same command goes on, and what was made already in ${to.namespace} has the label godwit.dev/move`;
+  return new UserError(text, { exitCode: 130 });
+}

@@ -1,0 +1,80 @@
+import { oneLine } from '../redrawn-lines.ts';
+import { table } from '../table.ts';
+import type { MoveResult, Prospect } from './move.ts';
+import { plannedReceiver } from './plan.ts';
+import { MOVE_LABEL } from './receiving-machine.ts';
+import { referencesOf } from './references.ts';
+import type { MoveRequest } from './seen.ts';
+
+/** What is told of a move before and after it. Pure. */
+
+/** Where a guest goes. */
+export function whereOf({ to, toCluster }: MoveRequest): string {
+  return `${to.namespace}/${to.name}${toCluster === undefined ? '' : ` of ${toCluster}`}`;
+}
+
+/** What is in the way, each with what to do about it. */
+export function obstacleLines({ obstacles }: Pick<Prospect, 'obstacles'>): string[] {
+  return obstacles.flatMap(({ what, fix }) => [`  ${oneLine(what)}`, `    ${oneLine(fix)}`]);
+}
+
+const STATES = { missing: 'would be created', made: 'was created by this move', there: 'is there' } as const;
+
+/** What would be done, and what is in the way. */
+export function forecastLines(prospect: Prospect, request: MoveRequest): string[] {
+  const { plan, obstacles, notes } = prospect;
+  const where = whereOf(request);
+  if (plan.progress === 'over') return [`the guest of ${request.from.name} is at ${where} already (dry run)`];
+  if (plan.progress === 'under way') return [`${request.from.name} is on its way to ${where} (dry run)`];
+  const rows = [...plan.objects, plannedReceiver(plan)].map(({ resource, object, state, about }) => {
+    const { namespace, name } = object.metadata;
+    const isBack = resource.plural === 'virtualmachines' && plan.machine.state === 'taken back';
+    const what = isBack ? 'was left by the guest, and would wait for it' : STATES[state];
+    return [
+      resource.kind,
+      `${namespace === undefined ? '' : `${namespace}/`}${name}`,
+      what,
+      state === 'missing' ? about : '',
+    ];
+  });
+  return [
+    ...table(rows),
+    ...notes.map((note) => `note: ${oneLine(note)}`),
+    ...(obstacles.length > 0 ? ['in the way:', ...obstacleLines(prospect)] : []),
+    obstacles.length > 0
+      ? `${obstacles.length} ${obstacles.length === 1 ? 'thing keeps' : 'things keep'} ${request.from.name} from moving to ${where} (dry run)`
+      : `${request.from.name} would move to ${where}, through ${plan.connectURL} (dry run)`,
+  ];
+}
+
+/** What has become of the guest, and what is left where it was. */
+export function endLines({ seen, plan, notes }: Prospect, request: MoveRequest): string[] {
+  const { from, to, toCluster } = request;
+  const claims = referencesOf(seen.source.machine)
+    .claims.filter(({ isBelow }) => !isBelow)
+    .map(({ name }) => name);
+  const there = toCluster === undefined ? '' : ' there';
+  const remove = [
+    `kubectl delete vm ${from.name} -n ${from.namespace}`,
+    ...(claims.length > 0 ? [`kubectl delete pvc ${claims.join(' ')} -n ${from.namespace}`] : []),
+  ].join(' && ');
+  return [
+    ...notes.map((note) => `note: ${oneLine(note)}`),
+    `the guest of ${from.name} runs in ${whereOf(request)}`,
+    `${from.namespace}/${from.name} is halted and kept${claims.length > 0 ? `, with its claims ${claims.join(', ')}` : ''}`,
+    `  to remove it:          ${remove}`,
+    `  to get the guest back: godwit move ${to.name} -n ${to.namespace} --to-namespace ${from.namespace}${from.name === to.name ? '' : ` --name ${from.name}`}${toCluster === undefined ? '' : ' --to-context …, from where it is now'}`,
+    `what was made at the target has the label ${MOVE_LABEL}=${plan.id}${there}`,
+  ];
+}
+
+/** Why it failed, what runs where, and what could not be removed. */
+export function failureText(result: Extract<MoveResult, { kind: 'failed' }>, { from }: MoveRequest): string {
+  const { reason, why, left } = result;
+  return [
+    `the move failed (${reason}): ${oneLine(why)}`,
+    `the guest of ${from.name} goes on in ${from.namespace}; ${
+      left.length === 0 ? 'what was made for the move is removed' : `left at the target: ${left.join(', ')}`
+    }`,
+  ].join('\n');
+}

@@ -1,0 +1,302 @@
+import { isFeatureGateEnabled } from '../../api/kubevirt/feature-gates.ts';
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
+import { migratedGuestErrors, migrationConflicts, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { quantityToNumber } from '../../api/quantity.ts';
+import { claimedVolumes, receiverObjection } from '../../control/migration/receiver.ts';
+import { makeGuest } from '../../control/vm/make-guest.ts';
+import { guestMemory, processorCount } from '../../control/vmi/launcher-resources.ts';
+import { virtualMachines } from '../../kube/kubevirt-resources.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { derivedSuffix } from '../../machinery/derived-identity.ts';
+import { claimsAfter, leaving, type Obstacle, type PlannedObject, plannedObjects, stateOf } from './planned-objects.ts';
+import { MOVE_LABEL, receivingMachine } from './receiving-machine.ts';
+import type { SeenMove, SeenSource, TrustState } from './seen.ts';
+import { hasRight } from './verdict.ts';
+
+/** From what is on both sides to what has to be made, and what is in the way. Pure. */
+
+/** `taken back`: the guest was here before, and its machine was kept: it is told to wait. */
+export type MachineState = PlannedObject['state'] | 'taken back';
+
+export interface MovePlan {
+  /** The same whenever the same move is asked for. */
+  readonly id: string;
+  readonly machine: { readonly object: VirtualMachine; readonly state: MachineState };
+  /** What the machine needs, in the order in which it is made. */
+  readonly objects: readonly PlannedObject[];
+  readonly obstacles: readonly Obstacle[];
+  /** What is good to know, and in nobody's way. */
+  readonly notes: readonly string[];
+  /** The guest that will wait, as far as that can be told. */
+  readonly receiver: VirtualMachineInstance | undefined;
+  readonly connectURL: string;
+  /** What the halves know each other by, where a former run of the same move made one of them. */
+  readonly key: string | undefined;
+  /** `under way`: nothing is left to be made. `over`: the guest went there already. */
+  readonly progress: 'new' | 'under way' | 'over';
+}
+
+/** The label of all that a move makes. */
+export function moveId({ request, source, target }: Pick<SeenMove, 'request' | 'source' | 'target'>): string {
+  const { to } = request;
+  const from = `${source.clusterId ?? ''}/${source.machine.metadata.uid}`;
+  return derivedSuffix(from, `move to ${target.clusterId ?? ''}/${to.namespace}/${to.name}`, 10);
+}
+
+/** What has to be done, and what keeps it from being done. */
+export function planOf(seen: SeenMove): MovePlan {
+  const { source, target, request } = seen;
+  const id = moveId(seen);
+  const [send, receive] = [source, target].map(({ migrations }) => unfinishedOf(migrations, id));
+  const isAway = source.machine.status?.rightToRun?.grantedAway === true;
+  const machine = plannedMachine(seen, id);
+  const isMine = machine.state === 'made' || machine.state === 'there';
+  const isThere = isMine && (hasRight(target.guest) || isAway);
+  const progress = send ? 'under way' : isAway && isThere ? 'over' : 'new';
+  const isNew = machine.state === 'missing' || machine.state === 'made';
+  const found = isNew ? plannedObjects(seen, id) : { objects: [], obstacles: [], notes: [] };
+  const { receiver, obstacle } = receiverOf(seen, machine, found.objects);
+  const connectURL = request.connectURL ?? target.addresses[0] ?? '';
+  return {
+    id,
+    machine,
+    objects: found.objects,
+    obstacles: [
+      ...deniedObstacles(seen),
+      ...sourceObstacles(seen, id, isAway),
+      ...clusterObstacles(seen, connectURL),
+      ...targetObstacles(seen, machine),
+      ...networkObstacles(seen),
+      ...found.obstacles,
+      ...(obstacle ? [obstacle] : []),
+    ],
+    notes: found.notes,
+    receiver,
+    connectURL,
+    key: [send, receive].flatMap((half) => (half ? (pairKeyOf(half.spec) ?? []) : []))[0],
+    progress,
+  };
+}
+
+function unfinishedOf(
+  migrations: readonly VirtualMachineInstanceMigration[],
+  id: string,
+): VirtualMachineInstanceMigration | undefined {
+  return migrations.find(
+    (each) => each.metadata.labels?.[MOVE_LABEL] === id && !isFinalMigration(each) && !each.metadata.deletionTimestamp,
+  );
+}
+
+function plannedMachine({ request, source, target }: SeenMove, id: string): MovePlan['machine'] {
+  const { machine: there } = target;
+  const made = receivingMachine(source.machine, source.guest, { ...request.to, id, networks: request.networks });
+  if (!there) return { object: made, state: 'missing' };
+  if (there.status?.rightToRun?.grantedAway === true) return { object: there, state: 'taken back' };
+  return { object: there, state: stateOf(there, id) };
+}
+
+function deniedObstacles({ source, target }: SeenMove): Obstacle[] {
+  return [...new Set([...source.denied, ...target.denied])].map((denied) => ({
+    what: `you may not ${denied}`,
+    fix: 'ask for that right, or whoever has it',
+  }));
+}
+
+function sourceObstacles(seen: SeenMove, id: string, isAway: boolean): Obstacle[] {
+  const { source, request } = seen;
+  const { namespace, name } = request.from;
+  if (isAway)
+    return [
+      {
+        what: `the guest of ${name} is not in ${namespace}: it went to another namespace or cluster`,
+        fix: `move it from where it is; 'kubectl describe vm ${name} -n ${namespace}' says where that is`,
+      },
+    ];
+  const { guest } = source;
+  if (guest?.status?.phase !== 'Running')
+    return [{ what: `${name} does not run`, fix: `godwit start ${name} -n ${namespace}` }];
+  const strategy = effectiveRunStrategy(source.machine.spec);
+  if (strategy === 'Halted' || strategy === 'WaitAsReceiver' || guest.metadata.deletionTimestamp)
+    return [{ what: `${name} is about to stop, or waits itself`, fix: `godwit start ${name} -n ${namespace}` }];
+  const wanted = { metadata: { namespace }, spec: { vmName: name, sendTo: { key: id, connectURL: '' } } };
+  const others = source.migrations.filter(({ metadata }) => metadata.labels?.[MOVE_LABEL] !== id);
+  return [
+    ...migratedGuestErrors(wanted, guest).map(({ message }) => ({
+      what: message,
+      fix: `see 'kubectl describe vmi ${name} -n ${namespace}'`,
+    })),
+    ...migrationConflicts(wanted, others).map(({ message }) => ({
+      what: message,
+      fix: `wait until it is over, or 'godwit migrate-cancel ${name} -n ${namespace}'`,
+    })),
+  ];
+}
+
+const GATE = 'DecentralizedLiveMigration';
+
+function clusterObstacles(seen: SeenMove, connectURL: string): Obstacle[] {
+  const { source, target, isSameCluster, request } = seen;
+  const there = request.toCluster ?? 'the target';
+  const obstacles = [
+    ...gateObstacle(source.configuration, isSameCluster ? 'this cluster' : 'the cluster that the guest is in'),
+    ...(isSameCluster ? [] : gateObstacle(target.configuration, there)),
+    ...(isSameCluster ? [] : trustObstacle(source.trust, 'this cluster', there)),
+    ...(isSameCluster ? [] : trustObstacle(target.trust, there, 'this cluster')),
+  ];
+  if (connectURL !== '' || obstacles.length > 0) return obstacles;
+  return [
+    {
+      what: `${there} does not say where its synchronization controller is reached`,
+      fix: "see that it runs ('godwit up' starts it, or 'godwit sync'), or say where it is with --connect-url HOST:PORT",
+    },
+  ];
+}
+
+function gateObstacle(configuration: KubeVirtConfiguration | undefined, where: string): Obstacle[] {
+  if (!configuration || isFeatureGateEnabled(GATE, configuration)) return [];
+  const gates = [...(configuration.developerConfiguration?.featureGates ?? []), GATE];
+  const spec = { configuration: { developerConfiguration: { featureGates: gates } } };
+  return [
+    {
+      what: `the feature gate ${GATE} is off in ${where}`,
+      fix: `kubectl patch kubevirt kubevirt -n kubevirt --type merge -p '${JSON.stringify({ spec })}' there`,
+    },
+  ];
+}
+
+function trustObstacle(trust: TrustState, who: string, whom: string): Obstacle[] {
+  if (trust === 'Trusted' || trust === undefined) return [];
+  const how = {
+    None: 'does not trust',
+    Revoking: 'no longer trusts',
+    Expired: 'last heard too long ago of',
+    Broken: 'has an entry that makes no sense of',
+  }[trust];
+  return [{ what: `${who} ${how} ${whom}`, fix: `'godwit trust export' in ${whom}, 'godwit trust import' in ${who}` }];
+}
+
+function targetObstacles(seen: SeenMove, { state }: MovePlan['machine']): Obstacle[] {
+  const { target, request } = seen;
+  const { namespace, name } = request.to;
+  if (target.namespace === undefined)
+    return [{ what: `there is no namespace ${namespace} at the target`, fix: `kubectl create namespace ${namespace}` }];
+  if (target.namespace !== 'unknown' && target.namespace.metadata.deletionTimestamp)
+    return [{ what: `the namespace ${namespace} is being deleted`, fix: 'choose another one' }];
+  const { machine, guest } = target;
+  const taken = { fix: 'choose another --name, or another namespace' };
+  if (!machine)
+    return guest ? [{ what: `a guest ${name} without a machine is in ${namespace} already`, ...taken }] : [];
+  if (machine.metadata.deletionTimestamp) return [leaving(`the machine ${name}`, namespace)];
+  if (state === 'taken back')
+    return isSameGuest(seen, machine)
+      ? []
+      : [{ what: `the machine ${name} in ${namespace} is kept for another guest that left it`, ...taken }];
+  if (state === 'made') return [];
+  if (effectiveRunStrategy(machine.spec) === 'WaitAsReceiver' && !hasRight(guest)) return [];
+  return [{ what: `a machine ${name} is in ${namespace} already, and does not wait for a guest`, ...taken }];
+}
+
+/** Whether a machine that was kept is that of the guest that would come. */
+function isSameGuest({ source, target }: SeenMove, machine: VirtualMachine): boolean {
+  const { guest } = makeGuest(machine, { sizing: {}, configuration: target.configuration ?? {}, isReceiver: true });
+  const uuid = machine.spec.template.spec?.domain.firmware?.uuid ?? guest?.spec.domain.firmware?.uuid;
+  return uuid !== undefined && uuid === (source.guest?.spec.domain.firmware?.uuid || source.guest?.metadata.uid);
+}
+
+function networkObstacles({ request, source }: SeenMove): Obstacle[] {
+  const names = (source.machine.spec.template.spec?.networks ?? []).flatMap(({ multus }) => multus?.networkName ?? []);
+  return [...request.networks.keys()]
+    .filter((from) => !names.includes(from))
+    .map((from) => ({
+      what: `the machine is on no network ${from}`,
+      fix: `leave out --map-network ${from}=…${names.length > 0 ? `; it is on ${names.join(', ')}` : ''}`,
+    }));
+}
+
+/** The guest that will wait, and why it could not become the one that comes. */
+function receiverOf(
+  seen: SeenMove,
+  machine: MovePlan['machine'],
+  objects: readonly PlannedObject[],
+): { readonly receiver?: VirtualMachineInstance; readonly obstacle?: Obstacle } {
+  const { source, target, request } = seen;
+  const { guest } = source;
+  const restart = `restart ${request.from.name} if it has changed since it was started, or see that the target has the same`;
+  const made = madeReceiver(seen, machine.object);
+  if (!made.guest) return { obstacle: { what: `no guest could be made there: ${made.why}`, fix: restart } };
+  if (!guest) return { receiver: made.guest };
+  const claims = claimsAfter(seen, objects);
+  const known = new Set(claims.keys());
+  const expected = expectedOf(guest, source);
+  const objection = receiverObjection(
+    made.guest,
+    expected,
+    claimedVolumes(made.guest, (name) => claims.get(name)),
+  );
+  const missing = machine.state === 'missing' || machine.state === 'made' ? undefined : missingClaim(made.guest, known);
+  if (missing !== undefined)
+    return {
+      receiver: made.guest,
+      obstacle: {
+        what: `the machine that waits needs the claim ${missing}, which is not there`,
+        fix: 'create it, blank',
+      },
+    };
+  if (objection === undefined) return { receiver: made.guest };
+  const fix = target.machine ? `change the machine ${request.to.name} that waits in ${request.to.namespace}` : restart;
+  return {
+    receiver: made.guest,
+    obstacle: { what: `the guest would not fit into the machine there: ${objection}`, fix },
+  };
+}
+
+function missingClaim({ spec }: VirtualMachineInstance, claims: ReadonlySet<string>): string | undefined {
+  return (spec.volumes ?? [])
+    .flatMap(({ persistentVolumeClaim, dataVolume }) => persistentVolumeClaim?.claimName ?? dataVolume?.name ?? [])
+    .find((name) => !claims.has(name));
+}
+
+function expectedOf(guest: VirtualMachineInstance, { claims }: SeenSource): MigrationState['sourceState'] {
+  const memory = guestMemory(guest.spec);
+  const state = {
+    ...(memory ? { memoryBytes: quantityToNumber(memory) } : {}),
+    vcpus: processorCount(guest.spec),
+    volumes: claimedVolumes(guest, (name) => claims.get(name)),
+  };
+  return state as unknown as MigrationState['sourceState'];
+}
+
+function madeReceiver(
+  { source, target }: SeenMove,
+  machine: VirtualMachine,
+): { readonly guest?: VirtualMachineInstance; readonly why?: string } {
+  if (target.guest && target.machine) return { guest: target.guest };
+  const instancetype = (target.instancetype?.object ?? source.instancetype?.object)?.spec;
+  const preference = (target.preference?.object ?? source.preference?.object)?.spec;
+  const sizing = { ...(instancetype ? { instancetype } : {}), ...(preference ? { preference } : {}) };
+  const { guest, errors } = makeGuest(machine, {
+    sizing,
+    configuration: target.configuration ?? source.configuration ?? {},
+    isReceiver: true,
+  });
+  return guest ? { guest } : { why: errors.map(({ field, message }) => `${field}: ${message}`).join('; ') };
+}
+
+/** The machine as something that is planned like the rest. */
+export function plannedReceiver({ machine }: MovePlan): PlannedObject {
+  const state = machine.state === 'taken back' ? 'there' : machine.state;
+  return {
+    resource: virtualMachines as unknown as Resource,
+    object: machine.object,
+    state,
+    about: 'waits for the guest',
+  };
+}

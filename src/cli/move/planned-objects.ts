@@ -1,0 +1,240 @@
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { compareQuantities, parseQuantity } from '../../api/quantity.ts';
+import { configMaps, secrets } from '../../cluster/resources.ts';
+import { persistentVolumeClaims } from '../../control/resources.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { deepEqual } from '../../machinery/equal.ts';
+import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import { copyOf, MOVE_LABEL } from './receiving-machine.ts';
+import { type Reference, referencesOf } from './references.ts';
+import type { SeenMove, SeenSizing } from './seen.ts';
+
+/** What has to be at the target besides the machine, and what of it is missing. */
+
+/** Something that keeps a move from beginning, and what to do about it. */
+export interface Obstacle {
+  readonly what: string;
+  readonly fix: string;
+}
+
+/** `missing`: has to be made. `made`: this move made it before. `there`: somebody else's, and used as it is. */
+export type ObjectState = 'missing' | 'made' | 'there';
+
+export interface PlannedObject {
+  readonly resource: Resource;
+  /** As it is to be made, or as it is. */
+  readonly object: KubeObject;
+  readonly state: ObjectState;
+  /** What it is for; for people. */
+  readonly about: string;
+}
+
+/** What is found out about objects, one after the other. */
+export interface Findings {
+  readonly objects: PlannedObject[];
+  readonly obstacles: Obstacle[];
+  readonly notes: string[];
+}
+
+/** All that a new machine at the target needs, before it is made. */
+export function plannedObjects(seen: SeenMove, id: string): Findings {
+  const found: Findings = { objects: [], obstacles: [], notes: [] };
+  const references = referencesOf(seen.source.machine);
+  for (const reference of references.secrets) copied(seen, id, reference, 'secret', found);
+  for (const reference of references.configMaps) copied(seen, id, reference, 'config map', found);
+  for (const account of references.serviceAccounts) {
+    if (seen.target.serviceAccounts.has(account)) continue;
+    found.obstacles.push({
+      what: `there is no service account ${account} in ${seen.request.to.namespace}`,
+      fix: `kubectl create serviceaccount ${account} -n ${seen.request.to.namespace}`,
+    });
+  }
+  sized(seen.source.instancetype, seen.target.instancetype, 'instance type', seen, id, found);
+  sized(seen.source.preference, seen.target.preference, 'preference', seen, id, found);
+  claimed(seen, id, found);
+  return found;
+}
+
+function copied(seen: SeenMove, id: string, reference: Reference, what: string, found: Findings): void {
+  const { name, isOptional } = reference;
+  const { source, target, request } = seen;
+  const isSecret = what === 'secret';
+  const own = (isSecret ? source.secrets : source.configMaps).get(name);
+  const there = (isSecret ? target.secrets : target.configMaps).get(name);
+  const resource = (isSecret ? secrets : configMaps) as Resource;
+  const { namespace } = request.to;
+  if (there) {
+    found.objects.push({ resource, object: there, state: stateOf(there, id), about: '' });
+    if (own && stateOf(there, id) === 'there' && !isSameContent(own, there))
+      found.notes.push(
+        `the ${what} ${name} in ${namespace} is not as that in ${request.from.namespace}, and stays as it is: it counts when the machine is started afresh`,
+      );
+    return;
+  }
+  if (own)
+    found.objects.push({ resource, object: copyOf(own, id, name, namespace), state: 'missing', about: 'a copy' });
+  else if (!isOptional)
+    found.obstacles.push({
+      what: `the ${what} ${name}, which the machine refers to, is neither in ${request.from.namespace} nor in ${namespace}`,
+      fix: `create it in ${namespace}, as the machine needs it when it is started afresh`,
+    });
+}
+
+function isSameContent(one: KubeObject, other: KubeObject): boolean {
+  return deepEqual([one['data'] ?? {}, one['binaryData'] ?? {}], [other['data'] ?? {}, other['binaryData'] ?? {}]);
+}
+
+/** Whose an object at the target is. */
+export function stateOf({ metadata }: KubeObject, id: string): ObjectState {
+  return metadata.labels?.[MOVE_LABEL] === id ? 'made' : 'there';
+}
+
+function sized<T extends KubeObject>(
+  own: SeenSizing<T> | undefined,
+  there: SeenSizing<T> | undefined,
+  what: string,
+  { request }: SeenMove,
+  id: string,
+  found: Findings,
+): void {
+  if (!own) return;
+  const resource = own.resource as unknown as Resource;
+  const namespace = own.resource.namespaced ? request.to.namespace : undefined;
+  if (there?.object) {
+    const state = stateOf(there.object, id);
+    found.objects.push({ resource, object: there.object, state, about: '' });
+    if (state === 'there' && own.object && !deepEqual(own.object['spec'], there.object['spec']))
+      found.notes.push(`the ${what} ${own.name} at the target is not the one that the machine was made with`);
+    return;
+  }
+  if (own.object)
+    found.objects.push({
+      resource,
+      object: copyOf(own.object, id, own.name, namespace),
+      state: 'missing',
+      about: 'a copy',
+    });
+  else
+    found.obstacles.push({
+      what: `there is no ${what} ${own.name}, on either side`,
+      fix: `create it at the target, with what the machine has`,
+    });
+}
+
+function claimed(seen: SeenMove, id: string, found: Findings): void {
+  const { source, target, request } = seen;
+  const { namespace } = request.to;
+  const used = new Set<string>();
+  for (const { name, volume, isBelow } of referencesOf(source.machine).claims) {
+    const own = source.claims.get(name);
+    const there = target.claims.get(name);
+    const storageClass = own?.spec?.storageClassName;
+    if (storageClass !== undefined) used.add(storageClass);
+    if (there && (isBelow || stateOf(there, id) === 'made')) {
+      found.objects.push({ resource: claimResource, object: there, state: stateOf(there, id), about: '' });
+      if (there.metadata.deletionTimestamp) found.obstacles.push(leaving(`the claim ${name}`, namespace));
+    } else if (there)
+      found.obstacles.push({
+        what: `the claim ${name} is in ${namespace} already, and what is in it would be written over`,
+        fix: `delete it, or move to another namespace; who prepared it for this makes the machine that waits, too`,
+      });
+    else if (!own)
+      found.obstacles.push({
+        what: `there is no claim ${name}, which the volume ${volume} is on`,
+        fix: `see 'kubectl get pvc -n ${request.from.namespace}'`,
+      });
+    else if (isBelow)
+      found.obstacles.push({
+        what: `the volume ${volume} only reads the claim ${name}, which does not go along`,
+        fix: `copy the claim to ${namespace} under the same name first`,
+      });
+    else {
+      const mapped =
+        storageClass === undefined ? undefined : (request.storageClasses.get(storageClass) ?? storageClass);
+      const object = blankClaim(own, id, namespace, mapped);
+      const text = `blank, ${sizeOf(own) ?? 'of unknown size'}${mapped === undefined ? '' : `, ${mapped}`}, for the volume ${volume}`;
+      found.objects.push({ resource: claimResource, object, state: 'missing', about: text });
+      if (mapped !== undefined) classed(seen, storageClass ?? '', mapped, found);
+    }
+  }
+  for (const from of request.storageClasses.keys())
+    if (!used.has(from))
+      found.obstacles.push({
+        what: `no claim of the machine has the storage class ${from}`,
+        fix: `leave out --map-storage-class ${from}=…${used.size > 0 ? `; it has ${[...used].join(', ')}` : ''}`,
+      });
+}
+
+const claimResource = persistentVolumeClaims as unknown as Resource;
+
+/** What is going away, and in the way until it is gone. */
+export function leaving(what: string, namespace: string): Obstacle {
+  return { what: `${what} in ${namespace} is being deleted`, fix: 'wait until it is gone, and try again' };
+}
+
+function classed({ target }: SeenMove, from: string, to: string, found: Findings): void {
+  const { storageClasses } = target;
+  const what = `there is no storage class ${to} at the target`;
+  if (!storageClasses || storageClasses.has(to) || found.obstacles.some((each) => each.what === what)) return;
+  const names = [...storageClasses.keys()].toSorted().join(', ');
+  found.obstacles.push({
+    what,
+    fix: names === '' ? 'create it there' : `--map-storage-class ${from}=NAME, with one of ${names}`,
+  });
+}
+
+/** As large as the other one is, or was asked to be, and with nothing in it. */
+function blankClaim(
+  claim: PersistentVolumeClaim,
+  id: string,
+  namespace: string,
+  storageClassName: string | undefined,
+): KubeObject {
+  const { accessModes, volumeMode } = claim.spec ?? {};
+  const size = sizeOf(claim);
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: copyOf(claim, id, claim.metadata.name ?? '', namespace).metadata,
+    spec: {
+      ...(accessModes ? { accessModes } : {}),
+      ...(volumeMode === undefined ? {} : { volumeMode }),
+      ...(storageClassName === undefined ? {} : { storageClassName }),
+      ...(size === undefined ? {} : { resources: { requests: { storage: size } } }),
+    },
+  };
+}
+
+function sizeOf({ spec, status }: PersistentVolumeClaim): string | undefined {
+  const texts = [spec?.resources?.requests?.['storage'], status?.capacity?.['storage']];
+  let largest: string | undefined;
+  for (const text of texts) {
+    const quantity = parseQuantity(text);
+    const best = parseQuantity(largest);
+    if (typeof text === 'string' && quantity && (!best || compareQuantities(quantity, best) > 0)) largest = text;
+  }
+  return largest;
+}
+
+/** The claims that a machine at the target will be on: those that are there, and those to be made. */
+export function claimsAfter(seen: SeenMove, objects: readonly PlannedObject[]): Map<string, PersistentVolumeClaim> {
+  const planned = objects
+    .filter(({ resource }) => resource.plural === persistentVolumeClaims.plural)
+    .map(({ object }) => [object.metadata.name ?? '', object as PersistentVolumeClaim] as const);
+  return new Map([...seen.target.claims, ...planned]);
+}
+
+/** What is referred to by other machines than this one must stay, whoever made it. */
+export function isUsedBy(machines: readonly VirtualMachine[], { resource, object }: PlannedObject): boolean {
+  const name = object.metadata.name ?? '';
+  return machines.some((machine) => {
+    const { secrets: keys, configMaps: maps } = referencesOf(machine);
+    const { instancetype, preference } = machine.spec;
+    const isSizing = resource.group === 'instancetype.kubevirt.io';
+    if (isSizing) return instancetype?.name === name || preference?.name === name;
+    return (resource.plural === 'secrets' ? keys : resource.plural === 'configmaps' ? maps : []).some(
+      (each) => each.name === name,
+    );
+  });
+}

@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { changedLines, moveLines } from './move-view.ts';
+import { type MoveNow, rowOf, type SideNow, verdictOf } from './verdict.ts';
+
+/** How a move goes, by what both sides say. */
+
+type Half = { phase?: string; reason?: string; message?: string } | undefined;
+
+function side(half: Half, more: { record?: object; grantedAway?: boolean } = {}): SideNow {
+  const { phase, reason, message } = half ?? {};
+  const conditions = reason === undefined ? [] : [{ type: 'migrationFailed', status: 'True', reason, message }];
+  return {
+    migration: half && { metadata: {}, spec: {}, status: { phase, conditions } },
+    guest: { metadata: {}, spec: {}, status: { nodeName: 'node-a', rightToRun: more.record } },
+    machine: { metadata: {}, spec: {}, status: { rightToRun: { epoch: 1, grantedAway: more.grantedAway } } },
+  } as unknown as SideNow;
+}
+
+const RECORD = { epoch: 2, holder: { node: 'node-b', nodeUID: 'b', podUID: 'b' } };
+const AWAY = { ...RECORD, across: true };
+const FAILED = { phase: 'Failed', reason: 'PeerFailed', message: 'the other one: no room' };
+const FIRST = { phase: 'Failed', reason: 'TargetPodUnschedulable', message: 'no room' };
+const away = { grantedAway: true };
+const here = { record: RECORD };
+
+describe('verdicts', () => {
+  it.each<[string, SideNow, SideNow, object | undefined]>([
+    ['neither is over', side({ phase: 'Running' }), side({ phase: 'Running' }), undefined],
+    ['only the target has succeeded', side({ phase: 'Running' }), side({ phase: 'Succeeded' }, here), undefined],
+    [
+      'the source has not been halted yet',
+      side({ phase: 'Succeeded' }),
+      side({ phase: 'Succeeded' }, here),
+      undefined,
+    ],
+    ['both have succeeded', side({ phase: 'Succeeded' }, away), side({ phase: 'Succeeded' }, here), { kind: 'moved' }],
+    ['it went, and the halves are gone', side(undefined, away), side(undefined, here), { kind: 'moved' }],
+    ['only the source has failed', side(FAILED), side({ phase: 'Running' }), undefined],
+    ['only the target has failed', side({ phase: 'Running' }), side(FIRST), undefined],
+    ['both have failed', side(FAILED), side(FIRST), { kind: 'failed', reason: FIRST.reason, why: 'no room' }],
+    [
+      'both were deleted',
+      side(undefined),
+      side(undefined),
+      { kind: 'failed', reason: 'Cancelled', why: 'the migrations were deleted' },
+    ],
+    ['both are gone, and the target has the guest', side(undefined), side(undefined, here), undefined],
+    ['both are gone, and the source has given it', side(undefined, away), side(undefined), undefined],
+    [
+      'what is left at the target is of a guest that once went away',
+      side(FAILED),
+      side(FIRST, { record: AWAY }),
+      { kind: 'failed', reason: FIRST.reason, why: 'no room' },
+    ],
+  ])('%s', (_, source, target, verdict) => {
+    const now: MoveNow = { source, target };
+    expect(verdictOf(now)).toEqual(verdict);
+  });
+});
+
+describe('what is shown', () => {
+  const from = rowOf('from', 'shop/web', side({ phase: 'Synchronizing' }));
+  const to = rowOf('to', 'west/web', side(undefined));
+
+  it('is a row for each side', () => {
+    expect(moveLines([from, to], 80)).toEqual([
+      '       VIRTUAL MACHINE   PHASE           NODE     PROGRESS',
+      'from   shop/web          Synchronizing   node-a',
+      'to     west/web          Gone            node-a',
+    ]);
+  });
+
+  it('is what has changed, and on one line each', () => {
+    const blocked = { ...from, trouble: 'nobody\nanswers' };
+    expect(changedLines(undefined, [from])).toEqual(['from shop/web: Synchronizing on node-a']);
+    expect(changedLines([from, to], [from, to])).toEqual([]);
+    expect(changedLines([from, to], [{ ...from, progress: '7 %' }, to])).toEqual([]);
+    expect(changedLines([from, to], [blocked, to])).toEqual(['from shop/web: Synchronizing on node-a, nobody answers']);
+  });
+});

@@ -1,0 +1,88 @@
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+
+/** How a move goes, and how it ended. Pure. */
+
+/** One side as it is. */
+export interface SideNow {
+  readonly migration: VirtualMachineInstanceMigration | undefined;
+  readonly guest: VirtualMachineInstance | undefined;
+  readonly machine: VirtualMachine | undefined;
+}
+
+export interface MoveNow {
+  readonly source: SideNow;
+  readonly target: SideNow;
+}
+
+export type Verdict =
+  | { readonly kind: 'moved' }
+  /** The guest runs where it was. */
+  | { readonly kind: 'failed'; readonly reason: string; readonly why: string };
+
+/**
+ * How it ended; undefined while it has not. A move has failed only when both halves say so, or are gone, and nobody at the
+ * target has the guest: what was made for it may be removed then.
+ */
+export function verdictOf({ source, target }: MoveNow): Verdict | undefined {
+  const isGone = source.machine?.status?.rightToRun?.grantedAway === true;
+  const isThere = hasRight(target.guest);
+  const halves = [source.migration, target.migration];
+  if (isGone && isThere && halves.every((half) => !half || half.status?.phase === 'Succeeded'))
+    return { kind: 'moved' };
+  // Nothing of what follows may be said of a guest that the target has.
+  if (isGone || isThere || halves.some((half) => half?.status?.phase === 'Succeeded')) return undefined;
+  if (halves.some((half) => half && !isFinalMigration(half))) return undefined;
+  return { kind: 'failed', ...reasonOf(halves) };
+}
+
+/** Whether a guest may run, and has not gone elsewhere. */
+export function hasRight(guest: VirtualMachineInstance | undefined): boolean {
+  const record = guest?.status?.rightToRun;
+  return record !== undefined && !isAway(record);
+}
+
+/** The reason of whoever failed first: the other half only says so. */
+function reasonOf(halves: readonly (VirtualMachineInstanceMigration | undefined)[]): {
+  readonly reason: string;
+  readonly why: string;
+} {
+  const reasons = halves.flatMap((half) => {
+    const failed = half?.status?.conditions?.find(({ type }) => type === 'migrationFailed');
+    return failed ? [{ reason: failed.reason ?? '', why: failed.message ?? '' }] : [];
+  });
+  const own = reasons.find(({ reason }) => reason !== 'PeerFailed') ?? reasons[0];
+  return own ?? { reason: 'Cancelled', why: 'the migrations were deleted' };
+}
+
+/** A side in words. */
+export interface SideRow {
+  readonly side: 'from' | 'to';
+  readonly machine: string;
+  readonly phase: string;
+  readonly node: string;
+  readonly progress: string;
+  /** What is wrong at the moment. */
+  readonly trouble: string;
+}
+
+/** What is shown of a side. */
+export function rowOf(side: 'from' | 'to', machine: string, { migration, guest }: SideNow): SideRow {
+  const { phase = '', conditions = [], progress } = migration?.status ?? {};
+  const state = guest?.status?.migrationState;
+  const blocked = conditions.find(({ type, status }) => type === 'decentralizedMigrationBlocked' && status === 'True');
+  const failed = conditions.find(({ type }) => type === 'migrationFailed');
+  return {
+    side,
+    machine,
+    phase: migration ? phase || 'New' : 'Gone',
+    node: (side === 'from' ? state?.sourceNode : state?.targetNode) ?? guest?.status?.nodeName ?? '',
+    progress: phase === 'Running' ? (progress?.summary ?? '') : '',
+    trouble: failed?.message ?? blocked?.message ?? '',
+  };
+}
