@@ -1,4 +1,5 @@
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
 import { claimNameOf } from '../../control/volume-claims.ts';
 
 /** What a machine refers to by name: its guest cannot be elsewhere without it. */
@@ -27,7 +28,8 @@ export interface References {
 
 /** All that a machine's template refers to, each name once. */
 export function referencesOf({ spec }: Pick<VirtualMachine, 'spec'>): References {
-  const { volumes = [], ...rest } = spec.template.spec ?? { domain: { devices: {} } };
+  const guest: VirtualMachineInstanceSpec = spec.template.spec ?? { domain: { devices: {} } };
+  const { volumes = [] } = guest;
   const [secrets, configMaps] = [new Names(), new Names()];
   const serviceAccounts = new Set<string>();
   for (const volume of volumes) {
@@ -43,7 +45,8 @@ export function referencesOf({ spec }: Pick<VirtualMachine, 'spec'>): References
     configMaps.add(nameAt(volume.sysprep, 'configMap', 'name'));
     if (serviceAccount?.serviceAccountName) serviceAccounts.add(serviceAccount.serviceAccountName);
   }
-  for (const credential of credentialsOf(rest)) secrets.add(credential);
+  secrets.add(nameAt(guest.domain.firmware, 'kernelBoot', 'container', 'imagePullSecret'));
+  for (const credential of credentialsOf(guest)) secrets.add(credential);
   return {
     claims: volumes.flatMap((volume) => {
       const name = claimNameOf(volume);
@@ -56,8 +59,7 @@ export function referencesOf({ spec }: Pick<VirtualMachine, 'spec'>): References
 }
 
 /** Secrets of keys and passwords that are put into the guest. */
-function credentialsOf(spec: { readonly [field: string]: unknown }): string[] {
-  const { accessCredentials } = spec;
+function credentialsOf({ accessCredentials }: { readonly accessCredentials?: unknown }): string[] {
   if (!Array.isArray(accessCredentials)) return [];
   return accessCredentials.flatMap((each: unknown) =>
     ['sshPublicKey', 'userPassword'].flatMap((kind) => nameAt(each, kind, 'source', 'secret', 'secretName') ?? []),
