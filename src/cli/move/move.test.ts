@@ -1,0 +1,266 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import { MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
+import type { JsonObject, KubeObject } from '../../api/meta.ts';
+import { namespaces, secrets } from '../../cluster/resources.ts';
+import { ControlScene, NAMESPACE } from '../../control/control.fixture.ts';
+import { MigrationLeftovers } from '../../control/migration/migration-leftovers.ts';
+import { makeMigrations, PlayedAgents } from '../../control/migration/played-agents.fixture.ts';
+import { PlayedPair } from '../../control/migration/played-pair.fixture.ts';
+import { nodes, persistentVolumeClaims, storageClasses } from '../../control/resources.ts';
+import { realRandom } from '../../env/real.ts';
+import { silentLogger, testEnv } from '../../env/test.ts';
+import { ObjectApplier } from '../../kube/apply-objects.ts';
+import {
+  kubeVirts,
+  virtualMachineInstanceMigrations as migrations,
+  virtualMachineInstances as guests,
+  virtualMachines as machines,
+} from '../../kube/kubevirt-resources.ts';
+import type { Resource } from '../../kube/resource.ts';
+import { createAuthority, DAY_MS } from '../../machinery/x509/authority.ts';
+import { importTrust } from '../../sync/trust/administration.ts';
+import { parseBundle } from '../../sync/trust/bundle.ts';
+import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
+import { endLines, forecastLines } from './move-report.ts';
+import { LineView } from './move-view.ts';
+import { Move, type MoveResult } from './move.ts';
+import { MOVE_LABEL } from './receiving-machine.ts';
+import type { MoveRequest } from './seen.ts';
+
+/** Moves between two servers, with the controllers of migrations; the test plays all others, agents and synchronization. */
+
+const AS_THE_WEBHOOK_LEAVES_IT = { finalizers: [MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER] };
+const GATES = { developerConfiguration: { featureGates: ['DecentralizedLiveMigration'] } };
+/** A few minutes of virtual time. */
+const TURNS_MAX = 1500;
+const ROOT = { name: 'root', sizeBytes: 2 ** 30, isBlock: false };
+const MAC = '02:00:00:00:00:0a';
+const UUID = 'aaaaaaaa-0000-4000-8000-000000000000';
+
+const sceneOf = (): ControlScene => new ControlScene(makeMigrations, (context) => new MigrationLeftovers(context));
+const [here, there] = [sceneOf(), sceneOf()];
+let lines: string[];
+let name: string;
+let count = 0;
+
+/** Lets the time of both sides pass until a promise is kept. */
+async function kept<T>(promise: Promise<T>, pair?: PlayedPair): Promise<T> {
+  const over = new AbortController();
+  const done = promise.finally(() => over.abort());
+  // Whoever awaits `done` below hears of the failure.
+  done.catch(() => undefined);
+  for (let turn = 0; !over.signal.aborted; turn++) {
+    if (turn === TURNS_MAX) throw new Error(`it does not end: ${lines.join('; ')}`);
+    for (const scene of [here, there]) await scene.pass(100, 100);
+    await pair?.exchange();
+  }
+  return done;
+}
+
+async function idOf({ client, signal }: ControlScene): Promise<string> {
+  return (await client.get(namespaces, '', 'kube-system', signal)).metadata.uid ?? '';
+}
+
+/** As clusters are that were told of each other. */
+async function prepare(scene: ControlScene, other: ControlScene, address: string): Promise<void> {
+  const { client, signal } = scene;
+  await new PlayedAgents(scene).addNodes('node-a', 'node-b');
+  const body = { spec: { configuration: GATES } };
+  await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', { type: 'merge', body }, signal);
+  const status = { status: { synchronizationAddresses: [address] } };
+  const patch = { type: 'merge' as const, body: status as JsonObject };
+  await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', patch, signal, { subresource: 'status' });
+  await (await ObjectApplier.of(client, signal)).apply(TRUST_OBJECTS, signal);
+  const authority = await createAuthority(testEnv(), 'other', DAY_MS * 365);
+  const authorities = parseBundle(authority.certificatePem);
+  const document = { clusterId: await idOf(other), name: 'other', authorities };
+  await importTrust(client, { document, nowMs: scene.clock.now() }, signal);
+  await scene.create(storageClasses, { metadata: { name: 'disks' }, provisioner: 'x' } as never);
+}
+
+beforeAll(async () => {
+  for (const scene of [here, there]) await scene.start();
+  await prepare(here, there, 'here:9185');
+  await prepare(there, here, 'there:9185');
+});
+afterAll(async () => {
+  for (const scene of [here, there]) await scene.stop();
+});
+
+beforeEach(async () => {
+  lines = [];
+  name = `web-${++count}`;
+  const volumes = [
+    { name: 'root', persistentVolumeClaim: { claimName: name } },
+    { name: 'seed', cloudInitNoCloud: { secretRef: { name } } },
+  ];
+  const domain = { devices: { interfaces: [{ name: 'net', masquerade: {} }] }, memory: { guest: '64Mi' } };
+  const networks = [{ name: 'net', pod: {} }];
+  const interfaces = [{ name: 'net', masquerade: {}, macAddress: MAC }];
+  const template = { spec: { domain, networks, volumes } };
+  await here.create(machines, { metadata: { name }, spec: { runStrategy: 'Always', template } } as never);
+  await here.create(secrets, { metadata: { name }, data: { userdata: 'eA==' } } as never);
+  await here.create(persistentVolumeClaims, {
+    metadata: { name },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      storageClassName: 'disks',
+      resources: { requests: { storage: '1Gi' } },
+    },
+  } as never);
+  const running = { ...domain, devices: { interfaces }, firmware: { uuid: UUID } };
+  await new PlayedAgents(here).addGuest(name, 'node-a', { spec: { domain: running, networks, volumes } } as never);
+});
+
+const request = (more: Partial<MoveRequest> = {}): MoveRequest => ({
+  from: { namespace: NAMESPACE, name },
+  to: { namespace: NAMESPACE, name },
+  storageClasses: new Map(),
+  networks: new Map(),
+  connectURL: undefined,
+  toCluster: 'there',
+  ...more,
+});
+
+function moveOf(asked = request()): Move {
+  const print = (line: string): void => void lines.push(line);
+  const env = { clock: here.clock, random: realRandom, log: silentLogger };
+  return new Move({ request: asked, source: here.client, target: there.client, env, view: new LineView(print), print });
+}
+
+const made = async (scene: ControlScene, resource: Resource): Promise<readonly KubeObject[]> =>
+  (await scene.list(resource)).filter(({ metadata }) => metadata.labels?.[MOVE_LABEL] !== undefined);
+
+/** Both halves, as soon as they are there, and the machine that waits with its guest: nobody else makes that here. */
+async function pairOf(): Promise<PlayedPair> {
+  const halfOf = async (scene: ControlScene): Promise<string> => {
+    for (let turn = 0; turn < TURNS_MAX; turn++) {
+      for (const each of [here, there]) await each.pass(100, 100);
+      const half = (await scene.list(migrations)).find(({ spec }) => spec.vmName === name);
+      if (!half) continue;
+      await scene.patch(migrations, half.metadata.name ?? '', { metadata: AS_THE_WEBHOOK_LEAVES_IT });
+      return half.metadata.name ?? '';
+    }
+    throw new Error(`there is no half: ${lines.join('; ')}`);
+  };
+  const [send, receive] = [await halfOf(here), await halfOf(there)];
+  const pair = new PlayedPair(
+    '',
+    { agents: new PlayedAgents(here), guest: name, move: send },
+    { agents: new PlayedAgents(there), guest: name, move: receive },
+  );
+  const { spec } = (await there.get(machines, name)).spec.template;
+  await pair.addReceiver({ spec } as never);
+  return pair;
+}
+
+/** What agents and the controllers of machines do until the guest is there. */
+async function arrive(pair: PlayedPair): Promise<void> {
+  await pair.runTarget([ROOT]);
+  await pair.reach('PreparingTarget', 'PreparingTarget');
+  await pair.prepare();
+  await pair.reach('TargetReady', 'TargetReady');
+  await pair.begin();
+  await pair.reach('Running', 'Running');
+  await pair.take();
+  await pair.exchange();
+  await pair.give();
+  await pair.reach('Succeeded', 'Succeeded');
+  await here.patch(machines, name, { status: { rightToRun: { epoch: 2, grantedAway: true } } }, 'status');
+}
+
+describe('a move to another cluster', () => {
+  it('makes all that is missing, follows both halves, and says what it leaves', async () => {
+    const run = moveOf().run(here.signal);
+    run.catch(() => undefined);
+    await arrive(await pairOf());
+    const result = await kept(run);
+    expect(result.kind).toBe('moved');
+    const machine = (await there.get(machines, name)) as VirtualMachine;
+    const { domain } = machine.spec.template.spec ?? {};
+    expect(domain).toMatchObject({ firmware: { uuid: UUID }, devices: { interfaces: [{ macAddress: MAC }] } });
+    expect(machine.metadata.annotations).toMatchObject({ 'kubevirt.io/restore-run-strategy': 'Always' });
+    expect(await there.get(secrets, name)).toMatchObject({ data: { userdata: 'eA==' } });
+    expect(await there.get(persistentVolumeClaims, name)).toMatchObject({ spec: { storageClassName: 'disks' } });
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        `secret/${name} in shop created`,
+        `virtualmachine/${name} in shop created`,
+        expect.stringMatching(/^from shop\/web-1: Running on node-a/),
+        expect.stringMatching(/^to shop\/web-1: Succeeded/),
+      ]),
+    );
+    expect(endLines(result.prospect, request()).join('\n')).toContain(`kubectl delete pvc ${name} -n shop`);
+    expect((await kept(moveOf().run(here.signal))).kind).toBe('moved');
+  });
+
+  it('removes what it made where the halves fail, and can be asked for again', async () => {
+    const run = moveOf().run(here.signal);
+    run.catch(() => undefined);
+    const pair = await pairOf();
+    await pair.meet();
+    await there.delete(migrations, pair.target.move);
+    // Nobody keeps the guest that waits where its machine goes.
+    await pair.until(async () =>
+      expect(['Failed', undefined]).toContain((await pair.find(pair.source))?.status?.phase),
+    );
+    const result = (await kept(run, pair)) as Extract<MoveResult, { kind: 'failed' }>;
+    expect(result).toMatchObject({ kind: 'failed', left: [] });
+    for (const resource of [machines, secrets, persistentVolumeClaims, migrations] as unknown as Resource[])
+      expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
+    expect(await here.get(guests, name)).toMatchObject({ status: { phase: 'Running' } });
+    expect(await here.find(secrets, name)).toBeDefined();
+  });
+
+  it('goes on after it was interrupted, with the same halves', async () => {
+    const stopping = new AbortController();
+    const first = moveOf().run(stopping.signal);
+    first.catch(() => undefined);
+    const pair = await pairOf();
+    stopping.abort();
+    await expect(kept(first)).rejects.toThrow();
+    lines = [];
+    const second = moveOf().run(here.signal);
+    second.catch(() => undefined);
+    await arrive(pair);
+    expect((await kept(second)).kind).toBe('moved');
+    expect(lines[0]).toBe('the move is under way already, and is followed');
+    expect((await here.list(migrations)).filter(({ spec }) => spec.vmName === name)).toHaveLength(1);
+  });
+
+  it('goes on where it was stopped before there were halves', async () => {
+    const { plan } = await kept(moveOf().prospect(here.signal));
+    const [secret] = plan.objects;
+    await there.create(secrets, secret?.object as never);
+    const { plan: next } = await kept(moveOf().prospect(here.signal));
+    expect(next.id).toBe(plan.id);
+    expect(next.objects.map(({ state }) => state)).toEqual(['made', 'missing']);
+  });
+
+  it('says beforehand what it would make, and what is in the way', async () => {
+    const asked = request({ to: { namespace: 'nowhere', name }, storageClasses: new Map([['disks', 'none']]) });
+    const prospect = await kept(moveOf(asked).prospect(here.signal));
+    const told = forecastLines(prospect, asked);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^PersistentVolumeClaim +nowhere\/web-5 +would be created +blank, 1Gi, none/),
+        'in the way:',
+        '  there is no namespace nowhere at the target',
+        '    kubectl create namespace nowhere',
+        '  there is no storage class none at the target',
+      ]),
+    );
+    expect((await kept(moveOf(asked).run(here.signal))).kind).toBe('blocked');
+    expect((await there.list(machines)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
+  });
+
+  it('sees that no node has room', async () => {
+    await there.patch(nodes, 'node-a', { spec: { unschedulable: true } });
+    await there.patch(nodes, 'node-b', { status: { allocatable: { memory: '1Mi' } } }, 'status');
+    const { obstacles } = await kept(moveOf().prospect(here.signal));
+    expect(obstacles).toMatchObject([
+      { what: expect.stringMatching(/no node of the target can take the guest: node-a: .*; node-b: .*memory/) },
+    ]);
+  });
+});

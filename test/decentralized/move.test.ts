@@ -1,0 +1,74 @@
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { claim, probe, virtualMachine } from '../support/guest-manifests.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+import { oneLife } from '../support/one-life.ts';
+
+/** `godwit move` of a real guest to another namespace, and back to the machine that was kept there. */
+
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
+
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
+const PATIENCE_MS = 120_000;
+
+let guests: MovingGuests;
+
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: 2 });
+  const { api, kubectl } = guests.host;
+  await guests.configure({}, ['DecentralizedLiveMigration']);
+  await kubectl.ok(['create', 'namespace', 'outlet']);
+  await guests.host.create(claim('disk', 'local'));
+  const volumes = [{ name: 'disk', source: { persistentVolumeClaim: { claimName: 'disk' } } }];
+  await guests.host.create(virtualMachine('web', probe({ tickMs: 100, graceSeconds: 5, volumes })));
+  await guests.knows('web');
+  await eventually(async () => {
+    const { status } = (await api.request('GET', KUBEVIRT)).expect(200).json;
+    expect(status.synchronizationAddresses).toHaveLength(1);
+  }, PATIENCE_MS);
+});
+afterAll(() => guests.stop());
+
+const find = async (namespace: string, plural: string): Promise<Anything> => {
+  const path = `/apis/kubevirt.io/v1/namespaces/${namespace}/${plural}/web`;
+  const answer = await guests.host.api.request('GET', path);
+  return answer.status === 404 ? undefined : answer.expect(200).json;
+};
+
+/** The guest runs in a namespace, is the one that was started, and was never in two machines. */
+async function runsIn(namespace: string): Promise<void> {
+  await eventually(async () => {
+    const guest = await find(namespace, 'virtualmachineinstances');
+    expect(guest?.status?.phase, JSON.stringify(guest?.status)).toBe('Running');
+    const log = guests.host.logs().get(guest.status.rightToRun.holder.podUID);
+    expect(log).toContain(guests.bootOf('web'));
+  }, PATIENCE_MS);
+  oneLife(guests.bootOf('web'), guests.host.logs());
+}
+
+it('moves a guest with its disk to another namespace, and back', async () => {
+  const { host } = guests;
+  const forecast = await host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet', '--dry-run');
+  expect(forecast).toMatch(/^PersistentVolumeClaim +outlet\/disk +would be created +blank/m);
+  expect(await find('outlet', 'virtualmachines')).toBeUndefined();
+
+  const there = await host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
+  expect(there).toContain('the guest of web runs in outlet/web');
+  await runsIn('outlet');
+  const [kept, moved] = [await find('default', 'virtualmachines'), await find('outlet', 'virtualmachines')];
+  expect(kept).toMatchObject({ spec: { runStrategy: 'Halted' }, status: { rightToRun: { grantedAway: true } } });
+  await eventually(async () => {
+    expect(await find('outlet', 'virtualmachines')).toMatchObject({ spec: { runStrategy: 'Always' } });
+  }, PATIENCE_MS);
+  const { uuid } = (await find('outlet', 'virtualmachineinstances')).spec.domain.firmware;
+  expect(moved.spec.template.spec.domain.firmware.uuid).toBe(uuid);
+
+  const again = await host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
+  expect(again).toContain('the guest of web runs in outlet/web');
+
+  const back = await host.cli('move', 'web', '-n', 'outlet', '--to-namespace', 'default');
+  expect(back).toContain('the guest of web runs in default/web');
+  await runsIn('default');
+  expect((await find('default', 'virtualmachineinstances')).spec.domain.firmware.uuid).toBe(uuid);
+});
