@@ -27,12 +27,7 @@ describe('verdicts', () => {
   it.each<[string, SideNow, SideNow, object | undefined]>([
     ['neither is over', side({ phase: 'Running' }), side({ phase: 'Running' }), undefined],
     ['only the target has succeeded', side({ phase: 'Running' }), side({ phase: 'Succeeded' }, here), undefined],
-    [
-      'the source has not been halted yet',
-      side({ phase: 'Succeeded' }),
-      side({ phase: 'Succeeded' }, here),
-      undefined,
-    ],
+    ['the source has not been halted yet', side({ phase: 'Succeeded' }), side({ phase: 'Succeeded' }, here), undefined],
     ['both have succeeded', side({ phase: 'Succeeded' }, away), side({ phase: 'Succeeded' }, here), { kind: 'moved' }],
     ['it went, and the halves are gone', side(undefined, away), side(undefined, here), { kind: 'moved' }],
     ['only the source has failed', side(FAILED), side({ phase: 'Running' }), undefined],
