@@ -15,6 +15,7 @@ import {
 } from '../kube/kubevirt-resources.ts';
 import { ControlScene } from './control.fixture.ts';
 import { type LauncherPod, pods } from './resources.ts';
+import { makeGuest } from './vm/make-guest.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
 
@@ -230,6 +231,27 @@ describe('a machine whose guest comes', () => {
     );
     await scene.until(async () => expect((await machine()).spec.runStrategy).toBe(strategy));
     expect((await machine()).status?.rightToRun).toEqual({ epoch: 5 });
+  });
+
+  it.each([['Always'], [undefined]])('keeps what it is known by for its next start, then %s', async (restored) => {
+    const annotations: Record<string, string> =
+      restored === undefined ? {} : { [RESTORE_STRATEGY_ANNOTATION]: restored };
+    await make({ runStrategy: 'WaitAsReceiver' }, annotations);
+    await waits();
+    // As the migration makes it what the other one is.
+    const firmware = { uuid: '5d307ca9-b3ef-428c-8861-06e72d69f223', serial: 'S-1' };
+    const [network] = (await guest()).spec.domain.devices.interfaces ?? [];
+    const interfaces = [{ ...network, macAddress: '02:00:00:00:00:17' }];
+    await scene.patch(virtualMachineInstances, 'web', { spec: { domain: { firmware, devices: { interfaces } } } });
+    await came(await target());
+    await scene.until(async () => expect((await machine()).spec.runStrategy).toBe(restored ?? 'WaitAsReceiver'));
+    await scene.until(async () =>
+      expect((await machine()).spec.template.spec?.domain).toMatchObject({ firmware, devices: { interfaces } }),
+    );
+    await scene.pass(5000);
+    expect((await machine()).status?.conditions?.map(({ type }) => type)).not.toContain('RestartRequired');
+    const { guest: next } = makeGuest(await machine(), { sizing: {}, configuration: {}, isReceiver: false });
+    expect(next?.spec.domain).toMatchObject({ firmware, devices: { interfaces } });
   });
 
   it('does not run it because it began to receive it', async () => {

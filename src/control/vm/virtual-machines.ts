@@ -5,6 +5,7 @@ import { grantedAwayFix } from '../../api/kubevirt/granted-away.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { findCondition } from '../../kube/conditions.ts';
@@ -24,12 +25,14 @@ import { MovingGuests } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { GENERATION_ANNOTATION, MACHINE_FINALIZER } from '../../api/kubevirt/well-known.ts';
+import { GENERATION_ANNOTATION, MACHINE_FINALIZER, TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { type Decision, decide, isFinal, isStartRefused } from './decide.ts';
 import { type LiveUpdate, liveUpdate } from './live-update.ts';
 import { makeGuest } from './make-guest.ts';
+import { receivedIdentity } from './received-identity.ts';
 import { isSizingKept, type KeptSizing, keepSizing, SizingError } from './sizing.ts';
+import { templateHash } from './template-hash.ts';
 import { uncopiedMessage, uncopiedVolumes } from './volume-migration.ts';
 import { type Outcome, statusAfter } from './status.ts';
 
@@ -112,6 +115,8 @@ export class VirtualMachines implements Service {
     guest: VirtualMachineInstance | undefined,
     signal: AbortSignal,
   ): Promise<Result | void> {
+    const identity = receivedIdentity(machine, guest);
+    if (guest && identity && (await this.#adopt(machine, guest, identity, signal))) return;
     const decision = decide(machine, guest, this.#env.clock.now());
     const { kept, failure: sizingFailure } = await this.#sizing(machine, decision, signal);
     const uncopied = uncopiedVolumes(machine, guest, this.#podOf(guest));
@@ -132,6 +137,40 @@ export class VirtualMachines implements Service {
     if (guest && guest.metadata.deletionTimestamp === undefined) await this.#annotate(machine, guest, signal);
     if (decision.action === 'wait') return { requeueAfterMs: decision.untilMs - this.#env.clock.now() };
     if (failure) return { requeueAfterMs: RETRY_FAILURE_MS };
+  }
+
+  /** Lets a machine keep what the guest that it has received is known by; true where we hear of that, and go on then. */
+  async #adopt(
+    machine: VirtualMachine,
+    guest: VirtualMachineInstance,
+    template: VirtualMachineInstanceSpec,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { namespace = '', name = '', uid = '', resourceVersion = '' } = machine.metadata;
+    const { domain, networks } = template;
+    const next = { ...machine, spec: { ...machine.spec, template: { ...machine.spec.template, spec: template } } };
+    // It has what the template says from now on, and need not be started again for it. This comes first: what is not
+    // the same yet is seen to again.
+    if (guest.metadata.annotations?.[TEMPLATE_HASH_ANNOTATION] === templateHash(machine)) {
+      const annotations = { [TEMPLATE_HASH_ANNOTATION]: templateHash(next) };
+      await this.#patchMetadata(virtualMachineInstances, guest, { annotations }, signal);
+    }
+    const { firmware, devices } = domain;
+    const spec = {
+      domain: { firmware, devices: { interfaces: devices.interfaces } },
+      ...(networks ? { networks } : {}),
+    } as unknown as JsonObject;
+    const body: JsonObject = { metadata: { uid, resourceVersion }, spec: { template: { spec } } };
+    try {
+      await this.#client.patch(virtualMachines, namespace, name, { type: 'merge', body }, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== 422 && error.code !== 403 && error.code !== 400)) throw error;
+      // Somebody does not like the template, whose guest runs all the same.
+      const message = `The machine cannot keep the identity of the guest that it has received: ${error.message}`;
+      this.#recorder.event(machine, 'Warning', 'FailedUpdate', message);
+      return false;
+    }
   }
 
   /** A machine that is to be kept until its guest is gone says so before there is a guest. */
