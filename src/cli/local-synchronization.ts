@@ -13,6 +13,7 @@ import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_ACCOUNT } from '../sync/rights.ts';
 import { SYNCHRONIZATION_PORT } from '../sync/wire/address.ts';
+import { configuredPort } from './configured-port.ts';
 import { synchronizationBelow } from './data-directory.ts';
 import { KeptProcess } from './kept-process.ts';
 import { usualPort } from './last-port.ts';
@@ -51,6 +52,8 @@ const serviceAccounts: Resource = {
 const TOKEN_LIFE_S = 24 * 3600;
 const TOKEN_RENEWAL_MS = 4 * 3_600_000;
 const TOKEN_RETRY_MS = 10_000;
+/** Of the data directory: where this machine finds out what the process counts. */
+const METRICS_PORT_FILE = 'synchronization-metrics-port';
 
 /**
  * The synchronization controller that `godwit up` has on this machine, in a process of its own: it talks to other
@@ -61,6 +64,8 @@ export class LocalSynchronization {
   readonly #directory: string;
   readonly #stopping = new AbortController();
   #process: KeptProcess | undefined;
+  /** The port that it was started for, where one was asked for. */
+  #wantedPort: number | undefined;
   /** What is being done about the process, one thing after another. */
   #work: Promise<void> = Promise.resolve();
   #informer: Promise<void> = Promise.resolve();
@@ -92,28 +97,29 @@ export class LocalSynchronization {
     const { spec } = kubeVirt ?? {};
     const isWanted = spec !== undefined && isFeatureGateEnabled('DecentralizedLiveMigration', spec.configuration);
     this.#work = this.#work
-      .then(() => this.#bring(isWanted, spec?.synchronizationPort))
+      .then(() => this.#bring(isWanted, configuredPort(spec)))
       .catch((error: unknown) => {
         this.#options.print(`The synchronization controller cannot be started: ${errorText(error)}`);
       });
   }
 
-  async #bring(isWanted: boolean, wantedPort: string | undefined): Promise<void> {
-    if (isWanted === (this.#process !== undefined) || this.#stopping.signal.aborted) return;
-    if (isWanted) {
-      this.#process = this.#newProcess(wantedPort);
-      this.#process.start();
-    } else {
-      await this.#process?.stop('SIGTERM');
+  async #bring(isWanted: boolean, wantedPort: number | undefined): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    if (this.#process && (!isWanted || wantedPort !== this.#wantedPort)) {
+      await this.#process.stop('SIGTERM');
       this.#process = undefined;
     }
+    if (!isWanted || this.#process) return;
+    this.#wantedPort = wantedPort;
+    this.#process = this.#newProcess(wantedPort);
+    this.#process.start();
   }
 
-  #newProcess(wantedPort: string | undefined): KeptProcess {
+  #newProcess(wantedPort: number | undefined): KeptProcess {
     const { env, processes, print, main, host, logLevel, directory } = this.#options;
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     const kubeconfig = this.#writeKubeconfig();
-    let port = wantedPort;
+    let [port, metricsPort] = [wantedPort, 0];
     return new KeptProcess({
       env,
       processes,
@@ -123,12 +129,14 @@ export class LocalSynchronization {
       outputFile: 'sync.log',
       argumentsNow: () => {
         const listen = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-        const options = { kubeconfig, listen, 'data-dir': this.#directory, 'log-level': logLevel };
+        const metrics = `127.0.0.1:${metricsPort}`;
+        const options = { kubeconfig, listen, metrics, 'data-dir': this.#directory, 'log-level': logLevel };
         return [main, 'sync', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])];
       },
       beforeStart: async () => {
         // Whoever took it since the last time has it.
-        port = wantedPort ?? String(await usualPort(directory, 'synchronization-port', SYNCHRONIZATION_PORT));
+        port = wantedPort ?? (await usualPort(directory, 'synchronization-port', SYNCHRONIZATION_PORT));
+        metricsPort = await usualPort(directory, METRICS_PORT_FILE);
         await this.#renewToken().catch((error: unknown) =>
           print(`The synchronization controller cannot be given a new token: ${errorText(error)}`),
         );

@@ -4,12 +4,14 @@ import { resolve } from 'node:path';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { type Env, sleep } from '../env/ports.ts';
+import { unlessAborted } from '../kube/abort.ts';
 import { Client } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { errorText } from '../kube/error-text.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { Informer } from '../kube/informer.ts';
 import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import { LeaderElector } from '../kube/leader-election.ts';
 import { Manager } from '../kube/manager.ts';
@@ -18,6 +20,8 @@ import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_LEASE } from '../sync/rights.ts';
 import { synchronizationServices } from '../sync/synchronization.ts';
 import { SYNCHRONIZATION_PORT } from '../sync/wire/address.ts';
+import { StreamMetrics } from '../sync/wire/stream-metrics.ts';
+import { configuredPort } from './configured-port.ts';
 import { HealthServer } from './health-server.ts';
 import { ownAddress } from './own-address.ts';
 import { takeDirectory } from './take-directory.ts';
@@ -72,28 +76,58 @@ interface Work {
   readonly print: (line: string) => void;
 }
 
-async function work({ options, env, access, identity, print }: Work, signal: AbortSignal): Promise<void> {
+async function work(job: Work, signal: AbortSignal): Promise<void> {
+  const { options, env, access, print } = job;
   const metrics = new KubeMetrics(env.clock);
   const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
   const client = new Client(transport, FIELD_MANAGER);
-  const cluster = await persistently(env, signal, () => factsOf(client, signal));
-  const { host, port } = options.listen ?? { host: '0.0.0.0', port: cluster.port };
+  const clusterId = await persistently(env, signal, () => clusterIdOf(client, signal));
+  const tools = { ...job, client, metrics, streamMetrics: new StreamMetrics(metrics.registry), clusterId };
+  print(`Synchronizing migrations of ${access.server}, which is the cluster ${clusterId}.`);
+  if (options.listen) return synchronize(tools, options.listen, signal);
+  await followPort(client, env, signal, (port, until) => synchronize(tools, { host: '0.0.0.0', port }, until));
+}
+
+interface Tools extends Work {
+  readonly client: Client;
+  readonly metrics: KubeMetrics;
+  readonly streamMetrics: StreamMetrics;
+  readonly clusterId: string;
+}
+
+/** Stands for the lease, and works while it has it, reached at this address. */
+async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: AbortSignal): Promise<void> {
+  const { options, env, access, identity, client, metrics } = tools;
   const reached = WILDCARDS.has(host) ? await ownAddress(access.server) : host;
   const addresses = (bound: number): readonly string[] =>
     options.advertise ?? [isIPv6(reached) ? `[${reached}]:${bound}` : `${reached}:${bound}`];
   const lease = { namespace: SYSTEM_NAMESPACE, name: SYNCHRONIZATION_LEASE };
   const elector = new LeaderElector({ client, env, ...lease, identity, metrics });
-  const services = synchronizationServices({
-    env,
-    client,
-    metrics,
-    clusterId: cluster.id,
-    listen: { host, port },
-    addresses,
-  });
+  const services = synchronizationServices({ ...tools, listen: { host, port }, addresses });
   const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
-  print(`Synchronizing migrations of ${access.server}, which is the cluster ${cluster.id}.`);
   await new Manager({ env, name: 'synchronization', elector }).add(...health, ...services).run(signal);
+}
+
+/** Works on the port that the configuration says, and begins anew when it says another one. */
+async function followPort(
+  client: Client,
+  env: Env,
+  signal: AbortSignal,
+  synchronizeOn: (port: number, until: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const informer = new Informer({ client, env, resource: kubeVirts });
+  const wanted = (): number => configuredPort([...informer.list()][0]?.spec) ?? SYNCHRONIZATION_PORT;
+  let [port, other] = [0, new AbortController()];
+  informer.onChange(() => {
+    if (port !== 0 && wanted() !== port) other.abort();
+  });
+  const following = informer.run(signal);
+  await unlessAborted(informer.synced, signal);
+  while (!signal.aborted) {
+    [port, other] = [wanted(), new AbortController()];
+    await synchronizeOn(port, AbortSignal.any([signal, other.signal]));
+  }
+  await following;
 }
 
 /**
@@ -104,11 +138,10 @@ function identityOf(directory: string | undefined, env: Env): string {
   return `${hostname()}_${directory ?? env.random.uuid()}`;
 }
 
-/** What has to be known of a cluster before anything: what others know it by, and on which port they expect us. */
-async function factsOf(client: Client, signal: AbortSignal): Promise<{ readonly id: string; readonly port: number }> {
+/** What others know a cluster by. */
+async function clusterIdOf(client: Client, signal: AbortSignal): Promise<string> {
   const { metadata }: KubeObject = await client.get(namespaces, '', 'kube-system', signal);
-  const [configuration] = (await client.list(kubeVirts, {}, signal)).items;
-  return { id: metadata.uid ?? '', port: Number(configuration?.spec.synchronizationPort ?? SYNCHRONIZATION_PORT) };
+  return metadata.uid ?? '';
 }
 
 /** The API server may come up later than we do. */

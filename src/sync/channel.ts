@@ -75,8 +75,12 @@ export interface ChannelListener {
 
 /** Why a stream could not be, or is not any more. */
 export type SyncErrorCode =
-  /** The address is none, or nobody answers there. */
+  /** Nobody answers at the address. */
   | 'Unreachable'
+  /** What should be an address is none. */
+  | 'InvalidAddress'
+  /** Administrators have said which addresses are dialed, and this one is not among them. */
+  | 'NotAllowed'
   /** One side's certificate is not one that the other trusts. */
   | 'NotTrusted'
   /** The two have no version of the protocol in common. */
@@ -102,6 +106,17 @@ export class SyncError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'SyncError';
     this.code = code;
+  }
+}
+
+/**
+ * What was found at an address at which no cluster that is trusted has proven itself. Whoever may make a migration chooses
+ * the address, and must not learn from us what there is in networks that we reach and they do not: this is for logs alone.
+ */
+export class UnprovenError extends SyncError {
+  constructor(code: SyncErrorCode, message: string, cause?: unknown) {
+    super(code, message, cause);
+    this.name = 'UnprovenError';
   }
 }
 

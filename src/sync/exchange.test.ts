@@ -7,7 +7,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { realClock, realRandom } from '../env/real.ts';
 import { silentLogger } from '../env/test.ts';
 import { DAY_MS, issueIdentity } from '../machinery/x509/authority.ts';
-import { type ChannelListener, type Dialer, type OfferedHalf, SyncError } from './channel.ts';
+import { type ChannelListener, type Dialer, type OfferedHalf, SyncError, UnprovenError } from './channel.ts';
 import { Exchange } from './exchange.ts';
 import { clusterUri } from './trust/bundle.ts';
 import { AUTHORITY_SECRET, secrets } from './trust/objects.ts';
@@ -177,15 +177,30 @@ describe('two clusters that trust each other', () => {
 
 describe('clusters that do not', () => {
   it('hear on both sides who does not trust whom, and find each other once they do', async () => {
-    a.dial(b.address);
+    // Nobody was seen at it before.
+    a.dial(b.address.replace('127.0.0.1', 'localhost'));
     await eventually(() => expect(a.errors[0]).toMatchObject({ code: 'NotTrusted' }));
-    expect(a.errors[0]?.message).toContain('no trusted cluster has issued the certificate that 127.0.0.1');
+    // Whoever gave the address is not to learn what there is.
+    expect(a.errors[0]).toBeInstanceOf(UnprovenError);
+    expect(a.errors[0]?.message).toContain('no trusted cluster has issued the certificate that localhost');
     await a.cluster.trust(b.cluster);
     await eventually(() => expect(a.errors.at(-1)?.message).toContain('the other cluster does not trust this one'));
     expect(a.errors.at(-1)).toMatchObject({ code: 'NotTrusted' });
+    expect(a.errors.at(-1)).not.toBeInstanceOf(UnprovenError);
     expect(b.log).toEqual([]);
     await b.cluster.trust(a.cluster);
     await eventually(() => expect(a.log).toContain('reached cluster-b'), 20_000);
+  });
+
+  it('dial what administrators have listed, if they have listed anything, and tell in full what they find', async () => {
+    const { admin, signal } = a.cluster;
+    await changeTrust(admin, (data) => ({ ...data, addresses: '127.0.0.1:1\nnonsense:' }), signal);
+    await eventually(() => expect(a.exchange.trust.addressRules?.broken).toEqual(['nonsense:']));
+    a.dial(b.address);
+    await eventually(() => expect(a.errors[0]).toMatchObject({ code: 'NotAllowed' }));
+    a.dial('127.0.0.1:1');
+    await eventually(() => expect(a.errors.at(-1)?.message).toContain('ECONNREFUSED'));
+    expect(a.errors.at(-1)).not.toBeInstanceOf(UnprovenError);
   });
 
   it('know the way back to themselves', async () => {
@@ -196,7 +211,7 @@ describe('clusters that do not', () => {
   it('say that nobody is there, and that an address is none', async () => {
     a.dial('127.0.0.1:1');
     a.dial('http://nowhere');
-    await eventually(() => expect(a.errors.map(({ code }) => code)).toEqual(['Unreachable', 'Unreachable']));
+    await eventually(() => expect(a.errors.map(({ code }) => code).sort()).toEqual(['InvalidAddress', 'Unreachable']));
   });
 });
 

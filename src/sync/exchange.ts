@@ -7,7 +7,9 @@ import { type ChannelListener, type Dialer, SyncError } from './channel.ts';
 import { Trust } from './trust/trust.ts';
 import { GrpcNetwork } from './wire/grpc-client.ts';
 import { GrpcServer } from './wire/grpc-server.ts';
+import { GuardedNetwork } from './wire/guarded-network.ts';
 import type { Network } from './wire/link.ts';
+import type { StreamMetrics } from './wire/stream-metrics.ts';
 import { Switchboard } from './wire/switchboard.ts';
 
 /** The way to other clusters as a whole: trust, the port on which they dial in, and the streams. Only a leader runs one. */
@@ -20,6 +22,7 @@ export interface ExchangeOptions {
   readonly clusterId: string;
   /** Where other clusters dial in; port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
+  readonly metrics?: StreamMetrics | undefined;
 }
 
 /** How soon it is tried again to get an identity. */
@@ -59,9 +62,10 @@ export class Exchange implements Service {
   /** The way to other clusters for whoever listens to them; once only. What is dialed before it runs waits. */
   connect(listener: ChannelListener): Dialer {
     if (this.#switchboard) throw new Error('somebody listens to other clusters already');
-    const { env, clusterId } = this.#options;
+    const { env, clusterId, metrics } = this.#options;
     this.#switchboard = new Switchboard({
       env,
+      metrics,
       listener,
       clusterId,
       network: this.#network(),
@@ -116,7 +120,11 @@ export class Exchange implements Service {
 
   /** Nobody is dialed before this cluster can say who it is, and knows whom it trusts. */
   #network(): Network {
-    const network = new GrpcNetwork({ clock: this.#options.env.clock, trust: this.trust });
+    const { clock } = this.#options.env;
+    const network = new GuardedNetwork({
+      network: new GrpcNetwork({ clock, trust: this.trust }),
+      rules: () => this.trust.addressRules,
+    });
     return {
       connect: async (connectURL, signal) => {
         await unlessAborted(this.listening, signal);

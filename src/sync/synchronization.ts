@@ -6,12 +6,14 @@ import { SharedInformers } from '../kube/shared-informers.ts';
 import { Advertisement } from './controller/advertisement.ts';
 import { Synchronizations } from './controller/synchronizations.ts';
 import { Exchange } from './exchange.ts';
+import type { StreamMetrics } from './wire/stream-metrics.ts';
 
 export interface SynchronizationOptions {
   readonly env: Env;
   /** Speaks as the synchronization controller. */
   readonly client: Client;
   readonly metrics: KubeMetrics;
+  readonly streamMetrics: StreamMetrics;
   /** The UID of the namespace kube-system. */
   readonly clusterId: string;
   /** Where other clusters dial in; port 0 takes a free one. */
@@ -22,9 +24,9 @@ export interface SynchronizationOptions {
 
 /** All that carries halves of migrations between clusters and guests, to be added to one manager that leads. */
 export function synchronizationServices(options: SynchronizationOptions): readonly Service[] {
-  const { env, client, metrics, clusterId, listen } = options;
+  const { env, client, metrics, streamMetrics, clusterId, listen } = options;
   const informers = new SharedInformers({ client, env });
-  const exchange = new Exchange({ env, client, clusterId, listen });
+  const exchange = new Exchange({ env, client, clusterId, listen, metrics: streamMetrics });
   let addresses: readonly string[] = [];
   const ready = exchange.listening.then((port) => void (addresses = options.addresses(port)));
   const synchronizations = new Synchronizations({

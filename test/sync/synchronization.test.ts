@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownBundleOf, peersOf, withPeer } from '../../src/sync/trust/objects.ts';
@@ -58,6 +60,14 @@ const blockedOf = async (cluster: Cluster): Promise<unknown> => {
   return conditions.find(({ type }) => type === 'decentralizedMigrationBlocked');
 };
 
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
 const machine = (name: string, runStrategy: string): object => ({
   apiVersion: 'kubevirt.io/v1',
   kind: 'VirtualMachine',
@@ -111,7 +121,13 @@ describe('a synchronization controller', () => {
     });
     const sendTo = { key: 'secret-key', connectURL: `https://${endpoint}` };
     await east.create(MIGRATIONS, migration('web', { sendTo }));
-    await eventually(async () => expect(await blockedOf(east)).toMatchObject({ status: 'True', reason: 'NotTrusted' }));
+    await eventually(async () =>
+      expect(await blockedOf(east)).toMatchObject({
+        status: 'True',
+        reason: 'Unreachable',
+        message: expect.stringContaining('no cluster that is trusted here has answered'),
+      }),
+    );
     await trust(east, west);
     await trust(west, east);
     await eventually(async () => {
@@ -120,6 +136,14 @@ describe('a synchronization controller', () => {
       const { uid } = (await west.get('/api/v1/namespaces/kube-system')).metadata;
       expect(metadata.annotations).toMatchObject({ 'godwit.dev/synchronization-peer': uid });
     });
+  });
+
+  it('counts what it says and hears', async () => {
+    const port = readFileSync(join(east.godwit.directory, 'synchronization-metrics-port'), 'utf8').trim();
+    const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+    expect(text).toContain('godwit_synchronization_streams{end="dialed"} 1');
+    expect(text).toMatch(/godwit_synchronization_messages_total\{direction="sent",kind="hello"\} [1-9]/);
+    expect(text).toMatch(/godwit_synchronization_dial_failures_total\{code="NotTrusted"\} [1-9]/);
   });
 
   it('goes on when it was killed, at once', async () => {
@@ -139,6 +163,18 @@ describe('a synchronization controller', () => {
     );
     await east.api.request('DELETE', `${MIGRATIONS}/web`);
     await eventually(async () => expect((await east.api.request('GET', `${MIGRATIONS}/web`)).status).toBe(404));
+  });
+
+  it('goes to another port when the configuration says so', async () => {
+    const before = await addressOf(west);
+    const port = await freePort();
+    await west.merge(KUBEVIRT, { spec: { synchronizationPort: String(port) } });
+    await eventually(async () => expect(await addressOf(west)).toBe(`127.0.0.1:${port}`));
+    await eventually(async () =>
+      expect((await west.get(`${MIGRATIONS}/web`)).status?.syncEndpoint).toBe(`127.0.0.1:${port}`),
+    );
+    await west.merge(KUBEVIRT, { spec: { synchronizationPort: null } });
+    await eventually(async () => expect(await addressOf(west)).toBe(before));
   });
 
   it('ends with what it is there for', async () => {

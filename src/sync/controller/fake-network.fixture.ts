@@ -7,6 +7,7 @@ import {
   Refusal,
   type Role,
   SyncError,
+  UnprovenError,
 } from '../channel.ts';
 
 /** Clusters that reach each other by promises alone: what the real way promises, without the way. */
@@ -74,6 +75,8 @@ class Member implements Dialer {
   readonly listener: ChannelListener;
   readonly #network: FakeNetwork;
   readonly #wanted = new Set<string>();
+  /** Addresses at which somebody was. */
+  readonly #proven = new Set<string>();
   readonly #channels = new Map<string, FakeChannel>();
   #isDead = false;
 
@@ -121,7 +124,9 @@ class Member implements Dialer {
     if (this.#isDead || !this.#wanted.has(connectURL)) return;
     const cluster = this.#network.at(connectURL);
     const peer = cluster === undefined ? undefined : this.#network.reach(this.cluster, cluster);
-    if (!peer) return this.listener.unreachable(connectURL, new SyncError('Unreachable', 'nobody answers'));
+    const Cause = this.#proven.has(connectURL) ? SyncError : UnprovenError;
+    if (!peer) return this.listener.unreachable(connectURL, new Cause('Unreachable', 'nobody answers'));
+    this.#proven.add(connectURL);
     peer.open(this.cluster);
     this.listener.reached(connectURL, this.open(peer.cluster));
   }

@@ -1,8 +1,10 @@
-import type { Channel, Dialer, SyncError } from '../channel.ts';
+import type { Clock } from '../../env/ports.ts';
+import { type Channel, type Dialer, type SyncError, UnprovenError } from '../channel.ts';
 import type { Problem } from './problem.ts';
 import type { Side } from './side.ts';
 
 export interface LinksOptions {
+  readonly clock: Clock;
   /** Our own cluster, as others know it. */
   readonly clusterId: string;
   readonly dialer: Dialer;
@@ -17,13 +19,21 @@ export interface Link {
   readonly channel: Channel | undefined;
   /** Why nothing gets there now. */
   readonly problem: Problem | undefined;
+  /** Before this it is not to be told. */
+  readonly problemFromMs?: number;
 }
+
+/**
+ * When it is told that no cluster that is trusted has answered: longer than any dial takes, so that neither from the words
+ * nor from the time anybody learns what there is at an address instead.
+ */
+const UNPROVEN_MS = 12_000;
 
 /** The ways to other clusters: who wants which address, who is behind it, and what is wrong with it. */
 export class Links {
   readonly #options: LinksOptions;
   /** Who wants an address to be dialed. */
-  readonly #wanted = new Map<string, Set<string>>();
+  readonly #wanted = new Map<string, { readonly those: Set<string>; readonly sinceMs: number }>();
   readonly #reached = new Map<string, Channel>();
   readonly #unreachable = new Map<string, SyncError>();
   readonly #cut = new Map<string, SyncError>();
@@ -39,13 +49,14 @@ export class Links {
 
   /** Keeps an address dialed for as long as this one wants it. */
   want(who: string, connectURL: string): void {
-    const those = this.#wanted.get(connectURL) ?? new Set();
-    this.#wanted.set(connectURL, those.add(who));
+    const wanted = this.#wanted.get(connectURL) ?? { those: new Set(), sinceMs: this.#options.clock.now() };
+    this.#wanted.set(connectURL, wanted);
+    wanted.those.add(who);
     this.#options.dialer.dial(connectURL);
   }
 
   unwant(who: string, connectURL: string): void {
-    const those = this.#wanted.get(connectURL);
+    const { those } = this.#wanted.get(connectURL) ?? {};
     if (!those?.delete(who) || those.size > 0) return;
     this.#wanted.delete(connectURL);
     this.#reached.delete(connectURL);
@@ -87,8 +98,16 @@ export class Links {
       return { channel, problem: { reason: 'OtherCluster', message } };
     }
     const error = this.#unreachable.get(connectURL) ?? (channel && this.#cut.get(channel.peer));
-    if (!error) return { channel, problem: undefined };
+    if (!error || error instanceof UnprovenError) return { channel, ...this.#unproven(connectURL, reached) };
     return { channel, problem: { reason: error.code, message: `no connection to ${connectURL}: ${error.message}` } };
+  }
+
+  /** Nobody has proven to be there: the same is said of all such addresses, at the same time. */
+  #unproven(connectURL: string, reached: Channel | undefined): Omit<Link, 'channel'> {
+    const { sinceMs } = this.#wanted.get(connectURL) ?? {};
+    if (sinceMs === undefined || reached !== undefined) return { problem: undefined };
+    const message = `no cluster that is trusted here has answered at ${connectURL}: either nobody is there, or it is not in 'godwit trust list'; the log of the synchronization controller says more`;
+    return { problem: { reason: 'Unreachable', message }, problemFromMs: sinceMs + UNPROVEN_MS };
   }
 
   #called(peer: string | undefined): Link {

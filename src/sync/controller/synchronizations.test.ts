@@ -272,6 +272,18 @@ describe('what is wrong is told as it is now', () => {
     expect(await blockedOf(east)).toBeUndefined();
   });
 
+  it('of an address at which nobody was seen, the same after the same time, whatever is there', async () => {
+    const connectURL = 'metadata.internal:80';
+    await east.half('source', { connectURL, name, key });
+    await pass(clock, 11_000);
+    expect(await blockedOf(east)).toBeUndefined();
+    await pass(clock, 2000);
+    expect(await blockedOf(east)).toEqual({
+      reason: 'Unreachable',
+      message: `no cluster that is trusted here has answered at ${connectURL}: either nobody is there, or it is not in 'godwit trust list'; the log of the synchronization controller says more`,
+    });
+  });
+
   it('a link that is cut for a moment is not worth a word', async () => {
     await pair();
     network.cut('east', 'west');
@@ -279,7 +291,10 @@ describe('what is wrong is told as it is now', () => {
     expect(await blockedOf(west)).toBeUndefined();
     await pass(clock, 2000);
     expect(await blockedOf(west)).toMatchObject({ reason: 'Silent' });
-    expect(await blockedOf(east)).toMatchObject({ reason: 'Unreachable' });
+    expect(await blockedOf(east)).toEqual({
+      reason: 'Unreachable',
+      message: `no connection to ${west.address}: nobody answers`,
+    });
     network.heal('east', 'west');
     await settle(clock);
     expect(await blockedOf(west)).toBeUndefined();

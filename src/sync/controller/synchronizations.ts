@@ -138,6 +138,7 @@ export class Synchronizations implements Service, ChannelListener {
       ...(metrics ? { metrics } : {}),
     });
     this.#links = new Links({
+      clock: env.clock,
       clusterId,
       dialer: options.connect(this),
       loopback: new Loopback(clusterId, this),
@@ -381,7 +382,8 @@ export class Synchronizations implements Service, ChannelListener {
       return { problem: undefined, wakeMs: Number.POSITIVE_INFINITY };
     }
     talk.problemSinceMs ??= this.#env.clock.now();
-    const wakeMs = talk.problemSinceMs + PROBLEM_GRACE_MS - this.#env.clock.now();
+    const fromMs = Math.max(talk.problemSinceMs + PROBLEM_GRACE_MS, link.problemFromMs ?? 0);
+    const wakeMs = fromMs - this.#env.clock.now();
     if (wakeMs > 0) return { problem: undefined, wakeMs };
     return { problem, wakeMs: Number.POSITIVE_INFINITY };
   }

@@ -37,7 +37,10 @@ export const configMaps: Resource<ConfigMap> = {
 export const AUTHORITY_SECRET = 'godwit-synchronization-ca';
 /** The ConfigMap with their certificates, for whoever exports them. */
 export const BUNDLE_CONFIG_MAP = 'godwit-synchronization-bundle';
-/** The ConfigMap with all clusters that are trusted: `<cluster id>.crt`, `.name` and, once trust was revoked, `.revoked`. */
+/**
+ * The ConfigMap with all clusters that are trusted: `<cluster id>.crt`, `.name` and, once trust was revoked, `.revoked`; and
+ * perhaps with the addresses that may be dialed.
+ */
 export const TRUST_CONFIG_MAP = 'godwit-trust';
 
 /** The Role of whoever may say which clusters are trusted; bind it to users who are no administrators. */
@@ -45,6 +48,7 @@ const TRUST_ROLE = 'godwit:trust';
 
 const BUNDLE_KEY = 'ca.crt';
 const CLUSTER_KEY = 'clusterId';
+const ADDRESSES_KEY = 'addresses';
 
 /** A cluster whose migrations may come here, and go there. */
 export interface TrustedPeer {
@@ -93,6 +97,11 @@ function peerOf(clusterId: string, data: Readonly<Record<string, string>>): Trus
   } = data;
   if (!isPeerName(name)) throw new Error(`${JSON.stringify(name.slice(0, 64))} is no name of a cluster`);
   return { clusterId, name, authorities: parseBundle(bundle), ...(revoked === undefined ? {} : { revoked }) };
+}
+
+/** Which addresses may be dialed, as the ConfigMap has it; undefined where it says nothing of that. */
+export function addressesOf(data: Readonly<Record<string, string>> = {}): string | undefined {
+  return Object.hasOwn(data, ADDRESSES_KEY) ? data[ADDRESSES_KEY] : undefined;
 }
 
 /** The ConfigMap's data with this cluster in it, in the place of what it said of the same one. */

@@ -7,10 +7,12 @@ import { Informer } from '../../kube/informer.ts';
 import type { Service } from '../../kube/service.ts';
 import type { Identity } from '../../machinery/x509/authority.ts';
 import { SyncError } from '../channel.ts';
+import { type AddressRules, parseAddressRules } from '../wire/address-rules.ts';
 import type { ProvenPeer } from '../wire/stream-link.ts';
 import type { TlsMaterial, TlsTrust } from '../wire/tls.ts';
 import { bundleText, clusterIdOf, hasSigned, isGood, parseBundle } from './bundle.ts';
 import {
+  addressesOf,
   type ConfigMap,
   configMaps,
   peersOf,
@@ -65,6 +67,7 @@ export class Trust implements Service, TlsTrust {
   /** What peers have told of their authorities, and is not written down yet. */
   readonly #told = new Map<string, string>();
   #peers: ReadonlyMap<string, TrustedPeer> = new Map();
+  #rules: AddressRules | undefined;
   #own: Own | undefined;
   #wake: () => void = () => undefined;
 
@@ -128,6 +131,11 @@ export class Trust implements Service, TlsTrust {
     return [...this.#peers.values()];
   }
 
+  /** The addresses that may be dialed; undefined where nobody has said which. */
+  get addressRules(): AddressRules | undefined {
+    return this.#rules;
+  }
+
   /** Whether nothing new may begin with the cluster; also true for those that were never trusted. */
   isRevoked(peer: string): boolean {
     const known = this.#peers.get(peer);
@@ -176,6 +184,10 @@ export class Trust implements Service, TlsTrust {
         clusterId,
         reason,
       });
+    const addresses = addressesOf(data);
+    this.#rules = addresses === undefined ? undefined : parseAddressRules(addresses);
+    for (const line of this.#rules?.broken ?? [])
+      this.#options.env.log.warn('an address that may be dialed makes no sense, and allows nothing', { line });
     const before = this.#peers;
     this.#peers = new Map(peers.map((peer) => [peer.clusterId, peer]));
     const { listener } = this.#options;

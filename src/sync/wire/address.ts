@@ -15,7 +15,7 @@ export interface Address {
 const ADDRESS =
   /^(?:https:\/\/)?(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?))(?::(\d{1,5}))?\/?$/;
 
-/** An address as users write it: `host:port`, `[v6]:port`, with or without `https://`. Throws `Unreachable` otherwise. */
+/** An address as users write it: `host:port`, `[v6]:port`, with or without `https://`. Throws `InvalidAddress` otherwise. */
 export function parseAddress(text: string): Address {
   const match = ADDRESS.exec(text);
   const host = match?.[1] ?? match?.[2] ?? '';
@@ -23,7 +23,7 @@ export function parseAddress(text: string): Address {
   const isBroken = match?.[1] !== undefined ? !isIPv6(host) : /^[\d.]+$/.test(host) && isIP(host) === 0;
   if (!match || isBroken || port < 1 || port > 65_535)
     throw new SyncError(
-      'Unreachable',
+      'InvalidAddress',
       `${JSON.stringify(text)} is no address of a synchronization controller; give host:port, for example sync.example.com:${SYNCHRONIZATION_PORT}`,
     );
   return { host, port, authority: isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}` };

@@ -12,6 +12,7 @@ import {
 } from '../channel.ts';
 import type { VersionRange } from './frame.ts';
 import type { FixtureNetwork } from './network.fixture.ts';
+import type { StreamMetrics } from './stream-metrics.ts';
 import { Switchboard } from './switchboard.ts';
 
 /** For tests: what the tests offer as halves. */
@@ -29,6 +30,7 @@ export interface ClusterOptions {
   readonly takeMsMax?: number;
   /** How likely a half is refused at first. */
   readonly refusalChance?: number;
+  readonly metrics?: StreamMetrics;
 }
 
 /**
@@ -66,7 +68,7 @@ export class FixtureCluster implements ChannelListener {
   }
 
   #start(): Switchboard {
-    const { clock, network, versions } = this.#options;
+    const { clock, network, versions, metrics } = this.#options;
     const incarnation = ++this.#incarnation;
     const listener = this.#whileAlive(incarnation);
     const board = new Switchboard({
@@ -78,6 +80,7 @@ export class FixtureCluster implements ChannelListener {
       bundle: () => `bundle of ${this.id} ${incarnation}`,
       renewed: (peer, bundle) => void this.bundles.set(peer, bundle),
       ...(versions ? { versions } : {}),
+      metrics,
     });
     network.listen(this.id, board);
     return board;

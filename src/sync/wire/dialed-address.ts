@@ -1,8 +1,9 @@
 import type { Env, Timer } from '../../env/ports.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import { Backoff } from '../../kube/backoff.ts';
-import { type ChannelListener, SyncError } from '../channel.ts';
+import { type ChannelListener, SyncError, UnprovenError } from '../channel.ts';
 import type { Link, Network } from './link.ts';
+import type { StreamMetrics } from './stream-metrics.ts';
 
 /**
  * An address that a user gave, dialed for as long as it is wanted: at once, then with growing pauses, unless a stream to
@@ -22,6 +23,7 @@ export interface DialedAddressOptions {
   readonly answered: (link: Link) => void;
   /** Whether a stream stands already to the peer that was there last. */
   readonly isReached: () => boolean;
+  readonly metrics?: StreamMetrics | undefined;
 }
 
 export class DialedAddress {
@@ -29,6 +31,8 @@ export class DialedAddress {
   readonly #backoff: Backoff;
   readonly #stopped = new AbortController();
   #peer: string | undefined;
+  /** Why it could not be reached last. */
+  #reason: string | undefined;
   #pause: Timer | undefined;
   #steady: Timer | undefined;
   #isDialing = false;
@@ -60,6 +64,7 @@ export class DialedAddress {
 
   /** A stream to the peer stands. */
   reached(): void {
+    this.#reason = undefined;
     this.#pause?.cancel();
     this.#steady?.cancel();
     this.#steady = this.#options.env.clock.setTimer(() => this.#backoff.reset(), STEADY_MS);
@@ -75,6 +80,7 @@ export class DialedAddress {
   /** The dial came to nothing. */
   failed(error: SyncError): void {
     if (this.#stopped.signal.aborted) return;
+    this.#options.metrics?.dialFailed(error.code);
     // Two that dial each other at once are no failure: the other stream is about to stand.
     if (error.code !== 'Superseded') this.#options.listener.unreachable(this.connectURL, error);
     this.retry(error);
@@ -82,8 +88,12 @@ export class DialedAddress {
 
   /** The dial came to nothing, and nobody need know. */
   retry(error: SyncError): void {
-    this.#options.env.log.debug('an address of another cluster is dialed again', {
+    // Whoever gave the address may not learn all of it, so whoever reads the log does: once, while it stays the same.
+    const isNews = error.message !== this.#reason;
+    this.#reason = error.message;
+    this.#options.env.log[isNews ? 'warn' : 'debug']('an address of another cluster is dialed again', {
       connectURL: this.connectURL,
+      code: error.code,
       reason: error.message,
     });
     this.#dialLater();
@@ -106,7 +116,7 @@ export class DialedAddress {
       this.#options.answered(link);
     } catch (error) {
       this.#isDialing = false;
-      this.failed(error instanceof SyncError ? error : new SyncError('Unreachable', errorMessage(error), error));
+      this.failed(error instanceof SyncError ? error : new UnprovenError('Unreachable', errorMessage(error), error));
     }
   }
 }

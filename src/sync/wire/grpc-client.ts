@@ -1,14 +1,16 @@
 import { createClient, type Transport } from '@connectrpc/connect';
 import { createGrpcTransport } from '@connectrpc/connect-node';
+import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
+import { errorMessage } from '../../api/error-message.ts';
 import type { Clock } from '../../env/ports.ts';
-import { SyncError } from '../channel.ts';
+import { SyncError, UnprovenError } from '../channel.ts';
 import { type Address, parseAddress } from './address.ts';
 import { FRAME_BYTES_MAX } from './frame.ts';
 import type { Link, Network } from './link.ts';
 import { synchronizationService } from './schema.ts';
-import { StreamLink } from './stream-link.ts';
+import { type ProvenPeer, StreamLink } from './stream-link.ts';
 import { tlsOptions, type TlsTrust } from './tls.ts';
 
 /** Until a connection stands, with TLS. */
@@ -53,7 +55,9 @@ export class GrpcNetwork implements Network {
       };
       const timer = this.#clock.setTimer(
         () =>
-          fail(new SyncError('Unreachable', `${address.authority} did not answer within ${CONNECT_MS / 1000} seconds`)),
+          fail(
+            new UnprovenError('Unreachable', `${address.authority} did not answer within ${CONNECT_MS / 1000} seconds`),
+          ),
         CONNECT_MS,
       );
       const onAbort = (): void => fail(new SyncError('Closed', 'the address is not wanted any more'));
@@ -74,9 +78,9 @@ export class GrpcNetwork implements Network {
 
   #linkOver(socket: TLSSocket, { authority }: Address): Link {
     const certificate = socket.getPeerX509Certificate();
-    if (!certificate) throw new SyncError('NotTrusted', `${authority} shows no certificate`);
-    if (socket.alpnProtocol !== 'h2') throw new SyncError('Unreachable', `${authority} does not speak HTTP/2`);
-    const peer = this.#trust.identify(certificate);
+    if (!certificate) throw new UnprovenError('NotTrusted', `${authority} shows no certificate`);
+    if (socket.alpnProtocol !== 'h2') throw new UnprovenError('Unreachable', `${authority} does not speak HTTP/2`);
+    const peer = this.#identified(certificate);
     if (peer.clusterId === this.#trust.clusterId)
       throw new SyncError('OwnCluster', `${authority} leads back to this cluster`);
     const ended = new AbortController();
@@ -95,6 +99,14 @@ export class GrpcNetwork implements Network {
     // One connection is for one stream.
     void link.ended.then(destroy);
     return link;
+  }
+
+  #identified(certificate: X509Certificate): ProvenPeer {
+    try {
+      return this.#trust.identify(certificate);
+    } catch (error) {
+      throw new UnprovenError('NotTrusted', errorMessage(error), error);
+    }
   }
 }
 
@@ -135,12 +147,12 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
 function connectFailure(error: NodeJS.ErrnoException, { authority }: Address): SyncError {
   const code = error.code ?? '';
   if (code === 'CERT_HAS_EXPIRED')
-    return new SyncError('NotTrusted', `the certificate of the cluster at ${authority} has expired`, error);
+    return new UnprovenError('NotTrusted', `the certificate of the cluster at ${authority} has expired`, error);
   if (UNTRUSTED.has(code))
-    return new SyncError(
+    return new UnprovenError(
       'NotTrusted',
       `no trusted cluster has issued the certificate that ${authority} shows (${code}); 'godwit trust import' what 'godwit trust export' prints there`,
       error,
     );
-  return new SyncError('Unreachable', `cannot connect to ${authority}: ${error.message}`, error);
+  return new UnprovenError('Unreachable', `cannot connect to ${authority}: ${error.message}`, error);
 }

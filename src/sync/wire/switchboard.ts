@@ -5,6 +5,7 @@ import { DialedAddress } from './dialed-address.ts';
 import { type Introduction, type VersionRange, VERSIONS } from './frame.ts';
 import type { Link, Network } from './link.ts';
 import { Session, type Stranger } from './session.ts';
+import type { StreamMetrics } from './stream-metrics.ts';
 
 /**
  * Which stream carries the conversation with each peer. Either side may dial, for pairs of which it is the source, and one
@@ -30,6 +31,7 @@ export interface SwitchboardOptions {
   /** A peer, on a stream for which it has proven itself, says which authorities it has from now on. */
   readonly renewed: (peer: string, bundle: string) => void;
   readonly versions?: VersionRange;
+  readonly metrics?: StreamMetrics | undefined;
 }
 
 interface Peer {
@@ -129,9 +131,11 @@ export class Switchboard implements Dialer {
 
   #begin(link: Link, how: { isDialer: boolean; failed: (error: SyncError) => void }): void {
     const peer = this.#peer(link.peer);
+    const { metrics } = this.#options;
     let hasOpened = false;
+    let noteEnd: (() => void) | undefined;
     const session: Session = new Session({
-      link,
+      link: metrics ? metrics.metered(link) : link,
       clock: this.#options.env.clock,
       versions: this.#options.versions ?? VERSIONS,
       isDialer: how.isDialer,
@@ -140,10 +144,12 @@ export class Switchboard implements Dialer {
       heard: (frame) => peer.conversation.hear(session, frame),
       opened: (_, stranger) => {
         hasOpened = true;
+        noteEnd = metrics?.opened(how.isDialer);
         this.#opened(peer, session, stranger);
       },
       closed: (_, error) => {
         this.#sessions.delete(session);
+        noteEnd?.();
         if (peer.greeting === session) peer.greeting = undefined;
         if (!hasOpened) how.failed(error);
         this.#closed(peer, session, error);
