@@ -10,6 +10,7 @@ import { perMachine, writesSoFar } from '../vm/writes.ts';
 import { GodwitMoves } from './godwit-moves.ts';
 import { HandMoves } from './hand-moves.ts';
 import { medianMove, type Move } from './move.ts';
+import { still } from './still.ts';
 import { handTls } from './tls.ts';
 
 /**
@@ -112,16 +113,6 @@ function title({ sizeMiB, dirtyMiBPerSecond }: Case): string {
 function machineFor(name: string, { sizeMiB, dirtyMiBPerSecond }: Case): object {
   const work = `mib=${sizeMiB - SPARE_MIB} hz=200 rate=${dirtyMiBPerSecond}`;
   return virtualMachine(name, probe({ tickMs: TICK_MS, memory: `${sizeMiB}Mi`, arguments: work }));
-}
-
-/** Lets processes stand still meanwhile. */
-async function still<T>(pids: readonly number[], act: () => Promise<T>): Promise<T> {
-  for (const pid of pids) process.kill(pid, 'SIGSTOP');
-  try {
-    return await act();
-  } finally {
-    for (const pid of pids) process.kill(pid, 'SIGCONT');
-  }
 }
 
 function reportCase(of: string, ours: Move, byHand: Move, plainly: Move, oursPlainly: Move): void {
