@@ -4,24 +4,20 @@ import { resolve } from 'node:path';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { type Env, sleep } from '../env/ports.ts';
-import { unlessAborted } from '../kube/abort.ts';
 import { Client } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { errorText } from '../kube/error-text.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
-import { Informer } from '../kube/informer.ts';
-import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import { LeaderElector } from '../kube/leader-election.ts';
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_LEASE } from '../sync/rights.ts';
 import { synchronizationServices } from '../sync/synchronization.ts';
-import { SYNCHRONIZATION_PORT } from '../sync/wire/address.ts';
 import { StreamMetrics } from '../sync/wire/stream-metrics.ts';
-import { configuredPort } from './configured-port.ts';
+import { followPort } from './configured-port.ts';
 import { HealthServer } from './health-server.ts';
 import { ownAddress } from './own-address.ts';
 import { takeDirectory } from './take-directory.ts';
@@ -106,28 +102,6 @@ async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: 
   const services = synchronizationServices({ ...tools, listen: { host, port }, addresses });
   const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
   await new Manager({ env, name: 'synchronization', elector }).add(...health, ...services).run(signal);
-}
-
-/** Works on the port that the configuration says, and begins anew when it says another one. */
-async function followPort(
-  client: Client,
-  env: Env,
-  signal: AbortSignal,
-  synchronizeOn: (port: number, until: AbortSignal) => Promise<void>,
-): Promise<void> {
-  const informer = new Informer({ client, env, resource: kubeVirts });
-  const wanted = (): number => configuredPort([...informer.list()][0]?.spec) ?? SYNCHRONIZATION_PORT;
-  let [port, other] = [0, new AbortController()];
-  informer.onChange(() => {
-    if (port !== 0 && wanted() !== port) other.abort();
-  });
-  const following = informer.run(signal);
-  await unlessAborted(informer.synced, signal);
-  while (!signal.aborted) {
-    [port, other] = [wanted(), new AbortController()];
-    await synchronizeOn(port, AbortSignal.any([signal, other.signal]));
-  }
-  await following;
 }
 
 /**
