@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { SYNCHRONIZATION_FINALIZER } from '../../src/api/kubevirt/well-known.ts';
 import type { Anything } from './api.ts';
 import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { assertNeverDoubled } from './guests.ts';
-import { MovingGuests } from './moving-guests.ts';
+import { MovingGuests, type Side } from './moving-guests.ts';
 import type { Stay } from './one-life.ts';
 import { Wire } from './wire.ts';
 
@@ -101,9 +102,11 @@ export class TwoClusters {
   }
 
   /** Makes the machine that a guest comes to; it waits. */
-  async receiver({ name, from, to }: Trip, spec: object): Promise<Anything> {
-    const machine = virtualMachine(name, spec, { runStrategy: 'WaitAsReceiver' });
-    await to.host.create({ ...machine, metadata: { name, annotations: { [RESTORE]: 'Always' } } });
+  async receiver({ name, from, to }: Trip, spec: object, labels: object = {}): Promise<Anything> {
+    const template = { metadata: { labels: { app: name, ...labels } }, spec };
+    const machine = virtualMachine(name, spec, { runStrategy: 'WaitAsReceiver' }) as Anything;
+    machine.metadata.annotations = { [RESTORE]: 'Always' };
+    await to.host.create({ ...machine, spec: { ...machine.spec, template } });
     to.awaits(name, from.bootOf(name));
     return to.host.reaches(name, 'WaitingForSync');
   }
@@ -128,6 +131,23 @@ export class TwoClusters {
 
   async begin(trip: Trip): Promise<Halves> {
     return { target: await this.receive(trip), source: await this.send(trip) };
+  }
+
+  /** The pod that a guest goes to, once there is one. */
+  async targetOf({ name, to }: Trip): Promise<Side> {
+    return eventually(async () => {
+      const { targetPod, targetNode } = (await to.host.guest(name))?.status?.migrationState ?? {};
+      const answer = await to.host.api.request('GET', `/api/v1/namespaces/default/pods/${targetPod}`);
+      return { node: targetNode, podUID: answer.expect(200).json.metadata.uid };
+    }, PATIENCE_MS);
+  }
+
+  /** Waits until neither half waits for the other any more. */
+  async areLetGo({ from, to }: Trip, { source, target }: Halves): Promise<void> {
+    await eventually(async () => {
+      for (const half of [await from.migration(source), await to.migration(target)])
+        expect(half?.metadata.finalizers ?? [], JSON.stringify(half)).not.toContain(SYNCHRONIZATION_FINALIZER);
+    }, PATIENCE_MS);
   }
 
   /** Waits until both halves are over; they have ended alike. Answers how. */
