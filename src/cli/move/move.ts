@@ -1,5 +1,6 @@
 import { ApiError } from '../../api/status.ts';
 import { type Env, sleep } from '../../env/ports.ts';
+import { cancelled } from '../../kube/abort.ts';
 import type { Client } from '../../kube/client.ts';
 import {
   virtualMachineInstanceMigrations,
@@ -137,6 +138,8 @@ export class Move {
         const verdict = verdictOf(now);
         if (verdict) return verdict;
       }
+      // Requests that were given up look like any trouble.
+      if (signal.aborted) throw cancelled(signal);
       await sleep(env.clock, LOOK_AGAIN_MS, signal);
     }
   }
