@@ -20,7 +20,11 @@ function claim(name: string, more: JsonObject = {}): PersistentVolumeClaim {
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: { name, namespace: 'shop', annotations: { 'pv.kubernetes.io/bind-completed': 'yes' } },
+    metadata: {
+      name,
+      namespace: 'shop',
+      annotations: { 'pv.kubernetes.io/bind-completed': 'yes', 'volume.kubernetes.io/selected-node': 'node-a' },
+    },
     spec: { ...spec, resources: { requests: { storage: '1Gi' } } },
     status: { phase: 'Bound', capacity: { storage: '2Gi' } },
     ...more,

@@ -19,8 +19,9 @@ export interface Place {
   readonly name: string;
 }
 
-/** Annotations that are about the object that they are on, and not about what it is. */
-const OWN_ANNOTATIONS = /^(?:kubectl\.kubernetes\.io\/last-applied-configuration$|godwit\.dev\/|pv\.kubernetes\.io\/)/;
+/** Annotations that are about the object that they are on, such as the node that a claim is for, and not about what it is. */
+const OWN_ANNOTATIONS =
+  /^(?:kubectl\.kubernetes\.io\/last-applied-configuration$|godwit\.dev\/|pv\.kubernetes\.io\/|volume(?:\.beta)?\.kubernetes\.io\/|cdi\.kubevirt\.io\/)/;
 
 /** An object as it would be at another place, made by a move. */
 export function copyOf<T extends KubeObject>(object: T, id: string, name: string, namespace?: string): T {
