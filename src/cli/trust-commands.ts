@@ -23,6 +23,7 @@ import { table } from './table.ts';
 export interface TrustCommandOptions {
   readonly dataDir?: string;
   readonly kubeconfig?: string;
+  readonly context?: string;
 }
 
 type Print = (line: string) => void;
@@ -132,12 +133,16 @@ async function firstBytes(file: string): Promise<Uint8Array> {
 const { signal } = new AbortController();
 
 function onCluster(
-  { dataDir, kubeconfig }: TrustCommandOptions,
+  { dataDir, kubeconfig, context }: TrustCommandOptions,
   env: Env,
   run: (client: Client) => Promise<void>,
 ): Promise<void> {
   const path = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
-  return withCluster(path === undefined ? {} : { kubeconfig: path }, env, async ({ client }) => {
+  const cluster = {
+    ...(path === undefined ? {} : { kubeconfig: path }),
+    ...(context === undefined ? {} : { context }),
+  };
+  return withCluster(cluster, env, async ({ client }) => {
     try {
       await run(client);
     } catch (error) {

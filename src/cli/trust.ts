@@ -14,7 +14,9 @@ export function trustCommand(print: Print): Command {
     // Subcommands take it from here: whoever adds this one to a program sets it too late for them.
     .exitOverride()
     .showHelpAfterError("(see 'godwit trust --help')");
-  withCluster(trust.command('export'))
+  const subcommand = (name: string): Command =>
+    withCluster(trust.command(name)).option('--context <context>', 'the context of it (default: the current one)');
+  subcommand('export')
     .description('Print what another cluster has to import to trust this one. Nothing in it is secret.')
     .option('--name <name>', 'what this cluster calls itself (default: from its id)')
     .addHelpText('after', '\nExample:\n  godwit trust export --name east > east.yaml')
@@ -22,7 +24,7 @@ export function trustCommand(print: Print): Command {
       const { exportTrust } = await import('./trust-commands.ts');
       await exportTrust(options, realEnv('warn'), print);
     });
-  withCluster(trust.command('import'))
+  subcommand('import')
     .description('Trust another cluster, or again after a long time without a connection.')
     .argument('<file>', "what 'godwit trust export' printed there (-: standard input)")
     .option('--name <name>', 'what it is called here (default: as it calls itself)')
@@ -31,14 +33,14 @@ export function trustCommand(print: Print): Command {
       const { importTrustFile } = await import('./trust-commands.ts');
       await importTrustFile(file, options, realEnv('warn'), print);
     });
-  withCluster(trust.command('list'))
+  subcommand('list')
     .description('Show the clusters that are trusted.')
     .option('--json', 'print them as JSON')
     .action(async (options: TrustCommandOptions & { json?: boolean }) => {
       const { printTrust } = await import('./trust-commands.ts');
       await printTrust(options, realEnv('warn'), print);
     });
-  withCluster(trust.command('revoke'))
+  subcommand('revoke')
     .description('Begin nothing new with a cluster, and part from it once no guest is on its way to or from it.')
     .argument('<name>', 'what it is called here, or its id')
     .addHelpText('after', '\nExample:\n  godwit trust revoke east')
