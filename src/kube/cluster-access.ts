@@ -12,6 +12,8 @@ export interface Credentials {
 export interface ClusterAccess {
   /** An https URL; it may have a path, below which the API is. */
   readonly server: string;
+  /** The context of a kubeconfig that says so. */
+  readonly context?: string;
   /** The namespace to work in unless another is named. */
   readonly namespace: string;
   /** The name that the server's certificate must carry, where that is not the URL's host. */

@@ -112,6 +112,7 @@ async function accessOf(merged: Merged, options: KubeconfigOptions, files: reado
   await identity.check();
   return {
     ...place,
+    context: name,
     namespace: fields.text('namespace') ?? 'default',
     impersonation: user ? impersonationOf(user.fields.object('user')) : {},
     credentials: (signal) => identity.credentials(signal),

@@ -69,7 +69,8 @@ const ADDRESS =
   /^(?:https:\/\/)?(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?)(?::(\d{1,5}))?\/?$/;
 const PORT_MAX = 65_535;
 
-function addressErrors(address: string | undefined, path: string): FieldError[] {
+/** What is wrong with where another cluster is reached. */
+export function addressErrors(address: string | undefined, path: string): FieldError[] {
   if (!address) return [required(path)];
   const match = ADDRESS.exec(address);
   const port = Number(match?.[1] ?? 1);

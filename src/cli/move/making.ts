@@ -1,6 +1,11 @@
 import { RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
+import { pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { JsonObject, KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { type Env, sleep } from '../../env/ports.ts';
@@ -14,9 +19,9 @@ import type { Resource } from '../../kube/resource.ts';
 import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import { type MovePlan, plannedReceiver } from './plan.ts';
 import { isUsedBy, type PlannedObject } from './planned-objects.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
+import { MOVE_LABEL, type Place } from './receiving-machine.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
-import { hasRight } from './verdict.ts';
+import { hasCome } from './verdict.ts';
 
 /** Makes what a move needs, and removes it again. */
 
@@ -88,58 +93,73 @@ export function newKey(id: string, { random }: Pick<Env, 'random'>): string {
   return `move-${id}-${random.uuid()}`;
 }
 
-/** Makes both halves of the migration, where they are not there. The target's is first: then there is somebody to be found. */
-export async function makeHalves(
-  { id, connectURL }: Pick<MovePlan, 'id' | 'connectURL'>,
-  { key, send, receive }: Halves,
-  { from, to }: Pick<MoveRequest, 'from' | 'to'>,
+/** Makes the half where the guest goes, where it is not there. It is the first: then there is somebody to be found. */
+export async function makeReceivingHalf(
+  { id }: Pick<MovePlan, 'id'>,
+  { key, receive }: Halves,
+  { to }: Pick<MoveRequest, 'to'>,
   making: Making,
   signal: AbortSignal,
 ): Promise<void> {
-  const both = { key, migrationID: key };
-  const object = (name: string, place: { namespace: string; name: string }, spec: object): KubeObject => ({
+  const half = halfOf(id, receive, to, { receive: { key, migrationID: key } });
+  await make(making.target, halves, half, id, making, signal);
+}
+
+/** Makes the half where the guest is, where it is not there: from then on it moves. */
+export async function makeSendingHalf(
+  { id, connectURL }: Pick<MovePlan, 'id' | 'connectURL'>,
+  { key, send }: Halves,
+  { from }: Pick<MoveRequest, 'from'>,
+  making: Making,
+  signal: AbortSignal,
+): Promise<void> {
+  const half = halfOf(id, send, from, { sendTo: { key, migrationID: key, connectURL } });
+  await make(making.source, halves, half, id, making, signal);
+}
+
+function halfOf(id: string, name: string, place: Place, spec: object): KubeObject {
+  return {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstanceMigration',
     metadata: { name, namespace: place.namespace, labels: { [MOVE_LABEL]: id } },
     spec: { vmName: place.name, vmiName: place.name, ...spec },
-  });
-  await make(making.target, halves, object(receive, to, { receive: both }), id, making, signal);
-  await make(making.source, halves, object(send, from, { sendTo: { ...both, connectURL } }), id, making, signal);
+  };
 }
 
 /**
- * Removes what a move made that has failed: the halves, the machine that waits, then what it needed, unless another machine
- * needs it by now. A machine that was there before waits no more. Answers what is left, in words.
+ * Removes what a move made that has failed: the halves, those of former runs, too, the machine that waits, then what it
+ * needed, unless another machine needs it by now. A machine that was there before waits no more. Answers what is left, in
+ * words.
  */
 export async function removeMade(
   plan: MovePlan,
-  { send, receive }: Halves,
+  { key }: Pick<Halves, 'key'>,
   seen: SeenMove,
   making: Making,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const { from, to } = seen.request;
+  const { to } = seen.request;
   const left: string[] = [];
   const remove = async (client: Client, resource: Resource, namespace: string, name: string): Promise<void> => {
     if (!(await removeOwn(client, resource, namespace, name, plan.id, making, signal)))
       left.push(`${resource.kind.toLowerCase()}/${name}${namespace === '' ? '' : ` in ${namespace}`}`);
   };
-  await remove(making.source, halves, from.namespace, send);
-  await remove(making.target, halves, to.namespace, receive);
+  const found = await halvesMade(plan.id, seen.request, making, signal);
+  if (found.some(({ half }) => pairKeyOf(half.spec) !== key && !isFinalMigration(half)))
+    return ['all that was made, which the same command goes on with that somebody else runs'];
+  for (const { client, half } of found)
+    await remove(client, halves, half.metadata.namespace ?? '', half.metadata.name ?? '');
   if (plan.machine.state === 'taken back') {
-    const body: JsonObject = {
-      metadata: { annotations: { [RESTORE_STRATEGY_ANNOTATION]: null }, labels: { [MOVE_LABEL]: null } },
-      spec: { running: null, runStrategy: 'Halted' },
-    };
-    await making.target.patch(machines, to.namespace, to.name, { type: 'merge', body }, signal);
-    making.print(`virtualmachine/${to.name} in ${to.namespace} is halted again`);
-    return left;
+    await haltAgain(seen.request, making, signal);
+    // It needs them, as it did before.
+    return [...left, ...named(plan.objects.filter(({ state }) => state === 'missing'))];
   }
   if (plan.machine.state === 'there') return left;
   const guest = await making.target.find(virtualMachineInstances, to.namespace, to.name, signal);
+  const waiting = await making.target.find(virtualMachines, to.namespace, to.name, signal);
   const machine = `virtualmachine/${to.name} in ${to.namespace}`;
-  // Whatever was heard before: a machine that has the guest is not removed.
-  if (hasRight(guest)) return [...left, machine, ...named(plan.objects)];
+  // Whatever was heard before: a machine that has the guest is not removed, nor one that somebody made something else of.
+  if (hasCome({ machine: waiting, guest })) return [...left, machine, ...named(plan.objects)];
   await remove(making.target, machines, to.namespace, to.name);
   if (left.includes(machine)) return [...left, ...named(plan.objects)];
   for (const planned of plan.objects.toReversed()) {
@@ -151,6 +171,31 @@ export async function removeMade(
       await remove(making.target, resource, object.metadata.namespace ?? '', object.metadata.name ?? '');
   }
   return left;
+}
+
+/** The halves that runs of a move have made, on both sides. */
+async function halvesMade(
+  id: string,
+  { from, to }: Pick<MoveRequest, 'from' | 'to'>,
+  { source, target }: Making,
+  signal: AbortSignal,
+): Promise<{ readonly client: Client; readonly half: VirtualMachineInstanceMigration }[]> {
+  const labelSelector = `${MOVE_LABEL}=${id}`;
+  const listed = async (client: Client, { namespace }: Place) => {
+    const { items } = await client.list(virtualMachineInstanceMigrations, { namespace, labelSelector }, signal);
+    return items.map((half) => ({ client, half }));
+  };
+  return [...(await listed(source, from)), ...(await listed(target, to))];
+}
+
+/** A machine that was kept for its guest is kept again. */
+async function haltAgain({ to }: Pick<MoveRequest, 'to'>, making: Making, signal: AbortSignal): Promise<void> {
+  const body: JsonObject = {
+    metadata: { annotations: { [RESTORE_STRATEGY_ANNOTATION]: null }, labels: { [MOVE_LABEL]: null } },
+    spec: { running: null, runStrategy: 'Halted' },
+  };
+  await making.target.patch(machines, to.namespace, to.name, { type: 'merge', body }, signal);
+  making.print(`virtualmachine/${to.name} in ${to.namespace} is halted again`);
 }
 
 /** The machines that could refer to an object; undefined where one may not list them. */

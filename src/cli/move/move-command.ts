@@ -1,3 +1,7 @@
+import { addressErrors } from '../../api/kubevirt/validate-migration.ts';
+import { dnsLabelErrors, dnsSubdomainErrors } from '../../api/names.ts';
+import { ApiError } from '../../api/status.ts';
+import { namespaces } from '../../cluster/resources.ts';
 import type { Env } from '../../env/ports.ts';
 import { TransportError } from '../../kube/transport.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
@@ -6,6 +10,7 @@ import { UserError } from '../failure.ts';
 import { Move, type MoveResult } from './move.ts';
 import { endLines, failureText, forecastLines, obstacleLines, whereOf } from './move-report.ts';
 import { LineView, TerminalView } from './move-view.ts';
+import { MOVE_LABEL } from './receiving-machine.ts';
 import type { MoveRequest } from './seen.ts';
 
 /** `godwit move VM --to-namespace NS | --to-context CTX`. */
@@ -42,14 +47,43 @@ export async function move(
   const { toNamespace, toContext, toKubeconfig } = options;
   if (toNamespace === undefined && toContext === undefined && toKubeconfig === undefined)
     throw new UserError('say where to: --to-namespace NS, --to-context CTX or --to-kubeconfig FILE', { exitCode: 2 });
-  await withCluster(options, env, (source) =>
-    toContext === undefined && toKubeconfig === undefined
-      ? moveBetween(name, options, env, print, terminal, { source, target: source })
-      : withCluster(targetOf(options), env, (target) =>
-          moveBetween(name, options, env, print, terminal, { source, target }),
-        ),
-  );
+  checkNames(options);
+  await withCluster(options, env, async (source) => {
+    await seenBy(source, terminal.interrupted);
+    if (toContext === undefined && toKubeconfig === undefined)
+      return moveBetween(name, options, env, print, terminal, { source, target: source });
+    return withCluster(targetOf(options), env, async (target) => {
+      await seenBy(target, terminal.interrupted);
+      await moveBetween(name, options, env, print, terminal, { source, target });
+    });
+  });
 }
+
+/** What no server takes. */
+function checkNames({ name, toNamespace, connectUrl }: MoveCommandOptions): void {
+  const wrong = [
+    ...(name === undefined ? [] : dnsSubdomainErrors(name).map((why) => `--name ${name}: ${why}`)),
+    ...(toNamespace === undefined
+      ? []
+      : dnsLabelErrors(toNamespace).map((why) => `--to-namespace ${toNamespace}: ${why}`)),
+    ...(connectUrl === undefined
+      ? []
+      : addressErrors(connectUrl, '').map(({ message }) => `--connect-url ${connectUrl}: ${message}`)),
+  ];
+  if (wrong.length > 0) throw new UserError(wrong.join('\n'), { exitCode: 2 });
+}
+
+/** Asks a server anything, so that whoever cannot be reached, or does not know us, is called by its name. */
+async function seenBy({ client }: ClusterConnection, signal: AbortSignal): Promise<void> {
+  try {
+    await client.find(namespaces, '', 'kube-system', signal);
+  } catch (error) {
+    // Who may not look is known, and not everybody may.
+    if (!(error instanceof ApiError && error.code === FORBIDDEN)) throw error;
+  }
+}
+
+const FORBIDDEN = 403;
 
 /** How the target cluster is found: in another file, or in another context of the same one. */
 function targetOf({ kubeconfig, toKubeconfig, toContext }: MoveCommandOptions): ClusterOptions {
@@ -109,7 +143,22 @@ function requestOf(name: string, options: MoveCommandOptions, { source, target }
     networks: new Map(Object.entries(options.mapNetwork ?? {})),
     connectURL: options.connectUrl,
     toCluster: source === target ? undefined : (options.toContext ?? target.access.server),
+    back: source === target ? clusterFlags(options) : backOf(options, source.access.context),
   };
+}
+
+/** What is said on the command line to come from the target to where the guest is now. */
+function backOf(options: MoveCommandOptions, current: string | undefined): string {
+  const { kubeconfig, toKubeconfig, context = current } = options;
+  return [
+    clusterFlags(targetOf(options)),
+    ...(toKubeconfig === undefined ? [] : [` --to-kubeconfig ${kubeconfig ?? 'FILE'}`]),
+    ...(context === undefined ? [] : [` --to-context ${context}`]),
+  ].join('');
+}
+
+function clusterFlags({ kubeconfig, context }: ClusterOptions): string {
+  return `${kubeconfig === undefined ? '' : ` --kubeconfig ${kubeconfig}`}${context === undefined ? '' : ` --context ${context}`}`;
 }
 
 async function foretell(mover: Move, request: MoveRequest, print: Print, signal: AbortSignal): Promise<void> {
@@ -139,9 +188,17 @@ function unreachable(error: TransportError, { source, target }: Connections): Us
   );
 }
 
-function interruption({ halves }: Move, { from, to }: MoveRequest): UserError {
-  const text = halves
-    ? `stopped: the move goes on by itself; the same command follows it again, 'kubectl delete vmim ${halves.send} -n ${from.namespace}' calls it off`
-    : `stopped: nothing moves; the same command goes on, and what was made already in ${to.namespace} has the label godwit.dev/move`;
+function interruption({ stage }: Move, { from, to }: MoveRequest): UserError {
+  const texts = {
+    looking: () => 'stopped: nothing was changed',
+    making: (label: string) =>
+      `stopped: nothing moves; the same command goes on, and what was made already in ${to.namespace} has the label ${label}`,
+    removing: (label: string) =>
+      `stopped: the move failed, and the guest goes on in ${from.namespace}; what is not removed yet has the label ${label}, on both sides`,
+  };
+  const text =
+    stage.kind === 'moving'
+      ? `stopped: the move goes on by itself; the same command follows it again, 'kubectl delete vmim ${stage.halves.send} -n ${from.namespace}' calls it off`
+      : texts[stage.kind](stage.kind === 'looking' ? '' : `${MOVE_LABEL}=${stage.id}`);
   return new UserError(text, { exitCode: 130 });
 }

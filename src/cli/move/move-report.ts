@@ -49,7 +49,7 @@ export function forecastLines(prospect: Prospect, request: MoveRequest): string[
 
 /** What has become of the guest, and what is left where it was. */
 export function endLines({ seen, plan, notes }: Prospect, request: MoveRequest): string[] {
-  const { from, to, toCluster } = request;
+  const { from, to, toCluster, back } = request;
   const claims = referencesOf(seen.source.machine)
     .claims.filter(({ isBelow }) => !isBelow)
     .map(({ name }) => name);
@@ -63,7 +63,7 @@ export function endLines({ seen, plan, notes }: Prospect, request: MoveRequest):
     `the guest of ${from.name} runs in ${whereOf(request)}`,
     `${from.namespace}/${from.name} is halted and kept${claims.length > 0 ? `, with its claims ${claims.join(', ')}` : ''}`,
     `  to remove it:          ${remove}`,
-    `  to get the guest back: godwit move ${to.name} -n ${to.namespace} --to-namespace ${from.namespace}${from.name === to.name ? '' : ` --name ${from.name}`}${toCluster === undefined ? '' : ' --to-context …, from where it is now'}`,
+    `  to get the guest back: godwit move ${to.name} -n ${to.namespace} --to-namespace ${from.namespace}${from.name === to.name ? '' : ` --name ${from.name}`}${back}`,
     `what was made at the target has the label ${MOVE_LABEL}=${plan.id}${there}`,
   ];
 }

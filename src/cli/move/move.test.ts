@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import { MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { JsonObject, KubeObject } from '../../api/meta.ts';
@@ -7,9 +8,10 @@ import { ControlScene, NAMESPACE } from '../../control/control.fixture.ts';
 import { MigrationLeftovers } from '../../control/migration/migration-leftovers.ts';
 import { makeMigrations, PlayedAgents } from '../../control/migration/played-agents.fixture.ts';
 import { PlayedPair } from '../../control/migration/played-pair.fixture.ts';
-import { nodes, persistentVolumeClaims, storageClasses } from '../../control/resources.ts';
+import { nodes, persistentVolumeClaims, resourceQuotas, storageClasses } from '../../control/resources.ts';
 import { realRandom } from '../../env/real.ts';
 import { silentLogger, testEnv } from '../../env/test.ts';
+import { Client } from '../../kube/client.ts';
 import { ObjectApplier } from '../../kube/apply-objects.ts';
 import {
   kubeVirts,
@@ -18,6 +20,7 @@ import {
   virtualMachines as machines,
 } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
+import { TransportError, type TransportRequest, type TransportResponse } from '../../kube/transport.ts';
 import { createAuthority, DAY_MS } from '../../machinery/x509/authority.ts';
 import { importTrust } from '../../sync/trust/administration.ts';
 import { parseBundle } from '../../sync/trust/bundle.ts';
@@ -120,17 +123,45 @@ const request = (more: Partial<MoveRequest> = {}): MoveRequest => ({
   networks: new Map(),
   connectURL: undefined,
   toCluster: 'there',
+  back: ' --context there --to-context here',
   ...more,
 });
 
-function moveOf(asked = request()): Move {
+function moveOf(asked = request(), life = { writesLeft: Number.POSITIVE_INFINITY }): Move {
   const print = (line: string): void => void lines.push(line);
   const env = { clock: here.clock, random: realRandom, log: silentLogger };
-  return new Move({ request: asked, source: here.client, target: there.client, env, view: new LineView(print), print });
+  const [source, target] = [here, there].map((scene) => mortal(scene, life)) as [Client, Client];
+  return new Move({ request: asked, source, target, env, view: new LineView(print), print });
+}
+
+/** Somebody who is killed after so many writes: nothing of theirs arrives any more. */
+function mortal(scene: ControlScene, life: { writesLeft: number }): Client {
+  const transport = scene.clientTransport();
+  const send = async (asked: TransportRequest): Promise<TransportResponse> => {
+    const isWrite = asked.method !== 'GET' && !/dryRun|accessreviews/.test(asked.path);
+    if (isWrite && life.writesLeft <= 0) throw new TransportError('killed');
+    const response = await transport.send(asked);
+    if (isWrite && response.status < 300) life.writesLeft--;
+    return response;
+  };
+  return new Client({ send, close: () => undefined }, 'test');
 }
 
 const made = async (scene: ControlScene, resource: Resource): Promise<readonly KubeObject[]> =>
   (await scene.list(resource)).filter(({ metadata }) => metadata.labels?.[MOVE_LABEL] !== undefined);
+
+/** What the halves on both sides know each other by. */
+async function keysOf(): Promise<readonly unknown[]> {
+  const halves = (await Promise.all([here, there].map((scene) => scene.list(migrations)))).flat();
+  return halves.filter(({ spec }) => spec.vmName === name).map(({ spec }) => pairKeyOf(spec));
+}
+
+async function bothAre(): Promise<void> {
+  for (let turn = 0; (await keysOf()).length < 2; turn++) {
+    if (turn === TURNS_MAX) throw new Error(`there are no halves: ${lines.join('; ')}`);
+    for (const scene of [here, there]) await scene.pass(100, 100);
+  }
+}
 
 /** Both halves, as soon as they are there, and the machine that waits with its guest: nobody else makes that here. */
 async function pairOf(): Promise<PlayedPair> {
@@ -215,11 +246,13 @@ describe('a move to another cluster', () => {
 
   it('goes on after it was interrupted, with the same halves', async () => {
     const stopping = new AbortController();
-    const first = moveOf().run(stopping.signal);
-    first.catch(() => undefined);
+    const first = moveOf();
+    const run = first.run(stopping.signal);
+    run.catch(() => undefined);
     const pair = await pairOf();
     stopping.abort();
-    await expect(kept(first)).rejects.toThrow();
+    await expect(kept(run)).rejects.toThrow();
+    expect(first.stage).toMatchObject({ kind: 'moving', halves: { send: pair.source.move } });
     lines = [];
     const second = moveOf().run(here.signal);
     second.catch(() => undefined);
@@ -229,13 +262,22 @@ describe('a move to another cluster', () => {
     expect((await here.list(migrations)).filter(({ spec }) => spec.vmName === name)).toHaveLength(1);
   });
 
-  it('goes on where it was stopped before there were halves', async () => {
-    const { plan } = await kept(moveOf().prospect(here.signal));
-    const [secret] = plan.objects;
-    await there.create(secrets, secret?.object as never);
-    const { plan: next } = await kept(moveOf().prospect(here.signal));
-    expect(next.id).toBe(plan.id);
-    expect(next.objects.map(({ state }) => state)).toEqual(['made', 'missing']);
+  it('goes on where it was killed, after whichever write', async () => {
+    const stages: string[] = [];
+    for (const what of ['secret', 'claim', 'machine', 'half there', 'half here']) {
+      const stopping = new AbortController();
+      const killed = moveOf(request(), { writesLeft: 1 });
+      const run = killed.run(stopping.signal);
+      run.catch(() => undefined);
+      // Nobody is killed by a write where there is nothing left to be written.
+      if (what === 'half here') await bothAre().then(() => stopping.abort());
+      await expect(kept(run), what).rejects.toThrow();
+      stages.push(killed.stage.kind);
+    }
+    expect(stages).toEqual(['making', 'making', 'making', 'moving', 'moving']);
+    expect(new Set(await keysOf()).size).toBe(1);
+    for (const resource of [machines, secrets, persistentVolumeClaims] as unknown as Resource[])
+      expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toHaveLength(1);
   });
 
   it('says beforehand what it would make, and what is in the way', async () => {
@@ -253,6 +295,17 @@ describe('a move to another cluster', () => {
     );
     expect((await kept(moveOf(asked).run(here.signal))).kind).toBe('blocked');
     expect((await there.list(machines)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
+  });
+
+  it('sees that the target would refuse what is to be made', async () => {
+    const quota = { metadata: { name: 'tight' }, spec: { hard: { 'requests.memory': '1Mi', secrets: '0' } } };
+    await there.create(resourceQuotas, quota as never);
+    const { obstacles } = await kept(moveOf().prospect(here.signal));
+    expect(obstacles.map(({ what }) => what)).toEqual([
+      expect.stringMatching(/^the target would refuse Secret web-.*exceeded quota/),
+      expect.stringMatching(/^the target would refuse the pod of the guest: .*exceeded quota/),
+    ]);
+    await there.delete(resourceQuotas, 'tight');
   });
 
   it('sees that no node has room', async () => {

@@ -9,14 +9,23 @@ import {
 } from '../../kube/kubevirt-resources.ts';
 import { TransportError } from '../../kube/transport.ts';
 import { lookAtMove } from './look.ts';
-import { type Halves, halvesOf, makeHalves, makeObjects, newKey, removeMade } from './making.ts';
+import {
+  type Halves,
+  halvesOf,
+  makeObjects,
+  makeReceivingHalf,
+  makeSendingHalf,
+  newKey,
+  removeMade,
+} from './making.ts';
 import type { MoveView } from './move-view.ts';
 import { type MovePlan, planOf } from './plan.ts';
 import type { Obstacle } from './planned-objects.ts';
 import type { Place } from './receiving-machine.ts';
 import { missingRights, rightsOf } from './rights.ts';
-import { roomFor } from './room.ts';
+import { launcherOf, roomFor } from './room.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
+import { tryOut } from './trial.ts';
 import { type MoveNow, rowOf, type SideNow, type Verdict, verdictOf } from './verdict.ts';
 
 /** How often both sides are looked at. */
@@ -50,6 +59,12 @@ export type MoveResult =
   | { readonly kind: 'blocked'; readonly prospect: Prospect }
   | (Extract<Verdict, { kind: 'failed' }> & { readonly prospect: Prospect; readonly left: readonly string[] });
 
+/** `moving`: both halves may be there. `removing`: it has failed. */
+export type MoveStage =
+  | { readonly kind: 'looking' }
+  | { readonly kind: 'making' | 'removing'; readonly id: string }
+  | { readonly kind: 'moving'; readonly halves: Halves };
+
 /**
  * Moves a guest into another namespace or cluster: looks at both sides, makes what is missing, then both halves of the
  * migration, follows them, and removes what it made where they fail. Everything can be found again by its label: whoever
@@ -57,8 +72,8 @@ export type MoveResult =
  */
 export class Move {
   readonly #options: MoveOptions;
-  /** The halves, once they are made. */
-  halves: Halves | undefined;
+  /** How far it is, for whoever stops it. */
+  stage: MoveStage = { kind: 'looking' };
 
   constructor(options: MoveOptions) {
     this.#options = options;
@@ -66,28 +81,38 @@ export class Move {
 
   /** Looks at both sides, and changes nothing. */
   async prospect(signal: AbortSignal): Promise<Prospect> {
-    const { request, source, target, env } = this.#options;
-    const seen = await lookAtMove(request, { source, target, nowMs: env.clock.now() }, signal);
-    const plan = planOf(seen);
+    const { request, source, target } = this.#options;
+    const { seen, plan } = await this.#look(signal);
     if (plan.progress !== 'new') return { seen, plan, obstacles: [], notes: plan.notes };
     const rights = rightsOf(plan, request);
     const missing = [
       ...(await missingRights(source, rights.source, 'where the guest is', signal)),
       ...(await missingRights(target, rights.target, 'at the target', signal)),
     ];
-    const room = await roomFor(seen, plan, { source, target, env });
+    const pod = await launcherOf(seen, plan, source, signal);
+    const room = await roomFor(pod, seen, plan, this.#options, signal);
+    const found = [
+      ...plan.obstacles,
+      ...missing,
+      ...(room.kind === 'none'
+        ? [{ what: `no node of the target can take the guest: ${room.why}`, fix: 'make room there, or add a node' }]
+        : []),
+    ];
+    // What is in the way already would be so again.
+    const trial = found.length > 0 ? { obstacles: [], notes: [] } : await tryOut(plan, pod, request.to, target, signal);
+    const unseen = room.kind === 'unknown' ? [`whether there is room was not seen: ${room.why}`] : [];
     return {
       seen,
       plan,
-      obstacles: [
-        ...plan.obstacles,
-        ...missing,
-        ...(room.kind === 'none'
-          ? [{ what: `no node of the target can take the guest: ${room.why}`, fix: 'make room there, or add a node' }]
-          : []),
-      ],
-      notes: [...plan.notes, ...(room.kind === 'unknown' ? [`whether there is room was not seen: ${room.why}`] : [])],
+      obstacles: [...found, ...trial.obstacles],
+      notes: [...plan.notes, ...unseen, ...trial.notes],
     };
+  }
+
+  async #look(signal: AbortSignal): Promise<Pick<Prospect, 'seen' | 'plan'>> {
+    const { request, source, target, env } = this.#options;
+    const seen = await lookAtMove(request, { source, target, nowMs: env.clock.now() }, signal);
+    return { seen, plan: planOf(seen) };
   }
 
   /** Does it, or goes on with it. Rejects where a server refuses; what was made is removed then. */
@@ -97,38 +122,54 @@ export class Move {
     const { env, print } = this.#options;
     if (plan.progress === 'over') return { kind: 'moved', prospect };
     if (obstacles.length > 0) return { kind: 'blocked', prospect };
-    const halves = halvesOf(plan.id, plan.key ?? newKey(plan.id, env));
-    if (plan.progress === 'new') await this.#make(plan, seen, halves, signal);
-    else print('the move is under way already, and is followed');
-    this.halves = halves;
+    const own = halvesOf(plan.id, plan.key ?? newKey(plan.id, env));
+    const halves = plan.progress === 'new' ? await this.#make(plan, seen, own, signal) : own;
+    if (plan.progress !== 'new' || halves !== own) print('the move is under way already, and is followed');
+    this.stage = { kind: 'moving', halves };
     const verdict = await this.#follow(halves, signal);
     if (verdict.kind === 'moved') return { kind: 'moved', prospect };
-    return { ...verdict, prospect, left: await removeMade(plan, halves, seen, this.#options, signal) };
+    return { ...verdict, prospect, left: await this.#remove(plan, halves, seen, signal) };
   }
 
-  async #make(plan: MovePlan, seen: SeenMove, halves: Halves, signal: AbortSignal): Promise<void> {
+  /** Makes what is missing, and answers the halves: those of somebody else who makes the same move at the same time. */
+  async #make(plan: MovePlan, seen: SeenMove, halves: Halves, signal: AbortSignal): Promise<Halves> {
+    const { request } = seen;
+    this.stage = { kind: 'making', id: plan.id };
     try {
       await makeObjects(plan, seen, this.#options, signal);
-      await makeHalves(plan, halves, seen.request, this.#options, signal);
+      await makeReceivingHalf(plan, halves, request, this.#options, signal);
+      // Who is stopped from here on does not know whether the other half was made.
+      this.stage = { kind: 'moving', halves };
+      await makeSendingHalf(plan, halves, request, this.#options, signal);
+      return halves;
     } catch (error) {
       // Only who was refused knows that nothing has begun.
-      if (error instanceof ApiError && error.code < TROUBLE && error.code !== BUSY)
-        await removeMade(plan, halves, seen, this.#options, signal);
+      if (!(error instanceof ApiError) || isTrouble(error)) throw error;
+      const { key } = (await this.#look(signal)).plan;
+      if (key !== undefined && key !== halves.key) return halvesOf(plan.id, key);
+      await this.#remove(plan, halves, seen, signal);
       throw error;
     }
+  }
+
+  #remove(plan: MovePlan, halves: Halves, seen: SeenMove, signal: AbortSignal): Promise<string[]> {
+    this.stage = { kind: 'removing', id: plan.id };
+    return removeMade(plan, halves, seen, this.#options, signal);
   }
 
   /** Shows both sides until it is over. */
   async #follow(halves: Halves, signal: AbortSignal): Promise<Verdict> {
     const { request, env, view, source, target } = this.#options;
     const { from, to } = request;
+    let hasBegun = false;
     for (;;) {
       const now = await unlessTroubled(async (): Promise<MoveNow> => {
         const [left, right] = await Promise.all([
           sideNow(source, from, halves.send, signal),
           sideNow(target, to, halves.receive, signal),
         ]);
-        return { source: left, target: right };
+        hasBegun ||= left.migration !== undefined;
+        return { source: left, target: right, hasBegun };
       });
       if (now) {
         view.show([
@@ -164,8 +205,11 @@ async function unlessTroubled<T>(look: () => Promise<T>): Promise<T | undefined>
   try {
     return await look();
   } catch (error) {
-    const isTrouble = error instanceof ApiError && (error.code >= TROUBLE || error.code === BUSY);
-    if (isTrouble || error instanceof TransportError) return undefined;
+    if (error instanceof TransportError || (error instanceof ApiError && isTrouble(error))) return undefined;
     throw error;
   }
+}
+
+function isTrouble({ code }: ApiError): boolean {
+  return code >= TROUBLE || code === BUSY;
 }

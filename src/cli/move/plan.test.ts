@@ -107,6 +107,7 @@ function seen({ source, target, request, isSameCluster = false }: Parts = {}): S
       networks: new Map(),
       connectURL: undefined,
       toCluster: 'west',
+      back: ' --context west --to-context east',
       ...request,
     },
     source: {
@@ -249,7 +250,35 @@ describe('what is there already', () => {
       { source: { migrations: [half('Failed', send.spec)] }, target: { migrations: [half('Failed', receive.spec)] } },
       { key: undefined, progress: 'new' },
     ],
+    [
+      'the half of the target, where the guest has left',
+      { source: { machine: away }, target: { migrations: [receive], ...waiting } },
+      { key: 'k-1', progress: 'under way' },
+    ],
+    [
+      'a half that is called off',
+      { target: { migrations: [{ ...receive, metadata: { ...receive.metadata, deletionTimestamp: 'now' } }] } },
+      { key: 'k-1', progress: 'under way' },
+    ],
     ['a guest that went there', { source: { machine: away }, target: waiting }, { progress: 'over' }],
+    [
+      'nothing where another machine of the name is there',
+      { source: { machine: away }, target: { machine: there('web', { metadata: { name: 'web', uid: 'other' } }) } },
+      {
+        progress: 'new',
+        obstacles: expect.arrayContaining([{ what: expect.stringMatching(/is not in shop/), fix: expect.any(String) }]),
+      },
+    ],
+    [
+      'nothing where a machine waits in vain',
+      {
+        source: { machine: away },
+        target: {
+          machine: there('web', { spec: { ...machine.spec, running: undefined, runStrategy: 'WaitAsReceiver' } }),
+        },
+      },
+      { progress: 'new' },
+    ],
   ])('goes on with %s', (_, parts, expected) => expect(planOf(seen(parts))).toMatchObject(expected));
 
   it('takes a machine back that the same guest left', () => {
@@ -258,7 +287,12 @@ describe('what is there already', () => {
     const spec = { runStrategy: 'Halted', template };
     const left = there('web', { spec, status: { rightToRun: { epoch: 3, grantedAway: true } } });
     const parts = { source: { claims: new Map(), instancetype: undefined }, target: { machine: left } };
-    expect(planOf(seen(parts))).toMatchObject({ machine: { state: 'taken back' }, objects: [], obstacles: [] });
+    const back = planOf(seen(parts));
+    expect(back).toMatchObject({ machine: { state: 'taken back' }, obstacles: [] });
+    expect(back.objects.map(({ object, state }) => [object.kind, object.metadata.name, state])).toEqual([
+      ['Secret', 'seed', 'missing'],
+      ['ConfigMap', 'settings', 'missing'],
+    ]);
     const other = there('web', {
       spec: { ...spec, template: { spec: { domain: { ...template.spec.domain, firmware: { uuid: 'b' } } } } },
       status: { rightToRun: { epoch: 3, grantedAway: true } },
@@ -302,6 +336,21 @@ describe('what is in the way, and what to do about it', () => {
       /being deleted/,
       /wait/,
     ],
+    [
+      'a machine that has come already, though the other one runs again',
+      { target: { machine: there('web', { metadata: { name: 'web', namespace: 'west', labels: MINE } }) } },
+      /does not wait for a guest/,
+      /--name/,
+    ],
+    [
+      'a mapping for a machine that is there',
+      {
+        target: { machine: there('web', { spec: { ...machine.spec, runStrategy: 'WaitAsReceiver' } }) },
+        request: { networks: new Map([['blue', 'green']]) },
+      },
+      /networks and claims of its own/,
+      /leave out --map-network/,
+    ],
     ['a claim that is taken', { target: { claims: new Map([['root', claim('root')]]) } }, /written over/, /delete it/],
     ['no claim', { source: { claims: new Map() } }, /no claim root/, /get pvc -n shop/],
     [
@@ -329,6 +378,14 @@ describe('what is in the way, and what to do about it', () => {
   ])('%s', (_, parts, what, fix) => {
     const { obstacles } = planOf(seen(parts));
     expect(obstacles).toContainEqual({ what: expect.stringMatching(what), fix: expect.stringMatching(fix) });
+  });
+
+  it('is nothing that could not be looked at, which is noted', () => {
+    const unseen = { trust: undefined, configuration: undefined };
+    const { obstacles, notes } = planOf(seen({ source: unseen, target: { ...unseen, storageClasses: undefined } }));
+    expect(obstacles).toEqual([]);
+    expect(notes).toHaveLength(5);
+    expect(notes).toContain('whether west trusts this cluster was not seen: you may not look');
   });
 
   it('is no matter of trust, nor of two gates, inside one cluster', () =>

@@ -19,7 +19,7 @@ import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import { claimsAfter, leaving, type Obstacle, type PlannedObject, plannedObjects, stateOf } from './planned-objects.ts';
 import { MOVE_LABEL, receivingMachine } from './receiving-machine.ts';
 import type { SeenMove, SeenSource, TrustState } from './seen.ts';
-import { hasRight } from './verdict.ts';
+import { hasCome, hasRight } from './verdict.ts';
 
 /** From what is on both sides to what has to be made, and what is in the way. Pure. */
 
@@ -58,11 +58,7 @@ export function planOf(seen: SeenMove): MovePlan {
   const [send, receive] = [source, target].map(({ migrations }) => unfinishedOf(migrations, id));
   const isAway = source.machine.status?.rightToRun?.grantedAway === true;
   const machine = plannedMachine(seen, id);
-  const isMine = machine.state === 'made' || machine.state === 'there';
-  const isThere = isMine && (hasRight(target.guest) || isAway);
-  const progress = send ? 'under way' : isAway && isThere ? 'over' : 'new';
-  const isNew = machine.state === 'missing' || machine.state === 'made';
-  const found = isNew ? plannedObjects(seen, id) : { objects: [], obstacles: [], notes: [] };
+  const found = plannedObjects(seen, id, machine.state);
   const { receiver, obstacle } = receiverOf(seen, machine, found.objects);
   const connectURL = request.connectURL ?? target.addresses[0] ?? '';
   return {
@@ -74,25 +70,43 @@ export function planOf(seen: SeenMove): MovePlan {
       ...sourceObstacles(seen, id, isAway),
       ...clusterObstacles(seen, connectURL),
       ...targetObstacles(seen, machine),
-      ...networkObstacles(seen),
+      ...mappingObstacles(seen, machine),
       ...found.obstacles,
       ...(obstacle ? [obstacle] : []),
     ],
-    notes: found.notes,
+    notes: [...found.notes, ...unseenNotes(seen)],
     receiver,
     connectURL,
     key: [send, receive].flatMap((half) => (half ? (pairKeyOf(half.spec) ?? []) : []))[0],
-    progress,
+    progress: progressOf(seen, machine, { send, receive, isAway }),
   };
+}
+
+/** How far a former run of the same move came. */
+function progressOf(
+  { source, target }: SeenMove,
+  { state }: MovePlan['machine'],
+  {
+    send,
+    receive,
+    isAway,
+  }: {
+    readonly send: VirtualMachineInstanceMigration | undefined;
+    readonly receive: VirtualMachineInstanceMigration | undefined;
+    readonly isAway: boolean;
+  },
+): MovePlan['progress'] {
+  // The half where the guest is going was made first, and may be the last to hear of its end, or of its being called off.
+  if (send || (receive && (isAway || receive.metadata.deletionTimestamp))) return 'under way';
+  if (!isAway || !target.machine || !hasCome(target)) return 'new';
+  return state === 'made' || uuidOf(target.machine) === uuidOf(source.machine) ? 'over' : 'new';
 }
 
 function unfinishedOf(
   migrations: readonly VirtualMachineInstanceMigration[],
   id: string,
 ): VirtualMachineInstanceMigration | undefined {
-  return migrations.find(
-    (each) => each.metadata.labels?.[MOVE_LABEL] === id && !isFinalMigration(each) && !each.metadata.deletionTimestamp,
-  );
+  return migrations.find((each) => each.metadata.labels?.[MOVE_LABEL] === id && !isFinalMigration(each));
 }
 
 function plannedMachine({ request, source, target }: SeenMove, id: string): MovePlan['machine'] {
@@ -183,6 +197,19 @@ function trustObstacle(trust: TrustState, who: string, whom: string): Obstacle[]
   return [{ what: `${who} ${how} ${whom}`, fix: `'godwit trust export' in ${whom}, 'godwit trust import' in ${who}` }];
 }
 
+/** What could not be looked at, for want of rights that a move does not need. */
+function unseenNotes({ source, target, request, isSameCluster }: SeenMove): string[] {
+  const there = request.toCluster ?? 'the target';
+  const unseen = [
+    ...(source.configuration ? [] : [`whether the feature gate ${GATE} is on where the guest is`]),
+    ...(target.configuration || isSameCluster ? [] : [`whether the feature gate ${GATE} is on in ${there}`]),
+    ...(source.trust === undefined ? [`whether this cluster trusts ${there}`] : []),
+    ...(target.trust === undefined ? [`whether ${there} trusts this cluster`] : []),
+    ...(target.storageClasses ? [] : ['which storage classes the target has']),
+  ];
+  return unseen.map((what) => `${what} was not seen: you may not look`);
+}
+
 function targetObstacles(seen: SeenMove, { state }: MovePlan['machine']): Obstacle[] {
   const { target, request } = seen;
   const { namespace, name } = request.to;
@@ -199,19 +226,33 @@ function targetObstacles(seen: SeenMove, { state }: MovePlan['machine']): Obstac
     return isSameGuest(seen, machine)
       ? []
       : [{ what: `the machine ${name} in ${namespace} is kept for another guest that left it`, ...taken }];
-  if (state === 'made') return [];
   if (effectiveRunStrategy(machine.spec) === 'WaitAsReceiver' && !hasRight(guest)) return [];
   return [{ what: `a machine ${name} is in ${namespace} already, and does not wait for a guest`, ...taken }];
 }
 
 /** Whether a machine that was kept is that of the guest that would come. */
-function isSameGuest({ source, target }: SeenMove, machine: VirtualMachine): boolean {
-  const { guest } = makeGuest(machine, { sizing: {}, configuration: target.configuration ?? {}, isReceiver: true });
-  const uuid = machine.spec.template.spec?.domain.firmware?.uuid ?? guest?.spec.domain.firmware?.uuid;
+function isSameGuest({ source }: SeenMove, machine: VirtualMachine): boolean {
+  const uuid = uuidOf(machine);
   return uuid !== undefined && uuid === (source.guest?.spec.domain.firmware?.uuid || source.guest?.metadata.uid);
 }
 
-function networkObstacles({ request, source }: SeenMove): Obstacle[] {
+/** What the guest of a machine is known by to itself. */
+function uuidOf(machine: VirtualMachine): string | undefined {
+  const own = machine.spec.template.spec?.domain.firmware?.uuid;
+  return (
+    own ?? makeGuest(machine, { sizing: {}, configuration: {}, isReceiver: true }).guest?.spec.domain.firmware?.uuid
+  );
+}
+
+function mappingObstacles({ request, source }: SeenMove, { state }: MovePlan['machine']): Obstacle[] {
+  const { networks, storageClasses, to } = request;
+  if ((state === 'there' || state === 'taken back') && networks.size + storageClasses.size > 0)
+    return [
+      {
+        what: `the machine ${to.name} is in ${to.namespace} already, with networks and claims of its own`,
+        fix: 'leave out --map-network and --map-storage-class, or choose another --name',
+      },
+    ];
   const names = (source.machine.spec.template.spec?.networks ?? []).flatMap(({ multus }) => multus?.networkName ?? []);
   return [...request.networks.keys()]
     .filter((from) => !names.includes(from))

@@ -37,9 +37,13 @@ export interface Findings {
   readonly notes: string[];
 }
 
-/** All that a new machine at the target needs, before it is made. */
-export function plannedObjects(seen: SeenMove, id: string): Findings {
+/**
+ * All that the machine at the target needs, before it waits. Whoever made one that waits has seen to that; one that was
+ * left has its claims, and may have lost the rest.
+ */
+export function plannedObjects(seen: SeenMove, id: string, machine: ObjectState | 'taken back'): Findings {
   const found: Findings = { objects: [], obstacles: [], notes: [] };
+  if (machine === 'there') return found;
   const references = referencesOf(seen.source.machine);
   for (const reference of references.secrets) copied(seen, id, reference, 'secret', found);
   for (const reference of references.configMaps) copied(seen, id, reference, 'config map', found);
@@ -52,7 +56,7 @@ export function plannedObjects(seen: SeenMove, id: string): Findings {
   }
   sized(seen.source.instancetype, seen.target.instancetype, 'instance type', seen, id, found);
   sized(seen.source.preference, seen.target.preference, 'preference', seen, id, found);
-  claimed(seen, id, found);
+  if (machine !== 'taken back') claimed(seen, id, found);
   return found;
 }
 

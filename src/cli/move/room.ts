@@ -4,9 +4,17 @@ import { errorMessage } from '../../api/error-message.ts';
 import { machineNeeds } from '../../control/migration/machine-needs.ts';
 import { TargetFitness } from '../../control/migration/target-fitness.ts';
 import { targetPodOf } from '../../control/migration/target-pod.ts';
-import { nodes, persistentVolumeClaims } from '../../control/resources.ts';
+import {
+  namespaces,
+  nodes,
+  persistentVolumeClaims,
+  persistentVolumes,
+  pods,
+  storageClasses,
+} from '../../control/resources.ts';
 import { type Env, sleep } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
+import type { Resource } from '../../kube/resource.ts';
 import { SharedInformers } from '../../kube/shared-informers.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
 import type { MovePlan } from './plan.ts';
@@ -22,39 +30,59 @@ export type Room =
   | { readonly kind: 'none'; readonly why: string }
   | { readonly kind: 'unknown'; readonly why: string };
 
+/** The pod that the guest will come to, as far as that can be told. */
+export async function launcherOf(
+  { source, target }: SeenMove,
+  { receiver }: Pick<MovePlan, 'receiver'>,
+  client: Client,
+  signal: AbortSignal,
+): Promise<Pod | undefined> {
+  const { guest } = source;
+  if (!receiver || !guest) return undefined;
+  const needs = await needsOf(guest, client, signal);
+  const isBlock = (name: string): boolean => target.claims.get(name)?.spec?.volumeMode === 'Block';
+  const migration = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration', metadata: {}, spec: {} };
+  const configuration = target.configuration ?? {};
+  return targetPodOf(receiver, migration, needs, { image: 'launcher', configuration, isBlock });
+}
+
+/** What the guest's machine needs of nodes; nothing, where one may not look at the node that it is on. */
+async function needsOf(guest: VirtualMachineInstance, client: Client, signal: AbortSignal) {
+  const node = await unlessDenied(client.find(nodes, '', guest.status?.nodeName ?? '', signal));
+  return machineNeeds(guest, node?.metadata.labels ?? {});
+}
+
 /** Looks at all nodes and pods of the target. */
 export async function roomFor(
-  seen: SeenMove,
-  plan: Pick<MovePlan, 'receiver'>,
-  clients: { readonly source: Client; readonly target: Client; readonly env: Env },
+  pod: Pod | undefined,
+  { target }: SeenMove,
+  { receiver }: Pick<MovePlan, 'receiver'>,
+  clients: { readonly target: Client; readonly env: Env },
+  signal: AbortSignal,
 ): Promise<Room> {
-  const { receiver } = plan;
-  const { guest } = seen.source;
-  if (!receiver || !guest) return { kind: 'unknown', why: 'no guest could be made' };
+  if (!pod || !receiver) return { kind: 'unknown', why: 'no guest could be made' };
   try {
-    const needs = await needsOf(guest, clients.source);
-    const pod = podOf(receiver, needs, seen);
-    return await heldAgainstNodes(receiver, pod, clients);
+    return await heldAgainstNodes(receiver, withoutUnboundClaims(pod, target.claims), clients, signal);
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) return { kind: 'unknown', why: errorMessage(error) };
     throw error;
   }
 }
 
-async function needsOf(guest: VirtualMachineInstance, client: Client): Promise<ReturnType<typeof machineNeeds>> {
-  const node = await client.find(nodes, '', guest.status?.nodeName ?? '', new AbortController().signal);
-  return machineNeeds(guest, node?.metadata.labels ?? {});
+async function unlessDenied<T>(answer: Promise<T | undefined>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) return undefined;
+    throw error;
+  }
 }
 
-/** The pod that will be made, without claims: those that are not there yet are on no node. */
-function podOf(receiver: VirtualMachineInstance, needs: ReturnType<typeof machineNeeds>, { target }: SeenMove): Pod {
-  const isBlock = (name: string): boolean => target.claims.get(name)?.spec?.volumeMode === 'Block';
-  const migration = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration', metadata: {}, spec: {} };
-  const configuration = target.configuration ?? {};
-  const pod = targetPodOf(receiver, migration, needs, { image: '', configuration, isBlock });
+/** Claims that are not there yet are on no node. */
+function withoutUnboundClaims(pod: Pod, claims: SeenMove['target']['claims']): Pod {
   const volumes = (pod.spec?.volumes ?? []).filter(({ persistentVolumeClaim }) => {
     const name = persistentVolumeClaim?.claimName;
-    return name === undefined || target.claims.get(name)?.spec?.volumeName !== undefined;
+    return name === undefined || claims.get(name)?.spec?.volumeName !== undefined;
   });
   return { ...pod, spec: { ...pod.spec, volumes } };
 }
@@ -63,15 +91,16 @@ async function heldAgainstNodes(
   receiver: VirtualMachineInstance,
   pod: Pod,
   { target, env }: { readonly target: Client; readonly env: Env },
+  signal: AbortSignal,
 ): Promise<Room> {
-  await mayLook(target);
+  await mayLook(target, signal);
   const informers = new SharedInformers({ client: target, env });
   const fitness = new TargetFitness(informers);
   const ended = new AbortController();
   const following = informers.all().map((informer) => informer.run(ended.signal));
   try {
     const synced = Promise.all(informers.all().map((informer) => informer.synced)).then(() => true);
-    const late = sleep(env.clock, LOOK_MS_MAX, ended.signal).then(
+    const late = sleep(env.clock, LOOK_MS_MAX, AbortSignal.any([signal, ended.signal])).then(
       () => false,
       () => false,
     );
@@ -87,8 +116,7 @@ async function heldAgainstNodes(
 }
 
 /** Informers try again for ever where they are refused. */
-async function mayLook(client: Client): Promise<void> {
-  const { signal } = new AbortController();
-  await client.list(nodes, { limit: 1 }, signal);
-  await client.list(persistentVolumeClaims, { limit: 1 }, signal);
+async function mayLook(client: Client, signal: AbortSignal): Promise<void> {
+  for (const resource of [nodes, pods, persistentVolumeClaims, persistentVolumes, storageClasses, namespaces])
+    await client.list(resource as unknown as Resource, { limit: 1 }, signal);
 }

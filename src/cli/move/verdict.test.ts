@@ -29,6 +29,18 @@ describe('verdicts', () => {
     ['only the target has succeeded', side({ phase: 'Running' }), side({ phase: 'Succeeded' }, here), undefined],
     ['the source has not been halted yet', side({ phase: 'Succeeded' }), side({ phase: 'Succeeded' }, here), undefined],
     ['both have succeeded', side({ phase: 'Succeeded' }, away), side({ phase: 'Succeeded' }, here), { kind: 'moved' }],
+    [
+      'both have succeeded, and the guest has ended since',
+      side({ phase: 'Succeeded' }, away),
+      side({ phase: 'Succeeded' }),
+      { kind: 'moved' },
+    ],
+    [
+      'both have succeeded, and the machine that it was is deleted',
+      { ...side({ phase: 'Succeeded' }), machine: undefined },
+      side({ phase: 'Succeeded' }, here),
+      { kind: 'moved' },
+    ],
     ['it went, and the halves are gone', side(undefined, away), side(undefined, here), { kind: 'moved' }],
     ['only the source has failed', side(FAILED), side({ phase: 'Running' }), undefined],
     ['only the target has failed', side({ phase: 'Running' }), side(FIRST), undefined],
@@ -39,6 +51,24 @@ describe('verdicts', () => {
       side(undefined),
       { kind: 'failed', reason: 'Cancelled', why: 'the migrations were deleted' },
     ],
+    [
+      'the source has called it off, and the target cannot be told',
+      side(undefined, here),
+      side({ phase: 'WaitingForSync' }),
+      { kind: 'failed', reason: 'Cancelled', why: 'the migrations were deleted' },
+    ],
+    [
+      'the source has called it off, and the target is being told',
+      side(undefined, here),
+      side({ phase: 'Scheduling' }),
+      undefined,
+    ],
+    [
+      'the source is over, and has promised the guest to somebody',
+      side(FAILED, { record: { ...RECORD, successor: RECORD.holder } }),
+      side({ phase: 'WaitingForSync' }),
+      undefined,
+    ],
     ['both are gone, and the target has the guest', side(undefined), side(undefined, here), undefined],
     ['both are gone, and the source has given it', side(undefined, away), side(undefined), undefined],
     [
@@ -48,9 +78,14 @@ describe('verdicts', () => {
       { kind: 'failed', reason: FIRST.reason, why: 'no room' },
     ],
   ])('%s', (_, source, target, verdict) => {
-    const now: MoveNow = { source, target };
+    const now: MoveNow = { source, target, hasBegun: true };
     expect(verdictOf(now)).toEqual(verdict);
   });
+});
+
+it('a half that waits is not alone before the other one was ever seen', () => {
+  const now = { source: side(undefined, here), target: side({ phase: 'WaitingForSync' }), hasBegun: false };
+  expect(verdictOf(now)).toBeUndefined();
 });
 
 describe('what is shown', () => {

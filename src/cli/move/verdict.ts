@@ -1,4 +1,5 @@
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
@@ -18,6 +19,8 @@ export interface SideNow {
 export interface MoveNow {
   readonly source: SideNow;
   readonly target: SideNow;
+  /** Whether the half where the guest is was ever seen. */
+  readonly hasBegun: boolean;
 }
 
 export type Verdict =
@@ -26,19 +29,41 @@ export type Verdict =
   | { readonly kind: 'failed'; readonly reason: string; readonly why: string };
 
 /**
- * How it ended; undefined while it has not. A move has failed only when both halves say so, or are gone, and nobody at the
- * target has the guest: what was made for it may be removed then.
+ * How it ended; undefined while it has not. A move has failed only when both halves say so, or are gone, or nobody can come
+ * any more to one that still waits, and nobody at the target has the guest: what was made for it may be removed then.
  */
-export function verdictOf({ source, target }: MoveNow): Verdict | undefined {
+export function verdictOf({ source, target, hasBegun }: MoveNow): Verdict | undefined {
   const isGone = source.machine?.status?.rightToRun?.grantedAway === true;
   const isThere = hasRight(target.guest);
   const halves = [source.migration, target.migration];
-  if (isGone && isThere && halves.every((half) => !half || half.status?.phase === 'Succeeded'))
-    return { kind: 'moved' };
+  const hasSucceeded = halves.some((half) => half?.status?.phase === 'Succeeded');
+  const isOver = halves.every((half) => !half || half.status?.phase === 'Succeeded');
+  // Guests end, and machines are deleted, also before anybody has looked.
+  const hasLeft = isGone || (hasSucceeded && !source.machine);
+  const hasCome = isThere || hasSucceeded;
+  if (isOver && hasLeft && hasCome) return { kind: 'moved' };
   // Nothing of what follows may be said of a guest that the target has.
-  if (isGone || isThere || halves.some((half) => half?.status?.phase === 'Succeeded')) return undefined;
-  if (halves.some((half) => half && !isFinalMigration(half))) return undefined;
+  if (isGone || isThere || hasSucceeded) return undefined;
+  const isInVain = hasBegun && isKept(source) && isAlone(target);
+  if (!isInVain && halves.some((half) => half && !isFinalMigration(half))) return undefined;
   return { kind: 'failed', ...reasonOf(halves) };
+}
+
+/** Whether nothing takes a guest away from where it is: who would send it is over, and it was promised to nobody. */
+function isKept({ migration, guest }: SideNow): boolean {
+  const isOver = !migration || isFinalMigration(migration);
+  return isOver && hasRight(guest) && guest?.status?.rightToRun?.successor === undefined;
+}
+
+/** Whether a half has not met the other one. It may be where nobody can tell it that there is no other one any more. */
+function isAlone({ migration }: SideNow): boolean {
+  return ['', 'WaitingForSync'].includes(migration?.status?.phase ?? '');
+}
+
+/** Whether a guest has come to a machine: it is there, or was, and the machine is again what it is otherwise. */
+export function hasCome({ machine, guest }: Pick<SideNow, 'machine' | 'guest'>): boolean {
+  if (!machine || machine.status?.rightToRun?.grantedAway === true) return false;
+  return hasRight(guest) || effectiveRunStrategy(machine.spec) !== 'WaitAsReceiver';
 }
 
 /** Whether a guest may run, and has not gone elsewhere. */
