@@ -53,8 +53,9 @@ it('moves a guest with its disk to another namespace, and back', async () => {
   expect(forecast).toMatch(/^PersistentVolumeClaim +outlet\/disk +would be created +blank/m);
   expect(await find('outlet', 'virtualmachines')).toBeUndefined();
 
-  const there = await host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
-  expect(there).toContain('the guest of web runs in outlet/web');
+  // Whoever asks twice at once makes one move.
+  const go = (): Promise<string> => host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
+  for (const there of await Promise.all([go(), go()])) expect(there).toContain('the guest of web runs in outlet/web');
   await runsIn('outlet');
   const [kept, moved] = [await find('default', 'virtualmachines'), await find('outlet', 'virtualmachines')];
   expect(kept).toMatchObject({ spec: { runStrategy: 'Halted' }, status: { rightToRun: { grantedAway: true } } });
@@ -64,11 +65,34 @@ it('moves a guest with its disk to another namespace, and back', async () => {
   const { uuid } = (await find('outlet', 'virtualmachineinstances')).spec.domain.firmware;
   expect(moved.spec.template.spec.domain.firmware.uuid).toBe(uuid);
 
-  const again = await host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
-  expect(again).toContain('the guest of web runs in outlet/web');
+  expect(await go()).toContain('the guest of web runs in outlet/web');
 
   const back = await host.cli('move', 'web', '-n', 'outlet', '--to-namespace', 'default');
   expect(back).toContain('the guest of web runs in default/web');
   await runsIn('default');
   expect((await find('default', 'virtualmachineinstances')).spec.domain.firmware.uuid).toBe(uuid);
+});
+
+it.each<[readonly string[], number, RegExp]>([
+  [['web'], 2, /say where to: --to-namespace NS/],
+  [['web', '--to-namespace', 'default'], 2, /web is in default already; 'godwit migrate web'/],
+  [['web', '--to-namespace', 'Out_let'], 2, /--to-namespace Out_let: /],
+  [['web', '--to-namespace', 'outlet', '--name', 'Web!'], 2, /--name Web!: /],
+  [
+    ['web', '--to-namespace', 'outlet', '--connect-url', 'not here'],
+    2,
+    /--connect-url not here: .*must be a host and a port/,
+  ],
+  [['web', '--to-context', 'north'], 1, /there is no context "north"; there are /],
+  [['wub', '--to-namespace', 'outlet'], 1, /there is no virtual machine wub in default; 'kubectl get vm -n default'/],
+  [
+    ['web', '--to-namespace', 'nowhere'],
+    1,
+    /nothing was changed:\n  there is no namespace nowhere .*\n    kubectl create namespace/,
+  ],
+  [['web', '--to-namespace', 'outlet', '--map-network', 'blue'], 2, /as A=B/],
+])('is told what is wrong with %j', async (args, exitCode, pattern) => {
+  const { code, stderr, stdout } = await guests.host.runCli('move', ...args);
+  expect([code, stderr]).toEqual([exitCode, expect.stringMatching(pattern)]);
+  expect(stdout).toBe('');
 });
