@@ -40,8 +40,7 @@ export function verdictOf({ source, target, hasBegun }: MoveNow): Verdict | unde
   const isOver = halves.every((half) => !half || half.status?.phase === 'Succeeded');
   // Guests end, and machines are deleted, also before anybody has looked.
   const hasLeft = isGone || (hasSucceeded && !source.machine);
-  const hasCome = isThere || hasSucceeded;
-  if (isOver && hasLeft && hasCome) return { kind: 'moved' };
+  if (isOver && hasLeft && (isThere || hasSucceeded)) return { kind: 'moved' };
   // Nothing of what follows may be said of a guest that the target has.
   if (isGone || isThere || hasSucceeded) return undefined;
   const isInVain = hasBegun && isKept(source) && isAlone(target);
