@@ -86,6 +86,27 @@ export class TwoClusters {
     await one.host.cli('trust', 'import', path);
   }
 
+  /** Writes a kubeconfig with both clusters, as the contexts `east` and `west`, for whoever reaches both: the test does. */
+  writeKubeconfig(path: string): void {
+    const named = this.both.map((cluster) => ({ name: this.nameOf(cluster), ...cluster.host.godwit.access() }));
+    const encode = (text: string): string => Buffer.from(text).toString('base64');
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      'current-context': 'east',
+      contexts: named.map(({ name }) => ({ name, context: { cluster: name, user: name } })),
+      clusters: named.map(({ name, url, ca }) => ({
+        name,
+        cluster: { server: url, 'certificate-authority-data': encode(ca) },
+      })),
+      users: named.map(({ name, certificate, key }) => ({
+        name,
+        user: { 'client-certificate-data': encode(certificate), 'client-key-data': encode(key) },
+      })),
+    };
+    writeFileSync(path, JSON.stringify(kubeconfig));
+  }
+
   /** Where the synchronization controller of a cluster is reached. */
   addressOf({ host }: MovingGuests): Promise<string> {
     return eventually(async () => {
