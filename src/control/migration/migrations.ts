@@ -27,10 +27,9 @@ import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { servedCauses } from '../../migration/causes/served-causes.ts';
 import { ownerUidOf } from '../../migration/halves/pair-state.ts';
-import { backoffUntilMs } from '../../migration/phase/backoff.ts';
 import { decide } from '../../migration/phase/decide.ts';
 import type { MigrationDecision } from '../../migration/phase/decision.ts';
-import { isMovable, type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
+import { type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { hasBetterRival } from '../../migration/phase/rivals.ts';
 import { type StatusInput, statusAfter } from '../../migration/phase/status.ts';
 import type { ControlContext } from '../context.ts';
@@ -38,6 +37,7 @@ import { MovingGuests, tellsOf } from '../moving-guests.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
+import { heldUp } from './held-up.ts';
 import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, pairKeysOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
@@ -364,16 +364,18 @@ export class Migrations implements Service {
     const pod = this.#pairPod(migration, guest);
     const request = pair ? requestOfHalf({ migration, guest, pod }, pair) : requestWithin({ migration, guest, pod });
     if (!request) return undefined;
-    const isWaiting = pod === undefined;
-    const others = this.#migrations.byIndex('guest', key);
-    const backoffMs = isWaiting ? backoffUntilMs(migration, others, request.deadlineMs) : undefined;
-    const isBackingOff = backoffMs !== undefined && backoffMs > this.#env.clock.now();
-    const isBlocked =
-      !guest || (!isMovable(guest) && !pair) || this.#steps.isWaitingForQuota(keyOf(pair?.target ?? migration));
-    // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.
-    const isHomeless = pod !== undefined && targetPodFacts(pod).isUnschedulable;
-    this.#ledger.want({ ...request, isHeldUp: isHomeless || (isWaiting && (isBackingOff || isBlocked)) });
-    return isBackingOff ? backoffMs : undefined;
+    const held = heldUp({
+      migration,
+      guest,
+      pod,
+      isHalf: pair !== undefined,
+      others: this.#migrations.byIndex('guest', key),
+      isOverQuota: this.#steps.isWaitingForQuota(keyOf(pair?.target ?? migration)),
+      deadlineMs: request.deadlineMs,
+      nowMs: this.#env.clock.now(),
+    });
+    this.#ledger.want({ ...request, isHeldUp: held !== undefined });
+    return held?.kind === 'Backoff' ? held.untilMs : undefined;
   }
 
   async #tell(

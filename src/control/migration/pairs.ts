@@ -1,12 +1,9 @@
 import { labelOf } from '../../api/kubevirt/complete-migration.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import { arePair, migrationRole, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
+import { migrationRole, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import {
-  isFinalMigration,
-  type VirtualMachineInstanceMigration,
-} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { MIGRATION_GUEST_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -16,21 +13,14 @@ import {
   virtualMachines,
 } from '../../kube/kubevirt-resources.ts';
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
-import { type MigrationFacts, ownState, type PairFacts, phaseBeganMs } from '../../migration/phase/facts.ts';
+import { type MigrationFacts, ownState, type PairFacts } from '../../migration/phase/facts.ts';
 import type { ControlContext } from '../context.ts';
 import { type LauncherPod, nodes, persistentVolumeClaims, pods } from '../resources.ts';
 import { KeyClaims } from './key-claims.ts';
 import { guestKeyOf, guestKeysOf, migrationUidsOf, pairKeysOf, uidsOf } from './keys.ts';
+import { type LocalPair, localPair } from './local-pair.ts';
 import { adoption, claimedVolumes, receiverObjection } from './receiver.ts';
 import { describedSource, describedTarget } from './sides.ts';
-
-/** The objects of a pair that are in this cluster, from the point of view of one of its halves. */
-export interface LocalPair {
-  readonly source: VirtualMachineInstanceMigration | undefined;
-  readonly target: VirtualMachineInstanceMigration | undefined;
-  /** Whether both are of one guest. */
-  readonly isSameGuest: boolean;
-}
 
 /** Finds the halves of pairs, and what is to be known of them. */
 export class Pairs {
@@ -66,19 +56,8 @@ export class Pairs {
 
   /** The halves of the pair that are here; undefined for what is no half. */
   of(migration: VirtualMachineInstanceMigration, guest: VirtualMachineInstance | undefined): LocalPair | undefined {
-    const role = migrationRole(migration.spec);
-    if (role === 'local') return undefined;
-    const partner = this.#partnerOf(migration);
-    const { sourceState, targetState } = ownState({ migration, guest }) ?? {};
-    const uid = role === 'source' ? targetState?.migrationUID : sourceState?.migrationUID;
-    const [other = partner] = this.#migrations.byIndex('uid', uid ?? '');
-    const sameUID = sourceState?.virtualMachineInstanceUID;
-    const wasSame = sameUID !== undefined && sameUID === targetState?.virtualMachineInstanceUID;
-    return {
-      source: role === 'source' ? migration : other,
-      target: role === 'target' ? migration : other,
-      isSameGuest: partner !== undefined || wasSame || (role === 'target' && isAtHome(guest)),
-    };
+    const byUid = (uid: string): VirtualMachineInstanceMigration | undefined => this.#migrations.byIndex('uid', uid)[0];
+    return localPair(migration, guest, { withKeyOf: (each) => this.withKeyOf(each), byUid });
   }
 
   /**
@@ -101,18 +80,6 @@ export class Pairs {
     if (items.some(({ metadata }) => metadata.uid === migrationUID)) return false;
     this.#foreign.add(uid);
     return true;
-  }
-
-  /** The other half of the same guest. One of an earlier pair with the same key is not meant. */
-  #partnerOf(migration: VirtualMachineInstanceMigration): VirtualMachineInstanceMigration | undefined {
-    const key = guestKeyOf(migration);
-    const others = this.withKeyOf(migration).filter(
-      (each) => arePair(each.spec, migration.spec) && guestKeyOf(each) === key,
-    );
-    const madeMs = Date.parse(migration.metadata.creationTimestamp ?? '');
-    const hasEndedSince = (each: VirtualMachineInstanceMigration): boolean =>
-      (phaseBeganMs(each, each.status?.phase ?? '') ?? 0) >= madeMs;
-    return others.find((each) => !isFinalMigration(each)) ?? others.find(hasEndedSince);
   }
 
   /** What is known of a half beyond what is known of every migration. */
@@ -189,10 +156,4 @@ export class Pairs {
     const { grantedAway, epoch = 0 } = machine?.status?.rightToRun ?? {};
     return grantedAway === true && sourceState?.epoch !== undefined && epoch > sourceState.epoch;
   }
-}
-
-/** Whether somebody executes the guest where it is: one that waits to be received nobody does. */
-function isAtHome(guest: VirtualMachineInstance | undefined): boolean {
-  const { rightToRun, migrationState } = guest?.status ?? {};
-  return rightToRun?.holder !== undefined && migrationState?.targetState === undefined;
 }

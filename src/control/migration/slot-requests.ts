@@ -5,7 +5,7 @@ import { ownState, sourceNodeOf } from '../../migration/phase/facts.ts';
 import { earliestDeadlineMs, effectivePriority } from '../../migration/slots/order.ts';
 import type { MigrationReference, SlotRequest } from '../../migration/slots/request.ts';
 import type { LauncherPod } from '../resources.ts';
-import type { LocalPair } from './pairs.ts';
+import type { LocalPair } from './local-pair.ts';
 
 /** What migrations need of slots. */
 

@@ -1,0 +1,43 @@
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { backoffUntilMs } from '../../migration/phase/backoff.ts';
+import { isMovable } from '../../migration/phase/facts.ts';
+import type { LauncherPod } from '../resources.ts';
+import { targetPodFacts } from './target-pod.ts';
+
+/** Why a migration could not use a slot now, and so stands in no line for one. */
+export type HeldUp =
+  /** The cluster's own tries wait a while after a failure. */
+  | { readonly kind: 'Backoff'; readonly untilMs: number }
+  /** Nobody executes the guest, who could hand it over. */
+  | { readonly kind: 'NotMovable' }
+  | { readonly kind: 'Quota' }
+  /** Its target pod fits on no node. */
+  | { readonly kind: 'NoNode' };
+
+export interface HeldUpFacts {
+  readonly migration: VirtualMachineInstanceMigration;
+  readonly guest: VirtualMachineInstance | undefined;
+  /** The pod that the guest would move to. */
+  readonly pod: LauncherPod | undefined;
+  /** Whether it is one of two halves. */
+  readonly isHalf: boolean;
+  /** All migrations of the guest. */
+  readonly others: Iterable<VirtualMachineInstanceMigration>;
+  /** Whether a quota is known to leave no room for its pod. */
+  readonly isOverQuota: boolean;
+  /** When the guest must be gone. */
+  readonly deadlineMs: number | undefined;
+  readonly nowMs: number;
+}
+
+/** What holds a migration up; undefined where it could go at once if it had its slots. */
+export function heldUp(facts: HeldUpFacts): HeldUp | undefined {
+  const { migration, guest, pod, isHalf, others, isOverQuota, deadlineMs, nowMs } = facts;
+  // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.
+  if (pod) return targetPodFacts(pod).isUnschedulable ? { kind: 'NoNode' } : undefined;
+  const untilMs = backoffUntilMs(migration, others, deadlineMs);
+  if (untilMs !== undefined && untilMs > nowMs) return { kind: 'Backoff', untilMs };
+  if (!guest || (!isMovable(guest) && !isHalf)) return { kind: 'NotMovable' };
+  return isOverQuota ? { kind: 'Quota' } : undefined;
+}
