@@ -1,5 +1,4 @@
 import { X509Certificate } from 'node:crypto';
-import { join } from 'node:path';
 import {
   BOOTSTRAP_TOKEN,
   BOOTSTRAP_TOKEN_NAMESPACE,
@@ -14,15 +13,17 @@ import type { Env, Random } from '../env/ports.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import type { Resource } from '../kube/resource.ts';
 import { fingerprintOf } from '../node/identity/pinned-authority.ts';
-import { type ClusterConnection, withCluster } from './cluster-connection.ts';
+import { type ClusterOptions, withCluster } from './cluster-connection.ts';
+import type { OutputFormat } from './cluster-options.ts';
 import { UserError } from './failure.ts';
+import { printValue } from './print-value.ts';
 import { table } from './table.ts';
 
 /** What `godwit token` does. */
 
-export interface TokenCommandOptions {
-  readonly dataDir?: string;
-  readonly kubeconfig?: string;
+export interface TokenCommandOptions extends ClusterOptions {
+  /** Of list. */
+  readonly output?: OutputFormat;
 }
 
 interface Secret extends KubeObject {
@@ -45,7 +46,7 @@ export async function createToken(
   env: Env,
   print: Print,
 ): Promise<void> {
-  await onCluster(options, env, async ({ client, access }) => {
+  await withCluster(options, env, async ({ client, access }) => {
     const caHash = await authorityHash(access);
     const [id, secret] = [word(env.random, 6), word(env.random, 16)];
     const endsMs = env.clock.now() + options.ttl;
@@ -85,19 +86,30 @@ const LOOPBACK: ReadonlySet<string> = new Set(['127.0.0.1', 'localhost', '[::1]'
 
 /** Shows every token, the one that ends first on top. */
 export async function listTokens(options: TokenCommandOptions, env: Env, print: Print): Promise<void> {
-  await onCluster(options, env, async ({ client }) => {
+  await withCluster(options, env, async ({ client }) => {
     const selection = { namespace: BOOTSTRAP_TOKEN_NAMESPACE, fieldSelector: `type=${BOOTSTRAP_TOKEN_TYPE}` };
     const { items } = await client.list(secrets, selection, signal);
     const nowMs = env.clock.now();
-    const rows = items
+    const tokens = items
       .map((secret) => ({ secret, endMs: bootstrapTokenEndMs(dataOf(secret, 'expiration')) }))
       .sort((a, b) => (a.endMs === b.endMs ? 0 : a.endMs - b.endMs))
-      .map(({ secret, endMs }) => [
-        `${dataOf(secret, 'token-id')}.${dataOf(secret, 'token-secret')}`,
-        leftOf(endMs - nowMs),
-        dataOf(secret, 'description') || '<none>',
-      ]);
-    for (const line of table([['TOKEN', 'ENDS IN', 'DESCRIPTION'], ...rows])) print(line);
+      .map(({ secret, endMs }) => ({
+        token: `${dataOf(secret, 'token-id')}.${dataOf(secret, 'token-secret')}`,
+        endsIn: leftOf(endMs - nowMs),
+        expiration: dataOf(secret, 'expiration') || undefined,
+        description: dataOf(secret, 'description') || undefined,
+        groups: dataOf(secret, 'auth-extra-groups'),
+      }));
+    if (printValue(tokens, options.output, print)) return;
+    const isWide = options.output === 'wide';
+    const rows = tokens.map(({ token, endsIn, description = '<none>', expiration = '<never>', groups }) => [
+      token,
+      endsIn,
+      description,
+      ...(isWide ? [expiration, groups] : []),
+    ]);
+    const head = ['TOKEN', 'ENDS IN', 'DESCRIPTION', ...(isWide ? ['ENDS AT', 'GROUPS'] : [])];
+    for (const line of table([head, ...rows])) print(line);
   });
 }
 
@@ -106,7 +118,7 @@ export async function deleteToken(text: string, options: TokenCommandOptions, en
   const id = BOOTSTRAP_TOKEN.exec(text)?.[1] ?? text;
   if (!/^[a-z0-9]{6}$/.test(id))
     throw new UserError(`${text} is no token: give all of it, or its first six characters`, { exitCode: 2 });
-  await onCluster(options, env, async ({ client }) => {
+  await withCluster(options, env, async ({ client }) => {
     try {
       await client.delete(secrets, BOOTSTRAP_TOKEN_NAMESPACE, bootstrapTokenSecretName(id), signal);
     } catch (error) {
@@ -119,15 +131,6 @@ export async function deleteToken(text: string, options: TokenCommandOptions, en
 
 /** A command ends with its process. */
 const { signal } = new AbortController();
-
-function onCluster(
-  { dataDir, kubeconfig }: TokenCommandOptions,
-  env: Env,
-  run: (connection: ClusterConnection) => Promise<void>,
-): Promise<void> {
-  const path = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
-  return withCluster(path === undefined ? {} : { kubeconfig: path }, env, run);
-}
 
 async function authorityHash(access: ClusterAccess): Promise<string> {
   const pem = await access.authorities();

@@ -6,17 +6,20 @@ import { Client } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
-import { KubeconfigError } from '../kube/kubeconfig-ports.ts';
+import { KubeconfigError, type KubeconfigPorts } from '../kube/kubeconfig-ports.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { type Transport, TransportError, type TransportResponse } from '../kube/transport.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { UserError } from './failure.ts';
+import { isKubectlPlugin } from './invocation.ts';
 
 /** How commands find and ask the cluster that they are for. */
 
 export interface ClusterOptions {
-  /** The file to use; otherwise those of `KUBECONFIG`, or the one in the data directory. */
+  /** The file to use; otherwise that of the data directory, those of `KUBECONFIG`, or what is in the usual places. */
   readonly kubeconfig?: string;
+  /** The data directory of the cluster, if it is one of this machine. */
+  readonly dataDir?: string;
   /** The context of it; otherwise the current one. */
   readonly context?: string;
   /** The namespace to work in; otherwise the one that the kubeconfig names. */
@@ -48,15 +51,10 @@ export async function withCluster<T>(
   }
 }
 
-async function accessOf({ kubeconfig, context }: ClusterOptions, env: Env): Promise<ClusterAccess> {
+async function accessOf(options: ClusterOptions, env: Env): Promise<ClusterAccess> {
+  const { context } = options;
   const ports = systemKubeconfigPorts(env.clock, process.env);
-  const own = join(defaultDataDirectory(), 'kubeconfig');
-  const isOwn = kubeconfig === undefined && !ports.environment['KUBECONFIG'];
-  if (isOwn && !existsSync(own))
-    throw new UserError(
-      `there is no kubeconfig at ${own}; start a cluster with 'godwit up', or name another with --kubeconfig or KUBECONFIG`,
-    );
-  const path = kubeconfig ?? (isOwn ? own : undefined);
+  const path = kubeconfigOf(options, ports);
   try {
     return await loadKubeconfig({
       ports,
@@ -67,6 +65,27 @@ async function accessOf({ kubeconfig, context }: ClusterOptions, env: Env): Prom
     if (error instanceof KubeconfigError) throw new UserError(error.message, { cause: error });
     throw error;
   }
+}
+
+/**
+ * The one file to read; undefined where kubectl's rules say which ones. As a plugin of kubectl it talks to what kubectl
+ * talks to, and by itself to the cluster of this machine.
+ */
+function kubeconfigOf(
+  { kubeconfig, dataDir }: ClusterOptions,
+  { environment, homeDirectory }: KubeconfigPorts,
+): string | undefined {
+  const named = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
+  if (named !== undefined || environment['KUBECONFIG']) return named;
+  const own = join(defaultDataDirectory(), 'kubeconfig');
+  const usual = join(homeDirectory, '.kube', 'config');
+  const places = isKubectlPlugin() ? [usual, own] : [own, usual];
+  const found = places.find((each) => existsSync(each));
+  if (found === undefined && !environment['KUBERNETES_SERVICE_HOST'])
+    throw new UserError(
+      `there is no kubeconfig at ${places.join(' or ')}; start a cluster with 'godwit up', or name another with --kubeconfig or KUBECONFIG`,
+    );
+  return found;
 }
 
 function explained(error: unknown, { server }: ClusterAccess): unknown {

@@ -3,10 +3,12 @@ import type { Env } from '../env/ports.ts';
 import type { PolicyExplanation } from '../extension/subresources/explain-policy.ts';
 import type { Change } from '../migration/policies/counterfactuals.ts';
 import type { Origin } from '../migration/policies/options.ts';
+import type { OutputFormat } from './cluster-options.ts';
+import { printValue } from './print-value.ts';
 import { ask, type ClusterOptions, subresourcePath, wholeText, withCluster } from './cluster-connection.ts';
 
 export interface ExplainOptions extends ClusterOptions {
-  readonly json?: boolean;
+  readonly output?: OutputFormat;
 }
 
 /** Asks which policy holds for a machine, and prints the answer. */
@@ -21,8 +23,7 @@ export async function explainPolicy(
     const response = await ask(connection, 'GET', path, { signal: new AbortController().signal });
     return JSON.parse(await wholeText(response.body)) as PolicyExplanation;
   });
-  if (options.json) print(JSON.stringify(told, undefined, 2));
-  else for (const line of explanationLines(told)) print(line);
+  if (!printValue(told, options.output, print)) for (const line of explanationLines(told)) print(line);
 }
 
 /** An explanation for people. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { realEnv } from '../env/real.ts';
-import { defaultDataDirectory } from './data-directory.ts';
+import { dataDirectory, withOutput } from './cluster-options.ts';
 import type { ImageOptions } from './images.ts';
 
 /** `godwit image`: what the images of this machine are. What it needs is loaded when it runs. */
@@ -9,10 +9,7 @@ type Print = (line: string) => void;
 
 /** The command, with its own subcommands. */
 export function imageCommand(print: Print): Command {
-  const image = new Command('image')
-    .description('Images that virtual machines of this machine can be made from.')
-    .exitOverride()
-    .showHelpAfterError("(see 'godwit image --help')");
+  const image = new Command('image').description('Images that virtual machines of this machine can be made from.');
   withStore(image.command('import'))
     .description('Take in a disk (raw or qcow2), an archive of a container image, or a kernel.')
     .argument('<name>', 'what it is called in manifests, such as quay.io/shop/web:1')
@@ -27,9 +24,10 @@ export function imageCommand(print: Print): Command {
       const { importImage } = await import('./images.ts');
       await importImage(name, { file, ...options }, options, realEnv('warn'), print);
     });
-  withStore(image.command('list'))
+  withOutput(withStore(image.command('list')))
     .alias('ls')
     .description('Show all images.')
+    .addHelpText('after', '\nExample:\n  godwit image list\n  godwit image list -o json')
     .action(async (options: ImageOptions) => {
       const { listImages } = await import('./images.ts');
       await listImages(options, realEnv('warn'), print);
@@ -52,6 +50,6 @@ interface KernelOptions {
 
 function withStore(command: Command): Command {
   return command
-    .option('--data-dir <directory>', 'the data directory of the cluster', defaultDataDirectory())
+    .addOption(dataDirectory('the data directory of the cluster'))
     .option('--images <directory>', 'where images are (default: images in the data directory)');
 }

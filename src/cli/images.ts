@@ -7,6 +7,9 @@ import { ImageReferenceError } from '../node/images/image-reference.ts';
 import { ImageStore } from '../node/images/image-store.ts';
 import { ImageFormatError } from '../node/volumes/qcow2.ts';
 import { UserError } from './failure.ts';
+import type { OutputFormat } from './cluster-options.ts';
+import { printValue } from './print-value.ts';
+import { byteCount } from './seen/bar.ts';
 import { table } from './table.ts';
 
 /** What `godwit image` does. */
@@ -15,6 +18,8 @@ export interface ImageOptions {
   readonly dataDir: string;
   /** Where images are, if not in the data directory. */
   readonly images?: string;
+  /** Of list. */
+  readonly output?: OutputFormat;
 }
 
 /** What an image is made from: a file, or a kernel and perhaps its initial RAM disk. */
@@ -50,16 +55,18 @@ export async function importImage(
 /** Shows all images. */
 export async function listImages(options: ImageOptions, env: Env, print: Print): Promise<void> {
   const records = await storeOf(options, env).list();
+  if (printValue(records, options.output, print)) return;
+  const isWide = options.output === 'wide';
   if (records.length === 0) {
     print('There are no images. Import one with: godwit image import NAME FILE');
     return;
   }
   const rows = records.map((record) => [
     record.name,
-    record.digest.slice(0, DIGEST_LENGTH),
+    isWide ? record.digest : record.digest.slice(0, DIGEST_LENGTH),
     sizeOf(record),
     record.importedAt.slice(0, 'yyyy-mm-dd'.length),
-    pathsOf(record),
+    isWide ? record.files.map(({ path }) => path).join(', ') : pathsOf(record),
   ]);
   for (const line of table([['NAME', 'DIGEST', 'SIZE', 'IMPORTED', 'FILES'], ...rows])) print(line);
 }
@@ -113,12 +120,8 @@ function pathsOf({ files }: ImageRecord): string {
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
-
 function sizeOf({ files }: ImageRecord): string {
   const sizes = new Map(files.map(({ digest, sizeBytes }) => [digest, sizeBytes]));
   const bytes = [...sizes.values()].reduce((sum, each) => sum + each, 0);
-  const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
-  const amount = bytes / 1024 ** power;
-  return `${amount >= 100 || power === 0 ? Math.round(amount) : amount.toFixed(1)} ${UNITS[power] ?? ''}`;
+  return byteCount(bytes);
 }

@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
+import { withNamespace } from './cluster-options.ts';
 import type { EvacuateCancelOptions } from './evacuate-cancel.ts';
 import type { LogsOptions } from './machine-logs.ts';
 import type { MigrateOptions } from './machine-migration.ts';
@@ -47,10 +48,7 @@ function parseMinutes(text: string): number {
 }
 
 function clusterCommand(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .option('-n, --namespace <namespace>', 'the namespace that it is in')
-    .option('--kubeconfig <file>', 'the cluster (default: KUBECONFIG, or that of the data directory)');
+  return withNamespace(new Command(name).description(description));
 }
 
 function powerCommand(action: 'start' | 'stop' | 'restart', description: string, print: Print): Command {
@@ -128,7 +126,6 @@ function parseMapping(text: string, before: Readonly<Record<string, string>> = {
 function moveCommand(print: Print): Command {
   return clusterCommand('move', 'Move a running virtual machine to another namespace or cluster.')
     .argument('<vm>', 'its name')
-    .option('--context <context>', 'the context of the cluster that it is in (default: the current one)')
     .option('--to-namespace <namespace>', 'the namespace to move to (default: of the same name)')
     .option('--to-context <context>', 'the context of the cluster to move to (default: the same cluster)')
     .option('--to-kubeconfig <file>', 'a kubeconfig of the cluster to move to, where that is another file')

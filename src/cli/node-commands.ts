@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
+import { withCluster } from './cluster-options.ts';
 import type { DrainCommandOptions } from './drain/drain-command.ts';
 
 /** Commands for whoever looks after nodes. What they need is loaded when they run. */
@@ -24,10 +25,7 @@ function parseDuration(text: string): number {
 }
 
 function nodeCommand(name: string, description: string): Command {
-  return new Command(name)
-    .description(description)
-    .argument('<node>', 'its name')
-    .option('--kubeconfig <file>', 'the cluster (default: KUBECONFIG, or that of the data directory)');
+  return withCluster(new Command(name).description(description).argument('<node>', 'its name'));
 }
 
 function drainCommand(print: Print): Command {

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { TokenCommandOptions } from './bootstrap-tokens.ts';
-import { withCluster } from './cluster-options.ts';
+import { withCluster, withOutput } from './cluster-options.ts';
 
 /** `godwit token`: what other machines join the cluster with. What it needs is loaded when it runs. */
 
@@ -24,11 +24,7 @@ type Print = (line: string) => void;
 
 /** The command, with its own subcommands. */
 export function tokenCommand(print: Print): Command {
-  const token = new Command('token')
-    .description('Tokens with which other machines join the cluster as nodes.')
-    // Subcommands take it from here: whoever adds this one to a program sets it too late for them.
-    .exitOverride()
-    .showHelpAfterError("(see 'godwit token --help')");
+  const token = new Command('token').description('Tokens with which other machines join the cluster as nodes.');
   withCluster(token.command('create'))
     .description('Make a token, and print the command that joins a machine with it.')
     .option('--ttl <duration>', 'how long it can be used (24h, 90m; 0: for ever)', parseDuration, parseDuration('24h'))
@@ -39,8 +35,9 @@ export function tokenCommand(print: Print): Command {
       const { createToken } = await import('./bootstrap-tokens.ts');
       await createToken(options, realEnv('warn'), print);
     });
-  withCluster(token.command('list'))
+  withOutput(withCluster(token.command('list')))
     .description('Show all tokens.')
+    .addHelpText('after', '\nExample:\n  godwit token list')
     .action(async (options: TokenCommandOptions) => {
       const { listTokens } = await import('./bootstrap-tokens.ts');
       await listTokens(options, realEnv('warn'), print);

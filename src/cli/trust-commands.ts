@@ -1,5 +1,4 @@
 import { open } from 'node:fs/promises';
-import { join } from 'node:path';
 import { errorMessage } from '../api/error-message.ts';
 import { humanDuration } from '../api/human-duration.ts';
 import type { Env } from '../env/ports.ts';
@@ -14,17 +13,15 @@ import {
   TrustError,
 } from '../sync/trust/administration.ts';
 import { DOCUMENT_BYTES_MAX, formatDocument, parseDocument, type TrustDocument } from '../sync/trust/document.ts';
-import { withCluster } from './cluster-connection.ts';
+import { type ClusterOptions, withCluster } from './cluster-connection.ts';
+import type { OutputFormat } from './cluster-options.ts';
 import { UserError } from './failure.ts';
+import { printValue } from './print-value.ts';
 import { table } from './table.ts';
 
 /** What `godwit trust` does. */
 
-export interface TrustCommandOptions {
-  readonly dataDir?: string;
-  readonly kubeconfig?: string;
-  readonly context?: string;
-}
+export type TrustCommandOptions = ClusterOptions;
 
 type Print = (line: string) => void;
 
@@ -65,23 +62,29 @@ export async function importTrustFile(
 
 /** Shows whom this cluster trusts. */
 export async function printTrust(
-  options: TrustCommandOptions & { readonly json?: boolean },
+  options: TrustCommandOptions & { readonly output?: OutputFormat },
   env: Env,
   print: Print,
 ): Promise<void> {
   await onCluster(options, env, async (client) => {
     const peers = await listTrust(client, env.clock.now(), signal);
-    if (options.json) return print(JSON.stringify(peers, undefined, 2));
+    if (printValue(peers, options.output, print)) return;
     if (peers.length === 0) return print("No cluster is trusted; see 'godwit trust import --help'.");
-    for (const line of table([['NAME', 'CLUSTER', 'STATE', 'ENDS IN'], ...peers.map((peer) => rowOf(peer, env))]))
-      print(line);
+    const isWide = options.output === 'wide';
+    const head = ['NAME', 'CLUSTER', 'STATE', 'ENDS IN', ...(isWide ? ['FINGERPRINTS (SHA-256)'] : [])];
+    for (const line of table([head, ...peers.map((peer) => rowOf(peer, env, isWide))])) print(line);
     for (const { clusterId, message } of peers) if (message !== undefined) print(`${clusterId}: ${message}`);
   });
 }
 
-function rowOf({ name, clusterId, state, validUntil }: PeerDescription, { clock }: Env): string[] {
+function rowOf(
+  { name, clusterId, state, validUntil, fingerprints }: PeerDescription,
+  { clock }: Env,
+  isWide: boolean,
+): string[] {
   const leftMs = validUntil === undefined ? 0 : Date.parse(validUntil) - clock.now();
-  return [name || '<none>', clusterId, state, leftMs > 0 ? humanDuration(leftMs) : '<ended>'];
+  const row = [name || '<none>', clusterId, state, leftMs > 0 ? humanDuration(leftMs) : '<ended>'];
+  return isWide ? [...row, fingerprints.join(',')] : row;
 }
 
 /** Takes trust in a cluster back. */
@@ -132,17 +135,8 @@ async function firstBytes(file: string): Promise<Uint8Array> {
 /** A command ends with its process. */
 const { signal } = new AbortController();
 
-function onCluster(
-  { dataDir, kubeconfig, context }: TrustCommandOptions,
-  env: Env,
-  run: (client: Client) => Promise<void>,
-): Promise<void> {
-  const path = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
-  const cluster = {
-    ...(path === undefined ? {} : { kubeconfig: path }),
-    ...(context === undefined ? {} : { context }),
-  };
-  return withCluster(cluster, env, async ({ client }) => {
+function onCluster(options: TrustCommandOptions, env: Env, run: (client: Client) => Promise<void>): Promise<void> {
+  return withCluster(options, env, async ({ client }) => {
     try {
       await run(client);
     } catch (error) {

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { TrustCommandOptions } from './trust-commands.ts';
-import { withCluster } from './cluster-options.ts';
+import { type OutputFormat, withCluster, withOutput } from './cluster-options.ts';
 
 /** `godwit trust`: which other clusters guests may go to and come from. What it needs is loaded when it runs. */
 
@@ -9,14 +9,8 @@ type Print = (line: string) => void;
 
 /** The command, with its own subcommands. */
 export function trustCommand(print: Print): Command {
-  const trust = new Command('trust')
-    .description('Other clusters that virtual machines may move to and come from.')
-    // Subcommands take it from here: whoever adds this one to a program sets it too late for them.
-    .exitOverride()
-    .showHelpAfterError("(see 'godwit trust --help')");
-  const subcommand = (name: string): Command =>
-    withCluster(trust.command(name)).option('--context <context>', 'the context of it (default: the current one)');
-  subcommand('export')
+  const trust = new Command('trust').description('Other clusters that virtual machines may move to and come from.');
+  withCluster(trust.command('export'))
     .description('Print what another cluster has to import to trust this one. Nothing in it is secret.')
     .option('--name <name>', 'what this cluster calls itself (default: from its id)')
     .addHelpText('after', '\nExample:\n  godwit trust export --name east > east.yaml')
@@ -24,7 +18,7 @@ export function trustCommand(print: Print): Command {
       const { exportTrust } = await import('./trust-commands.ts');
       await exportTrust(options, realEnv('warn'), print);
     });
-  subcommand('import')
+  withCluster(trust.command('import'))
     .description('Trust another cluster, or again after a long time without a connection.')
     .argument('<file>', "what 'godwit trust export' printed there (-: standard input)")
     .option('--name <name>', 'what it is called here (default: as it calls itself)')
@@ -33,14 +27,14 @@ export function trustCommand(print: Print): Command {
       const { importTrustFile } = await import('./trust-commands.ts');
       await importTrustFile(file, options, realEnv('warn'), print);
     });
-  subcommand('list')
+  withOutput(withCluster(trust.command('list')))
     .description('Show the clusters that are trusted.')
-    .option('--json', 'print them as JSON')
-    .action(async (options: TrustCommandOptions & { json?: boolean }) => {
+    .addHelpText('after', '\nExample:\n  godwit trust list\n  godwit trust list -o json')
+    .action(async (options: TrustCommandOptions & { output?: OutputFormat }) => {
       const { printTrust } = await import('./trust-commands.ts');
       await printTrust(options, realEnv('warn'), print);
     });
-  subcommand('revoke')
+  withCluster(trust.command('revoke'))
     .description('Begin nothing new with a cluster, and part from it once no guest is on its way to or from it.')
     .argument('<name>', 'what it is called here, or its id')
     .addHelpText('after', '\nExample:\n  godwit trust revoke east')
