@@ -12,6 +12,7 @@ import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
 import { trustCommand } from './trust.ts';
+import { understandingCommands } from './understanding-commands.ts';
 import { VERSION } from './version.ts';
 import type { AgentOptions } from './agent.ts';
 import type { SyncOptions } from './sync.ts';
@@ -180,6 +181,7 @@ program
   });
 
 const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[] = [
+  ['Understand what is there:', understandingCommands(print)],
   ['Use virtual machines:', machineCommands(print)],
   [
     'Look after a cluster:',
