@@ -1,9 +1,10 @@
 import { Command } from 'commander';
 import { realEnv } from '../env/real.ts';
-import { withCluster, withOutput } from './cluster-options.ts';
+import { withCluster, withNamespace, withOutput } from './cluster-options.ts';
 import { paintFor } from './colours.ts';
 import type { QueueCommandOptions } from './queue/queue-command.ts';
 import type { StatusCommandOptions } from './status/status-command.ts';
+import type { WhyCommandOptions } from './why/why-command.ts';
 
 /** Commands that look at a cluster and change nothing. What they need is loaded when they run. */
 
@@ -11,7 +12,7 @@ type Print = (line: string) => void;
 
 /** All of them. */
 export function understandingCommands(print: Print): Command[] {
-  return [statusCommand(print), queueCommand(print)];
+  return [statusCommand(print), queueCommand(print), whyCommand(print)];
 }
 
 const ONLY_NAMESPACE = 'show nothing of other namespaces';
@@ -33,5 +34,24 @@ function queueCommand(print: Print): Command {
     .action(async (options: QueueCommandOptions) => {
       const { queue } = await import('./queue/queue-command.ts');
       await queue(options, realEnv('error'), print, paintFor(process.stdout, process.env));
+    });
+}
+
+function whyCommand(print: Print): Command {
+  return withOutput(withNamespace(new Command('why')), ['json', 'yaml'])
+    .description(
+      'Say what is with a virtual machine, a migration or a node: its state, why, what is next, what you can do.',
+    )
+    .argument('<name>', 'its name, or its kind')
+    .argument('[second]', 'its name, after its kind')
+    .usage('[options] [vm|vmi|migration|node] <name>')
+    .addHelpText(
+      'after',
+      '\nExample:\n  godwit why myvm\n  godwit why node node-1\n  godwit why migration/kubevirt-migrate-vm-x7k2p -n shop',
+    )
+    .action(async (first: string, second: string | undefined, options: WhyCommandOptions) => {
+      const { why } = await import('./why/why-command.ts');
+      const words = second === undefined ? [first] : [first, second];
+      await why(words, options, realEnv('error'), print, paintFor(process.stdout, process.env));
     });
 }

@@ -5,13 +5,12 @@ import { pods as allPods } from '../../cluster/resources.ts';
 import { configurationOf } from '../../control/context.ts';
 import { nodesOfGuest } from '../../control/evacuation/draining.ts';
 import { TargetFitness } from '../../control/migration/target-fitness.ts';
-import { type Env, sleep } from '../../env/ports.ts';
+import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { SharedInformers } from '../../kube/shared-informers.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
-import { UserError } from '../failure.ts';
+import { withInformers } from '../seen/with-informers.ts';
 import { forecastOf } from './drained-machines.ts';
 import { decidePod, launchedGuestUid, type PodRules } from './drained-pods.ts';
 
@@ -37,50 +36,39 @@ interface ForecastOptions extends PodRules {
   readonly node: string;
 }
 
-/** How long it may take to look at a cluster. */
-const LOOK_MS_MAX = 60_000;
-
 /** Looks at the cluster as it is. Rejects where it cannot. */
 export async function forecast({ client, env, node, ...rules }: ForecastOptions): Promise<Forecast> {
-  const informers = new SharedInformers({ client, env });
-  const [guests, pods] = [informers.of(virtualMachineInstances, { onNode: nodesOfGuest }), informers.of(allPods)];
-  const configuration = configurationOf(informers);
-  const fitness = new TargetFitness(informers);
-  const ended = new AbortController();
-  const following = informers.all().map((informer) => informer.run(ended.signal));
-  try {
-    const late = sleep(env.clock, LOOK_MS_MAX, ended.signal).then(() => {
-      throw new UserError('the cluster could not be looked at in time; see that you may list all that is in it');
-    });
-    await Promise.race([Promise.all(informers.all().map(({ synced }) => synced)), late, Promise.race(following)]);
-    const here = [...pods.list()].filter((pod) => pod.spec?.nodeName === node);
-    const roomFor = (guest: VirtualMachineInstance): string | undefined => {
-      const pod = here.find((each) => launchedGuestUid(each) === guest.metadata.uid);
-      return pod && fitness.unfitness(guest, anywhere(pod));
+  return withInformers({ client, env }, (informers) => {
+    const [guests, pods] = [informers.of(virtualMachineInstances, { onNode: nodesOfGuest }), informers.of(allPods)];
+    const configuration = configurationOf(informers);
+    const fitness = new TargetFitness(informers);
+    return () => {
+      const here = [...pods.list()].filter((pod) => pod.spec?.nodeName === node);
+      const roomFor = (guest: VirtualMachineInstance): string | undefined => {
+        const pod = here.find((each) => launchedGuestUid(each) === guest.metadata.uid);
+        return pod && fitness.unfitness(guest, anywhere(pod));
+      };
+      return {
+        machines: guests
+          .byIndex('onNode', node)
+          .filter(
+            ({ status, metadata }) =>
+              !['Succeeded', 'Failed'].includes(status?.phase ?? '') && !metadata.deletionTimestamp,
+          )
+          .map((guest) => ({
+            machine: keyOf(guest),
+            strategy: evictionStrategyOf(guest, configuration()),
+            ...forecastOf(guest, configuration(), roomFor(guest)),
+          })),
+        pods: here
+          .filter((pod) => launchedGuestUid(pod) === undefined)
+          .map((pod) => {
+            const decision = decidePod(pod, rules);
+            return { pod: keyOf(pod), kind: decision.kind, why: decision.kind === 'evict' ? '' : decision.why };
+          }),
+      };
     };
-    return {
-      machines: guests
-        .byIndex('onNode', node)
-        .filter(
-          ({ status, metadata }) =>
-            !['Succeeded', 'Failed'].includes(status?.phase ?? '') && !metadata.deletionTimestamp,
-        )
-        .map((guest) => ({
-          machine: keyOf(guest),
-          strategy: evictionStrategyOf(guest, configuration()),
-          ...forecastOf(guest, configuration(), roomFor(guest)),
-        })),
-      pods: here
-        .filter((pod) => launchedGuestUid(pod) === undefined)
-        .map((pod) => {
-          const decision = decidePod(pod, rules);
-          return { pod: keyOf(pod), kind: decision.kind, why: decision.kind === 'evict' ? '' : decision.why };
-        }),
-    };
-  } finally {
-    ended.abort();
-    await Promise.allSettled(following);
-  }
+  });
 }
 
 /** The same pod, as one that could be placed on any node. */
