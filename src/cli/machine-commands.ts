@@ -96,11 +96,16 @@ function migrateCommand(print: Print): Command {
   return clusterCommand('migrate', 'Move a running virtual machine to another node.')
     .argument('<vm>', 'its name')
     .option('--addedNodeSelector <key=value,...>', 'labels that the node must have, besides its own', parseLabels)
+    .option('-w, --watch', 'show how it goes until it is over; fails if the guest does not move')
     .option('--dry-run', 'change nothing')
-    .addHelpText('after', '\nExample:\n  godwit migrate myvm --addedNodeSelector zone=b')
+    .addHelpText('after', '\nExample:\n  godwit migrate myvm --watch\n  godwit migrate myvm --addedNodeSelector zone=b')
     .action(async (name: string, options: MigrateOptions) => {
       const { migrate } = await import('./machine-migration.ts');
-      await migrate(name, options, realEnv('warn'), print);
+      const interrupted = new AbortController();
+      if (options.watch === true)
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+      const terminal = { output: process.stdout, interrupted: interrupted.signal };
+      await migrate(name, options, realEnv(options.watch === true ? 'error' : 'warn'), print, terminal);
     });
 }
 
