@@ -4,6 +4,7 @@ import { parseQuantity, quantityToNumber } from '../api/quantity.ts';
 import { realEnv } from '../env/real.ts';
 import { dataDirectory } from './cluster-options.ts';
 import { asTyped, commandName } from './invocation.ts';
+import { completionCommand } from './completion/completion-command.ts';
 import { down, type DownOptions } from './down.ts';
 import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
@@ -187,6 +188,7 @@ const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[
     'Look after a cluster:',
     [...nodeCommands(print), policyCommand(print), imageCommand(print), tokenCommand(print), trustCommand(print)],
   ],
+  ['More:', [completionCommand(program, print)]],
 ];
 for (const [title, commands] of GROUPS) for (const command of commands) program.addCommand(command.helpGroup(title));
 

@@ -1,0 +1,65 @@
+import type { Command, Option } from 'commander';
+
+/** The commands as data, from commander's own tree: what shells complete and the documentation lists. */
+
+export interface OptionNode {
+  /** `--output`; undefined where there is only a letter. */
+  readonly long: string | undefined;
+  /** `-o`. */
+  readonly short: string | undefined;
+  readonly description: string;
+  /** Whether something has to follow it. */
+  readonly takesValue: boolean;
+  /** What may follow it, where that is one of a few words. */
+  readonly choices: readonly string[];
+  /** Whether what follows is a file or a directory. */
+  readonly values: 'files' | 'directories' | 'other';
+}
+
+export interface CommandNode {
+  readonly name: string;
+  readonly aliases: readonly string[];
+  readonly description: string;
+  readonly options: readonly OptionNode[];
+  /** What may be its first argument, where that is one of a few words. */
+  readonly words: readonly string[];
+  /** Whether its arguments may be files. */
+  readonly takesFiles: boolean;
+  readonly children: readonly CommandNode[];
+}
+
+/** The tree below a command, itself included; hidden ones are left out. */
+export function commandTree(command: Command): CommandNode {
+  const help = command.createHelp();
+  return {
+    name: command.name(),
+    aliases: command.aliases(),
+    description: command.description(),
+    options: help.visibleOptions(command).map(optionNode),
+    words: wordsOf(command),
+    takesFiles: command.registeredArguments.some((argument) => argument.name() === 'file'),
+    children: help
+      .visibleCommands(command)
+      .filter((child) => child.name() !== 'help')
+      .map((child) => commandTree(child)),
+  };
+}
+
+function optionNode(option: Option): OptionNode {
+  const { long, short, description, argChoices, flags } = option;
+  return {
+    long: long ?? undefined,
+    short: short ?? undefined,
+    description,
+    takesValue: option.required || option.optional,
+    choices: argChoices ?? [],
+    values: /<file>/.test(flags) ? 'files' : /<directory>/.test(flags) ? 'directories' : 'other',
+  };
+}
+
+/** Kinds that a usage such as `[vm|vmi] <name>` offers, and choices of the first argument. */
+function wordsOf(command: Command): readonly string[] {
+  const [first] = command.registeredArguments;
+  const kinds = /\[([a-z]+(?:\|[a-z]+)+)\] </.exec(command.usage())?.[1];
+  return first?.argChoices ?? kinds?.split('|') ?? [];
+}
