@@ -8,7 +8,8 @@ import { HttpsTransport } from '../kube/https-transport.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { KubeconfigError, type KubeconfigPorts } from '../kube/kubeconfig-ports.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
-import { type Transport, TransportError, type TransportResponse } from '../kube/transport.ts';
+import type { Transport, TransportResponse } from '../kube/transport.ts';
+import { apiFailure } from './api-failure.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { isKubectlPlugin } from './invocation.ts';
@@ -45,7 +46,7 @@ export async function withCluster<T>(
   try {
     return await run({ access, transport, client, namespace: options.namespace ?? access.namespace });
   } catch (error) {
-    throw explained(error, access);
+    throw apiFailure(error, access.server);
   } finally {
     transport.close();
   }
@@ -86,24 +87,6 @@ function kubeconfigOf(
       `there is no kubeconfig at ${places.join(' or ')}; start a cluster with 'godwit up', or name another with --kubeconfig or KUBECONFIG`,
     );
   return found;
-}
-
-function explained(error: unknown, { server }: ClusterAccess): unknown {
-  if (error instanceof TransportError)
-    return new UserError(
-      `cannot talk to the API server at ${server} (${error.message}); see that it runs ('godwit up') and that the kubeconfig is for it`,
-      { cause: error },
-    );
-  if (!(error instanceof ApiError)) return error;
-  if (error.code === 401)
-    return new UserError(
-      `the API server at ${server} does not know who you are; give the kubeconfig of a user it knows`,
-      {
-        cause: error,
-      },
-    );
-  if (error.code === 503) return new UserError(`${error.message}; try again in a moment`, { cause: error });
-  return new UserError(error.message, { cause: error });
 }
 
 /** A request that is no read or write of an object. The answer's body must be read or returned. Rejects with ApiError. */

@@ -50,11 +50,22 @@ export async function migrate(
       await put(connection, path, body);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) throw await missingGuest(connection, name, error);
-      throw error;
+      throw isUnderWay(error) ? alreadyMoving(name, connection, error) : error;
     }
     print(`VM ${name} was scheduled to migrate`);
     if (isWatched) await follow(name, before, { connection, env, print, terminal });
   });
+}
+
+function isUnderWay(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.message.includes('in-flight migration detected');
+}
+
+function alreadyMoving(name: string, { namespace }: ClusterConnection, cause: ApiError): UserError {
+  return new UserError(
+    `in-flight migration detected: ${name} is to move already; 'godwit why ${name} -n ${namespace}' says how that is, 'godwit migrate-cancel ${name} -n ${namespace}' calls it off`,
+    { cause },
+  );
 }
 
 /** The migrations of a guest that are there, also those that are over. */
