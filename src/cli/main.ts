@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { accessFailure } from './access-failure.ts';
+import { withPlainBooleans } from './boolean-arguments.ts';
 import { UserError } from './failure.ts';
 import { asTyped, commandName } from './invocation.ts';
 import { program } from './program.ts';
@@ -7,7 +8,7 @@ import { program } from './program.ts';
 /** Runs the `godwit` command. docs/commands.md says what its exit codes mean. */
 
 try {
-  await program.parseAsync();
+  await program.parseAsync(withPlainBooleans(process.argv.slice(2), program), { from: 'user' });
   process.exit(0);
 } catch (error) {
   const { exitCode, code, message, stack } = error as {
