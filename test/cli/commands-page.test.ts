@@ -22,7 +22,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 - **Colours** are for terminals alone, and for nobody who has set \`NO_COLOR\`.
 - **Errors** are one sentence on standard error, with what to do about it.
 - **virtctl.** \`start\`, \`stop\`, \`restart\`, \`pause\`, \`unpause\`, \`console\`, \`migrate\`, \`migrate-cancel\` and \`evacuate-cancel\` take
-  virtctl's arguments, and say virtctl's words.
+  virtctl's arguments (also as Go's flags are written: \`--dry-run=true\`), and say virtctl's words.
 
 | exit code | |
 |---|---|

@@ -47,7 +47,7 @@ describe('godwit trust', () => {
       /^NAME +CLUSTER +STATE +ENDS IN\neast +[0-9a-f-]{36} +Trusted +36\dd\n$/,
     );
     expect((await trust(west, 'import', file)).stdout).toContain('was trusted already');
-    expect(JSON.parse((await trust(west, 'list', '--json')).stdout)).toMatchObject([
+    expect(JSON.parse((await trust(west, 'list', '-o', 'json')).stdout)).toMatchObject([
       { name: 'east', state: 'Trusted' },
     ]);
     const revoked = await trust(west, 'revoke', 'east');

@@ -154,7 +154,7 @@ describe('migrations', () => {
     const path = `/apis/subresources.kubevirt.io/v1/namespaces/${namespace}/virtualmachines/golden/migrationpolicy`;
     const raw = JSON.parse(await kubectl.ok(['get', '--raw', path])) as { policy: string; labelsOf: string };
     expect(raw).toMatchObject({ policy: 'gold', labelsOf: 'VirtualMachine' });
-    expect(JSON.parse((await godwit('policy', 'explain', 'golden', '--json')).stdout)).toEqual(raw);
+    expect(JSON.parse((await godwit('policy', 'explain', 'golden', '-o', 'json')).stdout)).toEqual(raw);
     expect(await godwit('policy', 'explain', 'nobody')).toMatchObject({ code: 1 });
     await kubectl.ok('delete migrationpolicies gold any-tier');
   });
