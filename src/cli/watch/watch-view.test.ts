@@ -80,6 +80,11 @@ describe('a migration that is watched', () => {
     ]);
   });
 
+  it('is sent more than once where the guest writes meanwhile', () => {
+    const progress = { ...progressOf(68, 'x'), transferredBytes: 8192 * MIB };
+    expect(moveLines(moving(68, { progress }), NO_HISTORY, 100)[2]).toContain('8.0 GiB for 4.0 GiB');
+  });
+
   it('fits the terminal', () => {
     for (const columns of [20, 40, 80])
       for (const line of moveLines(moving(50), NO_HISTORY, columns)) expect(line.length).toBeLessThanOrEqual(columns);

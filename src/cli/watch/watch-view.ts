@@ -33,8 +33,9 @@ function spark(values: readonly number[], room: number): string {
   return sparkline(values, Math.min(SPARK_WIDTH_MAX, room));
 }
 
-function amounts(done: number | undefined, all: number | undefined): string {
-  return `${byteCount(done ?? 0)} of ${byteCount(all ?? 0)}`;
+/** What a guest writes again is sent again: it may be more than there is. */
+function amounts(sent = 0, all = 0): string {
+  return `${byteCount(sent)} ${sent > all ? 'for' : 'of'} ${byteCount(all)}`;
 }
 
 function speed(bytesPerSecond: number | undefined): string {

@@ -13,7 +13,8 @@ const REMEDIES: { readonly [reason in FailureReason]: string } = {
   PreparationTimeout: "see that the agent of the target node runs, and can fetch what the guest needs: 'godwit status'",
   ReceiverMissing: 'make a VirtualMachine with runStrategy WaitAsReceiver at the target',
   ReceiverUnfit: "let 'godwit move' make the machine at the target, as the one here is",
-  ReportedByNode: 'see the words of the agent above, and the logs of both agents',
+  ReportedByNode:
+    'a copy that does not end needs a MigrationPolicy with more bandwidth, allowAutoConverge or allowPostCopy; of all else the logs of both agents say more',
   SlotTimeout: 'let more guests come to a node at once (parallelInboundMigrationsPerNode), or free the target node',
   SlotsElsewhere: 'nothing: the guest had moved meanwhile',
   StartTimeout: "see that the agent of the source node runs: 'godwit status'",

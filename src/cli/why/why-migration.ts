@@ -161,7 +161,7 @@ function failed({ migration }: MigrationScene): Told {
   const { namespace, name } = splitKey(guestKeyOf(migration));
   return {
     state: `It has failed${condition?.reason === undefined ? '' : ` (${condition.reason})`}; the guest goes on where it is.`,
-    why: [sentence(message), ...(failureReason && failureReason !== message ? [sentence(failureReason)] : [])],
+    why: [sentence(message), ...(failureReason && !message.includes(failureReason) ? [sentence(failureReason)] : [])],
     next: isClustersOwn(migration)
       ? 'If the guest still has to leave its node, it is tried again by itself, after a while that grows.'
       : 'Nothing, unless somebody asks for it again.',
