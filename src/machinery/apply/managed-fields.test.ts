@@ -390,3 +390,21 @@ describe('schemas that change under their objects', () => {
     });
   });
 });
+
+describe('a writer that writes the same fields again', () => {
+  const first = thing({ spec: { replicas: 1, tags: ['a'] }, data: { a: '1' } });
+  const managedFields = track(undefined, first);
+  const live = thing({ spec: { replicas: 1, tags: ['a'] }, data: { a: '1' } }, { managedFields });
+
+  it('owns the very set that it owned, at another time', () => {
+    const [entry] = track(live, thing({ spec: { replicas: 2, tags: ['a'] }, data: { a: '2' } }), { time: T2 });
+    expect(entry).toEqual({ ...managedFields[0], time: T2 });
+    expect(entry?.fieldsV1).toBe(managedFields[0]?.fieldsV1);
+  });
+
+  it('loses what it takes away, and gains what it adds', () => {
+    const next = thing({ spec: { replicas: 1, tags: ['a', 'b'] } });
+    const [entry] = track(live, next, { time: T2 });
+    expect(entry?.fieldsV1).toEqual(track(undefined, next)[0]?.fieldsV1);
+  });
+});

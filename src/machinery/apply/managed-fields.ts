@@ -8,7 +8,7 @@
 import type { JsonObject, KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
 import type { Schema } from '../../api/schema.ts';
 import { deepEqual } from '../equal.ts';
-import { changesOf, touchedBy } from './changes.ts';
+import { type Changes, changesOf, touchedBy } from './changes.ts';
 import {
   type Owner,
   capUpdaters,
@@ -21,7 +21,7 @@ import {
   sortEntries,
   withFields,
 } from './entries.ts';
-import { isEmpty, union } from './field-set.ts';
+import { type FieldSet, difference, isEmpty, union } from './field-set.ts';
 import { reconcileWithSchema } from './paths.ts';
 import { rootSchemaOf } from './typed.ts';
 
@@ -51,26 +51,49 @@ export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
   if (live !== undefined && entries.length === 0) return [];
   const changes = changesOf(asJson(live), asJson(updated), schema, input.resetFields);
   if (changes === undefined) return sortEntries([...entries]);
-  const others = releaseFields(reconcile(entries, schema), touchedBy(changes));
-  if (isEmpty(changes.gained)) return sortEntries(others);
+  const reconciled = reconcile(entries, schema);
+  if (isEmpty(changes.gained)) return sortEntries(releaseFields(reconciled, touchedBy(changes)));
   const owner: Owner = {
     manager: input.manager === '' ? 'unknown' : input.manager,
     operation: 'Update',
     apiVersion: input.apiVersion,
     subresource: input.subresource,
   };
-  const previous = others.findIndex((entry) => isSameOwner(entry, owner));
-  const [own] = previous < 0 ? [] : others.splice(previous, 1);
-  const fields = own === undefined ? changes.gained : union(fieldsOf(own), changes.gained);
-  return sortEntries(capUpdaters([...others, makeEntry(owner, fields, input.time)]));
+  const own = reconciled.find((entry) => isSameOwner(entry, owner));
+  const others = releaseFields(
+    reconciled.filter((entry) => entry !== own),
+    touchedBy(changes),
+  );
+  return sortEntries(capUpdaters([...others, owned(own, owner, changes, input.time)]));
+}
+
+/** What the writer owns now. Most write the same fields again and again, and what they own stays the very same. */
+function owned(
+  own: ManagedFieldsEntry | undefined,
+  owner: Owner,
+  { gained, removed }: Changes,
+  time: string,
+): ManagedFieldsEntry {
+  if (own === undefined) return makeEntry(owner, gained, time);
+  const fields = union(difference(fieldsOf(own), removed), gained);
+  return fields === fieldsOf(own) ? { ...own, time } : makeEntry(owner, fields, time);
 }
 
 /** The schemas of built-in kinds, which have names, do not change under their objects; those of CRDs may. */
 function reconcile(entries: readonly ManagedFieldsEntry[], schema: Schema): readonly ManagedFieldsEntry[] {
   if (schema.name !== undefined) return entries;
   const root = rootSchemaOf(schema);
-  return entries.map((entry) => withFields(entry, reconcileWithSchema(fieldsOf(entry), root)));
+  return entries.map((entry) => {
+    const before = fieldsOf(entry);
+    if (reconciledWith.get(before) === schema) return entry;
+    const fields = reconcileWithSchema(before, root);
+    reconciledWith.set(fields, schema);
+    return withFields(entry, fields);
+  });
 }
+
+/** By which schema a set was looked at last, and found to fit: it is the same set until its owner changes. */
+const reconciledWith = new WeakMap<FieldSet, Schema>();
 
 /** The owners before the write: the live object's, unless the request says otherwise, which only updates of the resource itself can. */
 function entriesBefore({ live, updated, subresource }: TrackedUpdate): readonly ManagedFieldsEntry[] {

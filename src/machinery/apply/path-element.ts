@@ -9,8 +9,22 @@ import { setOwn } from '../clone.ts';
 
 export type PathElement = string;
 
+/**
+ * Field elements by name. Each is the key of many objects: one that is put together anew has to be looked up among all
+ * strings of the process first, for each of the hundreds of fields that a write looks at.
+ */
+const elements = new Map<string, PathElement>();
+/** Far more than the fields of all kinds; what goes beyond are keys of maps, of which there may be any number. */
+const ELEMENTS_MAX = 20_000;
+/** Longer names are nobody's fields. */
+const NAME_LENGTH_MAX = 128;
+
 export function fieldElement(name: string): PathElement {
-  return `f:${name}`;
+  const known = elements.get(name);
+  if (known !== undefined) return known;
+  const element = `f:${name}`;
+  if (elements.size < ELEMENTS_MAX && name.length <= NAME_LENGTH_MAX) elements.set(name, element);
+  return element;
 }
 
 /** The item of a keyed list whose key fields have these values; the names come sorted. */
