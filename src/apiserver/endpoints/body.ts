@@ -83,16 +83,20 @@ export interface ShapeProblems {
   readonly strict: readonly string[];
 }
 
-/** Removes what the schema does not know from an object, and tells what was wrong with it. */
+/**
+ * Removes what the schema does not know from an object, and tells what was wrong with it. What is the very same in a `known`
+ * object, with which nothing is wrong, is left alone.
+ */
 export function pruneObject(
   definition: Pick<ResourceDefinition, 'schema' | 'custom'>,
   object: object,
   decoded: Pick<Decoded, 'duplicates' | 'repeatedLines'> = { duplicates: [] },
+  known?: object,
 ): ShapeProblems {
   const { schema, custom } = definition;
-  const unknown = compileSchema(schema, { builtin: !custom }).prune(object as Json);
+  const unknown = compileSchema(schema, { builtin: !custom }).prune(object as Json, known as Json | undefined);
   return {
-    mistyped: findMismatch(schema, object as Json, { builtin: !custom })?.sentence,
+    mistyped: findMismatch(schema, object as Json, { builtin: !custom, known: known as Json | undefined })?.sentence,
     strict: [
       ...(decoded.repeatedLines ?? []),
       ...decoded.duplicates.map((path) => `duplicate field ${JSON.stringify(path)}`),

@@ -7,7 +7,7 @@ import { applyObject, checkApplied } from '../../machinery/apply/apply.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
 import { goNameOf, goText } from '../../machinery/go-text.ts';
 import { applyJsonPatch } from '../../machinery/patch/json-patch.ts';
-import { applyMergePatch } from '../../machinery/patch/merge-patch.ts';
+import { applyMergePatch, mergeSharing } from '../../machinery/patch/merge-patch.ts';
 import { applyStrategicMergePatch } from '../../machinery/patch/strategic-merge-patch.ts';
 import type { ApiRequest } from '../http/message.ts';
 import type { Target } from '../registry/contract.ts';
@@ -20,7 +20,7 @@ import type { FieldValidation } from './write-options.ts';
 export interface Patch {
   readonly isApply: boolean;
   /** Throws where the patch does not fit the object, or makes it something else than one of its kind. */
-  readonly apply: (current: KubeObject) => KubeObject;
+  readonly apply: (current: KubeObject, isAsWritten?: boolean) => KubeObject;
   /** What to create where there is nothing yet; only server-side apply can. */
   readonly create?: () => KubeObject;
 }
@@ -48,12 +48,19 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
   if (request.query.has('force')) throw invalidOptions(forbidden('force', 'may not be specified for non-apply patch'));
   const patchWith = (
     merge: (current: Json, patch: Json) => Json,
-    { prefix = 'error decoding patch: ', showPatch = JSON.stringify as (patch: Json) => string } = {},
+    {
+      prefix = 'error decoding patch: ',
+      showPatch = JSON.stringify as (patch: Json) => string,
+      share = undefined as typeof merge | undefined,
+    } = {},
   ): Patch => {
     const { value, duplicates } = decodeJson(bytes, prefix);
-    const apply = (current: KubeObject): KubeObject => {
-      const patched = asObject(merge(current as unknown as Json, value), definition);
-      const complaint = complaintOf(pruneObject(definition, patched, { duplicates }), options.level, options.warnings);
+    const apply = (current: KubeObject, isAsWritten = false): KubeObject => {
+      // Of an object that has passed all this, only what is new is looked at.
+      const known = isAsWritten && share ? current : undefined;
+      const patched = asObject((known && share ? share : merge)(current as unknown as Json, value), definition);
+      const problems = pruneObject(definition, patched, { duplicates }, known);
+      const complaint = complaintOf(problems, options.level, options.warnings);
       if (complaint !== undefined) throw unfitPatch(definition, showPatch(value), complaint);
       refuseOtherUid(options.target, current, patched);
       return patched;
@@ -64,7 +71,7 @@ export async function readPatch(request: ApiRequest, options: PatchOptions): Pro
     case JSON_PATCH:
       return patchWith(applyJsonPatch);
     case MERGE_PATCH:
-      return patchWith(applyMergePatch);
+      return patchWith(applyMergePatch, { share: mergeSharing });
     case STRATEGIC_PATCH:
       // Custom resources have no merge keys, so the server refuses rather than guesses.
       if (!definition.custom)

@@ -181,7 +181,7 @@ export class ResourceEndpoints {
   async #updateOrCreate(
     call: Call,
     context: WriteContext,
-    change: (current: KubeObject) => KubeObject,
+    change: (current: KubeObject, isAsWritten: boolean) => KubeObject,
     create: (() => KubeObject) | undefined,
   ): Promise<ApiResponse> {
     const { target, info, user } = call;

@@ -69,4 +69,19 @@ describe('an object that was just written', () => {
     await registry.updateText(context, target, (current) => ({ ...current, data: { x: '2' } }));
     expect(asItIs()['data']).toEqual({ x: '2' });
   });
+
+  it('may be shared by what is made of it, which changes nothing of it', async () => {
+    const registry = await TestRegistry.open();
+    const target = { definition: MAPS, namespace: 'ns', name: 'a' };
+    const context = userContext();
+    await registry.create(context, target, map('a', { x: '1' }));
+    const before = registry.stored(target);
+    const was = JSON.stringify(before && readStored(MAPS, before));
+    const { object } = await registry.updateText(context, target, (current) => ({
+      ...current,
+      binaryData: { y: 'AA==' },
+    }));
+    expect(object).toMatchObject({ data: { x: '1' }, binaryData: { y: 'AA==' } });
+    expect(before && JSON.stringify(readStored(MAPS, before))).toBe(was);
+  });
 });

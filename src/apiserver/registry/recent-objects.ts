@@ -36,6 +36,10 @@ export class RecentObjects {
 
 /** The object as this definition's version shows it. It is shared: nobody may change it. */
 export function readStored(definition: ResourceDefinition, stored: Stored): KubeObject {
-  const memo = stored.parsed as Memo | undefined;
-  return memo?.definition === definition ? memo.object : decodeStored(definition, stored);
+  return isAsWritten(definition, stored) ? (stored.parsed as Memo).object : decodeStored(definition, stored);
+}
+
+/** Whether what is read is the very object that was pruned, defaulted and validated by this definition when it was written. */
+export function isAsWritten(definition: ResourceDefinition, stored: Stored): boolean {
+  return (stored.parsed as Memo | undefined)?.definition === definition;
 }

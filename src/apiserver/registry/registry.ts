@@ -23,7 +23,7 @@ import {
   prepareUpdate,
   resetFieldsOf,
 } from './preparation.ts';
-import { readStored, RecentObjects } from './recent-objects.ts';
+import { isAsWritten, readStored, RecentObjects } from './recent-objects.ts';
 import { creationErrors, refuseInvalid, updateErrors } from './validation.ts';
 import { BucketView } from './view.ts';
 
@@ -36,6 +36,12 @@ const NAME_ATTEMPTS_MAX = 8;
 const OBJECT_LENGTH_MAX = BODY_BYTES_MAX;
 
 type Change = (current: KubeObject) => KubeObject | Promise<KubeObject>;
+
+/**
+ * What becomes of an object. Nothing of it may be changed. Where it is as it was written, it has passed all that is asked of
+ * objects of its kind, and the new one may share parts with it.
+ */
+type SharingChange = (current: KubeObject, isAsWritten: boolean) => KubeObject | Promise<KubeObject>;
 
 /**
  * A write's outcome: the object, which is shared and must not be changed, and its text as this definition shows it (so
@@ -173,8 +179,8 @@ export class ResourceRegistry implements Registry {
     return this.#written(definition, object, stored);
   }
 
-  /** As `update`, with the text for the answer. The change must leave what it is given as it is, and share nothing with it. */
-  async updateText(context: WriteContext, target: Target, change: Change): Promise<Written> {
+  /** As `update`, with the text for the answer. */
+  async updateText(context: WriteContext, target: Target, change: SharingChange): Promise<Written> {
     for (let attempt = 1; ; attempt++) {
       const latest = this.#latest(target);
       try {
@@ -186,15 +192,18 @@ export class ResourceRegistry implements Registry {
     }
   }
 
-  async #updateOnce(context: WriteContext, target: Target, latest: Stored, change: Change): Promise<Written> {
+  async #updateOnce(context: WriteContext, target: Target, latest: Stored, change: SharingChange): Promise<Written> {
     const { definition, subresource } = target;
+    // Built-in kinds have defaults of their own, which are filled in wherever they like.
+    const isSound = definition.custom === true && isAsWritten(definition, latest);
     const current = readStored(definition, latest);
     // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
-    const changed = change(current);
+    const changed = change(current, isSound);
     const updated = changed instanceof Promise ? await changed : changed;
+    if (updated.metadata === current.metadata) updated.metadata = { ...current.metadata };
     alignIdentity(target, updated);
     checkPreconditions(target, updated, current);
-    this.#applyDefaults(definition, updated);
+    this.#applyDefaults(definition, updated, isSound ? current : undefined);
     const attributes: AdmissionAttributes = {
       operation: 'UPDATE',
       target,
@@ -340,8 +349,8 @@ export class ResourceRegistry implements Registry {
     if (error instanceof StorageError || (await this.#settled(target)) || attempt === WRITE_ATTEMPTS_MAX) throw error;
   }
 
-  #applyDefaults(definition: ResourceDefinition, object: KubeObject): void {
-    compileSchema(definition.schema, { builtin: !definition.custom }).applyDefaults(object as never);
+  #applyDefaults(definition: ResourceDefinition, object: KubeObject, known?: KubeObject): void {
+    compileSchema(definition.schema, { builtin: !definition.custom }).applyDefaults(object as never, known as never);
     definition.strategy?.applyDefaults?.(object);
   }
 
@@ -366,7 +375,9 @@ export class ResourceRegistry implements Registry {
   }
 
   #written(definition: ResourceDefinition, object: KubeObject, stored: Stored): Written {
-    object.metadata.resourceVersion = String(stored.revision);
+    const resourceVersion = String(stored.revision);
+    // One that is kept knows it already, and is shared by now.
+    if (object.metadata.resourceVersion !== resourceVersion) object.metadata.resourceVersion = resourceVersion;
     return { object, text: textFor(definition, stored) };
   }
 }

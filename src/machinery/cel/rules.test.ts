@@ -286,3 +286,27 @@ describe('ratcheting', () => {
     expect(errors(schema, { spec: { l: ['bad', 'y'] } }, { spec: { l: ['bad', 'x'] } })).toHaveLength(1);
   });
 });
+
+describe('a part that is the very same as before', () => {
+  const grows = spec(
+    { epoch: int, pinned: str },
+    rules('self.epoch >= oldSelf.epoch', 'self.pinned != oldSelf.pinned'),
+  );
+
+  it('is held against its transition rules each time, where they do not hold', () => {
+    const part: Json = { epoch: 1, pinned: 'a' };
+    for (let time = 0; time < 2; time++)
+      expect(errors(grows, { spec: part }, { spec: part })).toEqual([
+        'spec: Invalid value: "object": failed rule: self.pinned != oldSelf.pinned',
+      ]);
+  });
+
+  it('may stay where they hold, and is still looked at when it changes', () => {
+    const schema = spec({ epoch: int }, rules('self.epoch >= oldSelf.epoch', 'self.epoch < 9'));
+    const part: Json = { epoch: 3 };
+    for (let time = 0; time < 3; time++) expect(errors(schema, { spec: part }, { spec: part })).toEqual([]);
+    expect(errors(schema, { spec: part }, { spec: { epoch: 4 } })).toHaveLength(1);
+    expect(errors(schema, { spec: { epoch: 2 } }, { spec: part })).toHaveLength(1);
+    expect(errors(schema, { spec: { epoch: 9 } }, { spec: part })).toHaveLength(1);
+  });
+});

@@ -30,6 +30,8 @@ export interface RuleSet {
 interface RuleNode {
   readonly schema: Schema;
   readonly rules: readonly CompiledRule[];
+  /** Values that may stay as they are: their rules were found to hold where nothing changes, and say the same again. */
+  readonly steady: WeakSet<object>;
   readonly fields: ReadonlyMap<string, RuleNode>;
   readonly others: RuleNode | undefined;
   readonly items: RuleNode | undefined;
@@ -66,7 +68,7 @@ function compileNode(given: Schema): RuleNode | undefined {
     typeof additional === 'object' && hasRules(additional, new Set()) ? compileNode(additional) : undefined;
   const items = schema.items && hasRules(schema.items, new Set()) ? compileNode(schema.items) : undefined;
   if (rules.length === 0 && fields.size === 0 && !others && !items) return undefined;
-  return { schema, rules, fields, others, items };
+  return { schema, rules, steady: new WeakSet(), fields, others, items };
 }
 
 /** Whether the part of the object that an error is about is as it was. */
@@ -111,6 +113,9 @@ class Walk {
   }
 
   #evaluate(node: RuleNode, value: Json, old: Json | undefined, path: string, isUnchanged: IsUnchanged): void {
+    const isSame = value === old && typeof value === 'object' && value !== null;
+    if (isSame && node.steady.has(value)) return;
+    const before = this.#errors.length;
     const typeName = node.schema.type ?? '';
     let self: Value;
     let oldSelf: Value | undefined;
@@ -132,6 +137,7 @@ class Walk {
       this.#isOver ||= verdict.isOverBudget;
       if (this.#isOver) return;
     }
+    if (isSame && this.#errors.length === before) node.steady.add(value);
   }
 }
 

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Json, JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
-import { applyMergePatch } from './merge-patch.ts';
+import { applyMergePatch, mergeSharing } from './merge-patch.ts';
 
 describe('applyMergePatch', () => {
   // RFC 7396, appendix A, without the patches that are no objects.
@@ -49,6 +49,18 @@ describe('applyMergePatch', () => {
     ),
     document: fc.dictionary(fc.constantFrom('a', 'b', 'c', '__proto__'), tie('value'), { maxKeys: 4 }),
   }));
+
+  it('shares what the patch does not name, where that is asked for, and says the same', () => {
+    fc.assert(
+      fc.property(document, document, (given, patch) => {
+        const before = JSON.stringify([given, patch]);
+        const shared = mergeSharing(given, patch) as JsonObject;
+        expect(JSON.stringify(shared)).toBe(JSON.stringify(applyMergePatch(given, patch)));
+        for (const key of Object.keys(given)) if (!Object.hasOwn(patch, key)) expect(shared[key]).toBe(given[key]);
+        expect(JSON.stringify([given, patch])).toBe(before);
+      }),
+    );
+  });
 
   it('is idempotent and changes neither argument', () => {
     fc.assert(

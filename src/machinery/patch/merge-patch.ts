@@ -8,6 +8,11 @@ import { goNameOf } from '../go-text.ts';
  * cleared of nulls, also inside lists. Answers a new document; neither argument is changed. 400 when malformed.
  */
 export function applyMergePatch(document: Json, patch: Json): Json {
+  return clone(mergeSharing(document, patch));
+}
+
+/** The same, except that the parts of the document that the patch does not name are the very same in the new one. */
+export function mergeSharing(document: Json, patch: Json): Json {
   if (!isObject(patch)) {
     throw badRequest(
       `error decoding patch: json: cannot unmarshal ${goNameOf(patch)} into Go value of type map[string]interface {}`,
@@ -19,15 +24,24 @@ export function applyMergePatch(document: Json, patch: Json): Json {
 function merge(target: Json | undefined, patch: Json): Json {
   if (!isObject(target)) return withoutNulls(patch);
   if (!isObject(patch)) return clone(patch);
-  const merged: JsonObject = {};
-  for (const key of Object.keys(target)) {
-    if (!Object.hasOwn(patch, key)) setOwn(merged, key, clone(target[key]));
-    else if (patch[key] !== null) setOwn(merged, key, merge(target[key], patch[key] as Json));
-  }
-  for (const key of Object.keys(patch)) {
-    if (patch[key] !== null && !Object.hasOwn(target, key)) setOwn(merged, key, withoutNulls(patch[key] as Json));
+  const keys = Object.keys(patch);
+  const merged = keys.some((key) => patch[key] === null) ? withoutFields(target, patch) : { ...target };
+  for (const key of keys) {
+    const value = patch[key] as Json;
+    if (value === null) continue;
+    setOwn(merged, key, Object.hasOwn(target, key) ? merge(target[key], value) : withoutNulls(value));
   }
   return merged;
+}
+
+/** A copy without the fields that the patch says are to go: one that they are deleted from later would be a slow one. */
+function withoutFields(target: JsonObject, patch: JsonObject): JsonObject {
+  const kept: JsonObject = {};
+  for (const key of Object.keys(target)) {
+    const goes = Object.hasOwn(patch, key) && patch[key] === null;
+    if (!goes) setOwn(kept, key, target[key]);
+  }
+  return kept;
 }
 
 /** A copy without the fields that are null; null elements of lists stay. */

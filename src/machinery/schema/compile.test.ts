@@ -16,7 +16,7 @@ import {
 } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { objectSchema } from '../../api/kinds/meta.ts';
-import type { Json } from '../../api/meta.ts';
+import type { Json, JsonObject } from '../../api/meta.ts';
 import { int32, message, quantity, type Schema, str, time } from '../../api/schema.ts';
 import { compileSchema } from './compile.ts';
 
@@ -183,5 +183,25 @@ describe('validation agrees with ajv on whether an object is valid', () => {
       { numRuns: 500 },
     );
     expect(valid).toBeGreaterThan(50);
+  });
+});
+
+describe('what is the very same in an object that is known', () => {
+  const part: Schema = {
+    type: 'object',
+    properties: { name: { type: 'string' }, size: { type: 'integer', default: 1 } },
+  };
+  const schema: Schema = {
+    type: 'object',
+    properties: { spec: part, status: part, list: { type: 'array', items: part } },
+  };
+  const compiled = compileSchema(schema);
+
+  it('is left alone, and all the rest is pruned and defaulted', () => {
+    const known = { spec: Object.freeze({ name: 'a', stray: 1 }), status: { name: 'b' } } as unknown as JsonObject;
+    const object = { ...known, status: { name: 'c', stray: 1 }, list: [{ stray: 2 }] } as Json;
+    expect(compiled.prune(object, known)).toEqual(['list[0].stray', 'status.stray']);
+    compiled.applyDefaults(object, known);
+    expect(object).toEqual({ spec: { name: 'a', stray: 1 }, status: { name: 'c', size: 1 }, list: [{ size: 1 }] });
   });
 });

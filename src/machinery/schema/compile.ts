@@ -12,10 +12,13 @@ import { ERRORS_MAX, unique, ValidationContext } from './validation-context.ts';
 
 /** What a schema does to the objects of its kind. */
 export interface CompiledSchema {
-  /** Removes unknown fields in place; answers their paths (`spec.foo`, `spec.containers[0].bar`), sorted. */
-  prune(object: Json): string[];
-  /** Fills static defaults in place. Wants a pruned object. */
-  applyDefaults(object: Json): void;
+  /**
+   * Removes unknown fields in place; answers their paths (`spec.foo`, `spec.containers[0].bar`), sorted. What is the very
+   * same in a `known` object, which has been pruned, is left alone.
+   */
+  prune(object: Json, known?: Json): string[];
+  /** Fills static defaults in place. Wants a pruned object. What is the very same in a `known` one has them already. */
+  applyDefaults(object: Json, known?: Json): void;
   /**
    * What is wrong with the object, the worst hundred at most. With the `old` object of an update, parts that did not
    * change are not held against it, and transition rules are checked.
@@ -49,18 +52,18 @@ function compile(schema: Schema, isBuiltin: boolean): CompiledSchema {
   const checkLists = isBuiltin ? undefined : compileListCheck(schema);
   const checkEmbedded = compileEmbeddedCheck(schema);
   const rules = compileRules(schema);
-  const listErrors = (object: Json): FieldError[] => {
+  const listErrors = (object: Json, old?: Json): FieldError[] => {
     const context = new ValidationContext();
-    checkLists?.(object, context);
+    checkLists?.(object, old, context);
     return context.errors;
   };
   return {
     prune,
-    applyDefaults: (object) => applyDefaults?.(object),
+    applyDefaults: (object, known) => applyDefaults?.(object, known),
     validate(object, old) {
       const context = new ValidationContext();
       check(object, old, context);
-      const repeated = listErrors(object);
+      const repeated = listErrors(object, old);
       // Repeats that were there before do not block an update.
       const isNew = repeated.length > 0 && (old === undefined || listErrors(old).length === 0);
       if (context.errors.length === 0) checkEmbedded?.(object, context);

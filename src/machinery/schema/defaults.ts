@@ -7,7 +7,8 @@ import { clone, setOwn } from '../clone.ts';
  * custom resources a null that its schema does not allow counts as absent: replaced by the default, or dropped.
  */
 
-type ApplyDefaults = (value: Json) => void;
+/** Where `known` is given, parts that are the very same in it have their defaults. */
+type ApplyDefaults = (value: Json, known?: Json) => void;
 
 interface FieldPlan {
   /** Undefined where nothing below can change, so that whole subtrees are skipped. */
@@ -39,7 +40,7 @@ class Compiler {
   compile(schema: Schema): ApplyDefaults | undefined {
     if (this.#known.has(schema)) return this.#known.get(schema);
     let compiled: ApplyDefaults | undefined;
-    this.#known.set(schema, (value) => compiled?.(value));
+    this.#known.set(schema, (value, known) => compiled?.(value, known));
     compiled = this.#node(schema);
     this.#known.set(schema, compiled);
     return compiled;
@@ -58,10 +59,10 @@ class Compiler {
     const items = schema.items === undefined ? undefined : this.#field(schema.items);
     if (fields.size === 0 && defaulted.length === 0 && !others && !items) return undefined;
     const plan: NodePlan = { fields, defaulted, others, items };
-    return (value) => {
-      if (typeof value !== 'object' || value === null) return;
+    return (value, known) => {
+      if (typeof value !== 'object' || value === null || value === known) return;
       if (Array.isArray(value)) defaultItems(value, plan);
-      else defaultFields(value, plan);
+      else defaultFields(value, plan, isObject(known) ? known : undefined);
     };
   }
 
@@ -73,7 +74,11 @@ class Compiler {
   }
 }
 
-function defaultFields(value: JsonObject, plan: NodePlan): void {
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function defaultFields(value: JsonObject, plan: NodePlan, known: JsonObject | undefined): void {
   for (const [field, preset] of plan.defaulted) {
     if (!Object.hasOwn(value, field)) setOwn(value, field, clone(preset));
   }
@@ -87,7 +92,7 @@ function defaultFields(value: JsonObject, plan: NodePlan): void {
       }
       setOwn(value, key, clone(field.default));
     }
-    field.below?.(value[key] as Json);
+    field.below?.(value[key] as Json, known?.[key]);
   }
 }
 

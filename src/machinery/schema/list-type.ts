@@ -4,8 +4,11 @@ import type { Schema } from '../../api/schema.ts';
 import { canonical } from './validate.ts';
 import type { ValidationContext } from './validation-context.ts';
 
-/** Uniqueness in lists of type set (whole items) and map (their key fields). */
-export type ListCheck = (value: Json, context: ValidationContext) => void;
+/**
+ * Uniqueness in lists of type set (whole items) and map (their key fields). What is the very same in the old value is not
+ * looked at: whatever repeats there did so before.
+ */
+export type ListCheck = (value: Json, old: Json | undefined, context: ValidationContext) => void;
 
 /** Compiles the check; undefined where the schema has no such list, so that most subtrees are never walked. */
 export function compileListCheck(schema: Schema): ListCheck | undefined {
@@ -18,7 +21,7 @@ class Compiler {
   compile(schema: Schema): ListCheck | undefined {
     if (this.#known.has(schema)) return this.#known.get(schema);
     let check: ListCheck | undefined;
-    this.#known.set(schema, (value, context) => check?.(value, context));
+    this.#known.set(schema, (value, old, context) => check?.(value, old, context));
     check = this.#node(schema);
     this.#known.set(schema, check);
     return check;
@@ -35,13 +38,13 @@ class Compiler {
     const items = schema.items === undefined ? undefined : this.compile(schema.items);
     const unique = uniqueness(schema);
     if (fields.size === 0 && !others && !items && !unique) return undefined;
-    return (value, context) => {
-      if (typeof value !== 'object' || value === null) return;
+    return (value, old, context) => {
+      if (typeof value !== 'object' || value === null || value === old) return;
       if (Array.isArray(value)) {
         unique?.(value, context);
         if (items) checkItems(value, items, context);
       } else if (fields.size > 0 || others) {
-        checkFields(value, fields, others, context);
+        checkFields(value, isObject(old) ? old : undefined, fields, others, context);
       }
     };
   }
@@ -91,13 +94,18 @@ function reportRepeats(identities: readonly Json[], context: ValidationContext):
 function checkItems(items: readonly Json[], check: ListCheck, context: ValidationContext): void {
   for (let index = 0; index < items.length && !context.isFull; index++) {
     context.path.push(index);
-    check(items[index] as Json, context);
+    check(items[index] as Json, undefined, context);
     context.path.pop();
   }
 }
 
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function checkFields(
   value: JsonObject,
+  old: JsonObject | undefined,
   fields: ReadonlyMap<string, ListCheck>,
   others: ListCheck | undefined,
   context: ValidationContext,
@@ -106,7 +114,7 @@ function checkFields(
     const check = fields.get(key) ?? others;
     if (!check || context.isFull) continue;
     context.path.push(key);
-    check(value[key] as Json, context);
+    check(value[key] as Json, old?.[key], context);
     context.path.pop();
   }
 }

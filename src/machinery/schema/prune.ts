@@ -15,7 +15,8 @@ interface Walk {
   readonly dropped: string[];
 }
 
-type Prune = (value: Json, walk: Walk) => void;
+/** Where `known` is given, parts that are the very same in it have been pruned before. */
+type Prune = (value: Json, walk: Walk, known?: Json) => void;
 
 /** Makes what Go has in the place of a null: a new one each time, since objects are changed in place. */
 type Zero = () => Json;
@@ -37,12 +38,19 @@ const keepAll: Prune = () => {};
 /** As many unknown fields as Kubernetes tells of: a body may be nothing but those. */
 const DROPPED_REPORTED_MAX = 100;
 
-/** Compiles the removal of unknown fields; the function answers the paths that it removed (the first hundred), sorted. */
-export function compilePrune(schema: Schema, isResource: boolean, builtin: boolean): (value: Json) => string[] {
+/**
+ * Compiles the removal of unknown fields; the function answers the paths that it removed (the first hundred), sorted. Of a
+ * value that was made of a `known` one, which was pruned by this very function, what is the same is left alone.
+ */
+export function compilePrune(
+  schema: Schema,
+  isResource: boolean,
+  builtin: boolean,
+): (value: Json, known?: Json) => string[] {
   const prune = new Compiler(builtin).compile(schema, isResource);
-  return (value) => {
+  return (value, known) => {
     const walk: Walk = { path: [], dropped: [] };
-    prune(value, walk);
+    prune(value, walk, known);
     return walk.dropped.sort();
   };
 }
@@ -64,7 +72,7 @@ class Compiler {
     if (known) return known;
     let compiled: Prune | undefined;
     // A schema that contains itself finds this stand-in instead of compiling for ever.
-    this.#known.set(schema, (value, walk) => compiled?.(value, walk));
+    this.#known.set(schema, (value, walk, known) => compiled?.(value, walk, known));
     compiled = this.#node(schema, resource);
     this.#known.set(schema, compiled);
     return compiled;
@@ -74,11 +82,11 @@ class Compiler {
     const plan = this.#objectPlan(schema, isResource);
     const items = schema.items === undefined ? undefined : this.compile(schema.items);
     const nullItem = plan.dropsNulls && schema.items ? zeroOf(schema.items) : undefined;
-    return (value, walk) => {
-      if (typeof value !== 'object' || value === null) return;
+    return (value, walk, known) => {
+      if (typeof value !== 'object' || value === null || value === known) return;
       if (Array.isArray(value))
         pruneItems(value, items ?? (plan.keepsUnknown ? keepAll : pruneUntyped), nullItem, walk);
-      else pruneObject(value, plan, walk);
+      else pruneObject(value, plan, walk, isObject(known) ? known : undefined);
     };
   }
 
@@ -102,7 +110,11 @@ class Compiler {
   }
 }
 
-function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
+function isObject(value: Json | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk, known: JsonObject | undefined): void {
   for (const key of Object.keys(value)) {
     const child = value[key] as Json;
     const prune = plan.fields.get(key) ?? plan.others;
@@ -114,7 +126,7 @@ function pruneObject(value: JsonObject, plan: ObjectPlan, walk: Walk): void {
       if (plan.dropsNulls) dropNull(value, key, plan);
     } else if (typeof child === 'object') {
       walk.path.push(key);
-      prune(child, walk);
+      prune(child, walk, known?.[key]);
       walk.path.pop();
       if (plan.omitted.get(key) === emptyKindOf(child)) delete value[key];
     }

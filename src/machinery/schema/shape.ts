@@ -30,20 +30,24 @@ interface Walk {
   found: Mismatch | undefined;
 }
 
-type Check = (value: Json, walk: Walk) => void;
+/** Where `known` is given, parts that are the very same in it are of the right types. */
+type Check = (value: Json, walk: Walk, known?: Json) => void;
 
 const checks = new WeakMap<Schema, Check>();
 const envelopes = new WeakMap<Schema, Check>();
 
-/** Finds a value of the wrong type in a pruned object of this schema; undefined where there is none. */
+/**
+ * Finds a value of the wrong type in a pruned object of this schema; undefined where there is none. Of an object that was
+ * made of a `known` one, in which there is none, what is the same is not looked at.
+ */
 export function findMismatch(
   schema: Schema,
   object: Json,
-  options: { readonly builtin: boolean },
+  options: { readonly builtin: boolean; readonly known?: Json | undefined },
 ): Mismatch | undefined {
   const walk: Walk = { path: [], message: '', fields: [], found: undefined };
   const check = options.builtin ? compile(describeResource(schema)) : envelopeCheck(schema);
-  check(object, walk);
+  check(object, walk, options.known);
   return walk.found;
 }
 
@@ -64,7 +68,7 @@ function compile(schema: Schema): Check {
   if (known) return known;
   let check: Check | undefined;
   // A schema that contains itself finds this stand-in instead of compiling for ever.
-  checks.set(schema, (value, walk) => check?.(value, walk));
+  checks.set(schema, (value, walk, known) => check?.(value, walk, known));
   check = build(schema);
   checks.set(schema, check);
   return check;
@@ -101,22 +105,25 @@ function objectCheck(schema: Schema): Check {
   const additional = schema.additionalProperties;
   const others = typeof additional === 'object' ? compile(additional) : undefined;
   const message = schema.name?.split('.').at(-1) ?? '';
-  return (value, walk) => {
+  return (value, walk, known) => {
     if (!isObject(value)) {
       noteType(walk, value, goTypeOf(schema));
       return;
     }
     const outer = walk.message;
+    const knownObject = known !== undefined && isObject(known) ? known : undefined;
     for (const key of Object.keys(value)) {
       const field = fields.get(key);
       const check = field ?? others;
       if (check === undefined || value[key] === null) continue;
+      const before = knownObject?.[key];
+      if (before === value[key]) continue;
       walk.path.push(key);
       if (field) {
         walk.fields.push(key);
         if (message !== '') walk.message = message;
       }
-      check(value[key] as Json, walk);
+      check(value[key] as Json, walk, before);
       if (field) walk.fields.pop();
       walk.message = outer;
       walk.path.pop();
