@@ -250,14 +250,46 @@ describe('an event recorder', () => {
   });
 
   it('holds a limited number, and says that it drops the rest', async () => {
-    const { recorder, object, lines, start, stop } = recording();
-    for (let index = 0; index < 3000; index++) {
+    const world = recording();
+    const { recorder, object, lines, start, stop } = world;
+    world.handle = () => Promise.reject(new TransportError('gone'));
+    for (let index = 0; index < 10_001; index++) {
       recorder.event({ ...object, metadata: { ...object.metadata, name: `many-${index}` } }, 'Normal', 'A', 'x');
     }
     expect(lines).toEqual(['too many events, some are dropped']);
     stop.abort();
     await start();
-    expect(lines).toEqual(['too many events, some are dropped', 'events were dropped']);
+    expect(lines.slice(1)).toEqual(['event not written', 'events not written before the end', 'events were dropped']);
+  });
+
+  it('writes events about many at the same time, but one after the other what is said of one again', async () => {
+    const world = recording();
+    const { recorder, object, start, stop, inner } = world;
+    const held: (() => void)[] = [];
+    world.handle = async (request) => {
+      await new Promise<void>((resolve) => held.push(resolve));
+      return inner.send(request);
+    };
+    const ended = start();
+    const about = (index: number): EventTarget => ({
+      ...object,
+      metadata: { ...object.metadata, name: `some-${index}` },
+    });
+    for (let index = 0; index < 20; index++) recorder.event(about(index), 'Normal', 'A', 'x');
+    await settle();
+    expect(world.requests).toHaveLength(8);
+    recorder.event(about(0), 'Normal', 'A', 'x');
+    for (let index = 1; index < 8; index++) held[index]?.();
+    await settle();
+    // Fifteen of the twenty: the first is still under way, and so nobody says it again.
+    expect(world.requests).toEqual(Array.from({ length: 15 }, () => 'POST events'));
+    world.handle = (request) => inner.send(request);
+    for (const release of held) release();
+    await settle();
+    expect(world.requests.filter((request) => request === 'POST events')).toHaveLength(20);
+    expect(world.requests.filter((request) => request.startsWith('PATCH'))).toHaveLength(1);
+    stop.abort();
+    await ended;
   });
 
   it('never throws', () => {

@@ -37,7 +37,12 @@ const eventResource: Resource<CoreEvent> = {
 };
 
 /** Events that wait to be written; past it new ones are dropped. Events are for people: losing some is better than growing. */
-const PENDING_MAX = 1000;
+const PENDING_MAX = 10_000;
+/**
+ * So many are written at the same time. One after the other would be slower than what they tell of: a server that has a
+ * thousand migrations under way takes its time to answer, and writes many events as quickly as one.
+ */
+const WRITES_AT_ONCE = 8;
 /** Longer messages are cut: newer servers take no more. */
 const MESSAGE_LENGTH_MAX = 1024;
 const WRITTEN_MAX = 4096;
@@ -62,7 +67,10 @@ export class EventRecorder implements Service {
   readonly #pending = new Map<string, CoreEvent>();
   /** Under which name the event of a key was last written. */
   readonly #written = new LruMap<string, string>(WRITTEN_MAX);
-  #wake: () => void = () => undefined;
+  /** Keys of those that are being written: what comes of such a key meanwhile waits until that is done. */
+  readonly #underWay = new Set<string>();
+  /** Writers that have nothing to do. */
+  readonly #idle = new Set<() => void>();
   /** Tells this recorder's events from those that others record about the same object in the same millisecond. */
   readonly #ownNanos: bigint;
   #lastNanos = 0n;
@@ -97,12 +105,21 @@ export class EventRecorder implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    await Promise.all(Array.from({ length: WRITES_AT_ONCE }, () => this.#writeAll(signal)));
+    await this.#flush();
+  }
+
+  async #writeAll(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = this.#next();
-      if (next) await this.#write(next, signal);
-      else await this.#wait(signal);
+      if (!next) {
+        await this.#wait(signal);
+        continue;
+      }
+      this.#underWay.add(next.key);
+      await this.#write(next, signal);
+      this.#underWay.delete(next.key);
     }
-    await this.#flush();
   }
 
   #enqueue({ key, event }: CorrelatedEvent): void {
@@ -111,15 +128,18 @@ export class EventRecorder implements Service {
       return;
     }
     this.#pending.set(key, event);
-    this.#wake();
+    const [wake] = this.#idle;
+    wake?.();
   }
 
-  /** Takes the oldest event out. */
+  /** Takes the oldest event out that nobody is in the way of. */
   #next(): CorrelatedEvent | undefined {
     for (const [key, event] of this.#pending) {
+      if (this.#underWay.has(key)) continue;
       this.#pending.delete(key);
       return { key, event };
     }
+    if (this.#pending.size > 0) return undefined;
     if (this.#droppedCount > 0) this.#env.log.warn('events were dropped', { count: this.#droppedCount });
     this.#droppedCount = 0;
     return undefined;
@@ -127,12 +147,13 @@ export class EventRecorder implements Service {
 
   #wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = () => {
-        signal.removeEventListener('abort', this.#wake);
-        this.#wake = () => undefined;
+      const wake = (): void => {
+        signal.removeEventListener('abort', wake);
+        this.#idle.delete(wake);
         resolve();
       };
-      signal.addEventListener('abort', this.#wake, { once: true });
+      this.#idle.add(wake);
+      signal.addEventListener('abort', wake, { once: true });
     });
   }
 
