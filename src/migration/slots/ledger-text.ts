@@ -18,13 +18,23 @@ export class LedgerTextError extends Error {
 
 export function formatLedger({ limits, limitsVersion, holders }: SlotLedger): LedgerText {
   const { perCluster, outboundPerNode, inboundPerNode } = limits;
-  const lines = [...holders.values()].map(({ sinceMs, uid, kind, state, members, sourceNode, targetNode }) =>
-    JSON.stringify({ uid, kind, state, since: new Date(sinceMs).toISOString(), sourceNode, targetNode, members }),
-  );
   return {
     limits: JSON.stringify({ perCluster, outboundPerNode, inboundPerNode, version: limitsVersion }),
-    holders: lines.map((line) => `${line}\n`).join(''),
+    holders: [...holders.values()].map(lineOf).join(''),
   };
+}
+
+/** Holders never change, and most are written down again and again. */
+const lines = new WeakMap<SlotHolder, string>();
+
+function lineOf(holder: SlotHolder): string {
+  const known = lines.get(holder);
+  if (known !== undefined) return known;
+  const { sinceMs, uid, kind, state, members, sourceNode, targetNode } = holder;
+  const since = new Date(sinceMs).toISOString();
+  const line = `${JSON.stringify({ uid, kind, state, since, sourceNode, targetNode, members })}\n`;
+  lines.set(holder, line);
+  return line;
 }
 
 /** Throws LedgerTextError. */
