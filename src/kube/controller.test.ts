@@ -145,6 +145,18 @@ describe('a controller', () => {
     expect(await counts()).not.toHaveProperty('reconcile_panics_total');
   });
 
+  it('says nothing of one conflict, which the next try knows more about', async () => {
+    let calls = 0;
+    const { controller, advance, lines, counts } = running(async () => {
+      if (++calls === 1) throw new ApiError(409, 'Conflict', 'stale');
+    });
+    controller.enqueue('a');
+    await advance(1000);
+    expect(calls).toBe(2);
+    expect(lines).toEqual([]);
+    expect(await counts()).toMatchObject({ error: 1, success: 1 });
+  });
+
   it('says why a key fails once, until the reason is another, or it has succeeded', async () => {
     const reasons = ['x', 'x', 'y', 'y', 'x', undefined, 'x', 'x'];
     const { controller, advance, lines } = running(async (key) => {

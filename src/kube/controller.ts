@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import { ApiError } from '../api/status.ts';
 import { type Env, sleep } from '../env/ports.ts';
 import { sharedAbortController } from './abort.ts';
 import { errorText } from './error-text.ts';
@@ -178,7 +179,11 @@ export class Controller implements Service {
     }
     this.queue.addRateLimited(key);
     const text = errorText(error);
-    const fields = { key, failures: this.queue.failuresOf(key), error: text };
+    const failures = this.queue.failuresOf(key);
+    const fields = { key, failures, error: text };
+    // Somebody else was faster, as happens all the time: the next try knows what they have written.
+    if (failures === 1 && error instanceof ApiError && error.reason === 'Conflict')
+      return this.#env.log.debug('reconcile was overtaken', fields);
     const isNews = this.#complaints.get(key) !== text;
     this.#complaints.set(key, text);
     if (!isPanic(error)) return this.#env.log[isNews ? 'warn' : 'debug']('reconcile failed', fields);
