@@ -1,27 +1,111 @@
-// `npm start`: sets up what is missing, then runs `godwit up` with the arguments given after `--`.
+// `npm start`: sets up what is missing, then runs `godwit up` with the arguments given after `--`. The first time that a
+// data directory is used, `godwit tour` follows.
 import { spawn, spawnSync } from 'node:child_process';
-import { join } from 'node:path';
-import { ensureHostPackages } from './host-packages.mjs';
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { ensureHostPackages, ensurePackageLists } from './host-packages.mjs';
 import { root, setUp } from './setup.mjs';
 
-/** The image of the examples. Who cannot build it can still run images of their own. */
+const HELP = `npm start [-- OPTIONS] starts a cluster on this machine; the first time, a tour follows.
+
+  --no-tour          leave the tour out
+  --exit-after-tour  take the tour, even if it is not the first time, and stop; exits with 0 if all went well
+                     (virtual machines go on)
+
+All other options are those of 'godwit up':
+`;
+const GODWIT = 'npx --no-install godwit';
+const main = join(root, 'dist', 'cli', 'main.js');
+
+/** What follows an option, or comes after its equals sign. */
+function valueOf(args, option) {
+  const at = args.findIndex((argument) => argument === option || argument.startsWith(`${option}=`));
+  if (at < 0) return undefined;
+  return args[at].includes('=') ? args[at].slice(args[at].indexOf('=') + 1) : args[at + 1];
+}
+
+function fail(reason, code = 1) {
+  console.error(`godwit: ${reason}`);
+  process.exit(code);
+}
+
+/** The image of the examples. Who cannot build it can still run images of their own. Answers why there is none. */
 function buildGuest() {
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'guest', 'linux', 'build.mjs')], {
     encoding: 'utf8',
   });
-  if (status !== 0) console.error(`godwit: the guest of the examples was not built: ${stderr.trim()}`);
+  if (status === 0) return undefined;
+  console.error(`godwit: the guest of the examples was not built: ${stderr.trim()}`);
+  return 'the guest of the examples was not built';
 }
 
-const args = process.argv.slice(2);
+const given = process.argv.slice(2);
+const args = given.filter((argument) => argument !== '--no-tour' && argument !== '--exit-after-tour');
+const isHelp = args.includes('--help') || args.includes('-h');
+const exitsAfterTour = given.includes('--exit-after-tour') && !isHelp;
+const chosenDirectory = valueOf(args, '--data-dir');
+const dataDirectory = resolve(chosenDirectory ?? process.env.GODWIT_DATA_DIR ?? join(homedir(), '.godwit'));
+const isFirst = !existsSync(join(dataDirectory, 'data'));
+const nodes = Number(valueOf(args, '--nodes') ?? 3);
+if (exitsAfterTour && given.includes('--no-tour')) fail('--no-tour and --exit-after-tour exclude each other', 2);
+if (exitsAfterTour && nodes < 2) fail('a tour needs two nodes or more: leave out --nodes', 2);
+
 setUp();
-const nodesAt = args.findIndex((argument) => argument === '--nodes' || argument.startsWith('--nodes='));
-const nodes = nodesAt < 0 ? undefined : (args[nodesAt].split('=')[1] ?? args[nodesAt + 1]);
-if (nodes !== '0') {
+let noGuest;
+if (nodes !== 0 && !isHelp) {
   if (!ensureHostPackages()) process.exit(1);
-  buildGuest();
+  if (!existsSync(join(root, 'dist', 'guest', 'linux', 'stamp'))) ensurePackageLists();
+  noGuest = buildGuest();
 }
-const child = spawn(process.execPath, [join(root, 'dist', 'cli', 'main.js'), 'up', ...args], { stdio: 'inherit' });
-// The terminal sends Ctrl-C to the child too; what is sent to this process alone is passed on.
-process.on('SIGINT', () => undefined);
-process.on('SIGTERM', () => child.kill('SIGTERM'));
-child.on('exit', (code, signal) => process.exit(code ?? (signal ? 1 : 0)));
+if (exitsAfterTour && noGuest) fail(`there can be no tour: ${noGuest}`);
+const hasTour = exitsAfterTour || (isFirst && !given.includes('--no-tour') && nodes >= 2 && !noGuest);
+if (isHelp) console.log(HELP);
+
+/** What to try next, for whoever has seen the tour. */
+function suggest() {
+  const cluster = chosenDirectory === undefined ? '' : ` --kubeconfig ${join(dataDirectory, 'kubeconfig')}`;
+  const directory = chosenDirectory === undefined ? '' : ` --data-dir ${dataDirectory}`;
+  console.log(`
+Godwit goes on serving. In another terminal, in this directory, try:
+
+  ${GODWIT} logs guest -f${cluster}
+  ${GODWIT} migrate guest${cluster}
+  ${GODWIT} console guest${cluster}
+
+Ctrl-C stops it; the guest goes on, and the next 'npm start' finds it again.
+'${GODWIT} down --stop-vms${directory}' stops both.`);
+}
+
+const up = spawn(process.execPath, [main, 'up', ...args], { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
+let tour;
+let tourCode;
+let isStopping = false;
+const stop = () => {
+  isStopping = true;
+  tour?.kill('SIGTERM');
+  up.kill('SIGTERM');
+};
+// It says so once it serves.
+up.once('message', () => {
+  up.disconnect();
+  if (!hasTour || isStopping) return;
+  console.log();
+  tour = spawn(process.execPath, [main, 'tour', '--data-dir', dataDirectory], { stdio: 'inherit' });
+  tour.on('exit', (code) => {
+    tourCode = code ?? 1;
+    if (exitsAfterTour) up.kill('SIGTERM');
+    else if (isStopping) return;
+    else if (tourCode === 0) suggest();
+    else console.error(`godwit: the cluster goes on; '${GODWIT} tour' takes the tour again`);
+  });
+});
+// The terminal sends Ctrl-C to the children too; what is sent to this process alone is passed on.
+process.on('SIGINT', () => (isStopping = true));
+process.on('SIGTERM', stop);
+up.on('exit', (code, signal) => {
+  tour?.kill('SIGTERM');
+  const upCode = code ?? (signal ? 1 : 0);
+  if (upCode === 0 && exitsAfterTour && tourCode === 0) console.log("The guest goes on; 'npm start' serves it again.");
+  process.exit(upCode || (exitsAfterTour ? (tourCode ?? 1) : 0));
+});

@@ -17,6 +17,7 @@ import { understandingCommands } from './understanding-commands.ts';
 import { VERSION } from './version.ts';
 import type { AgentOptions } from './agent.ts';
 import type { SyncOptions } from './sync.ts';
+import type { TourCommandOptions } from './tour/tour-command.ts';
 import type { ListenAddress, UpOptions } from './up.ts';
 
 /** The tree of all commands. Whoever runs it is in `main.ts`; what each needs is loaded when it runs. */
@@ -92,7 +93,8 @@ program
     // Only this command needs the whole server; the others should not take the time to load it.
     setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
     const { up } = await import('./up.ts');
-    await up(options, realEnv(options.logLevel), print);
+    // Whoever has started this with a channel to hear it wants to know when to go on.
+    await up(options, realEnv(options.logLevel), print, () => process.send?.('serving'));
   });
 
 program
@@ -104,6 +106,20 @@ program
   .option('--stop-vms', 'shut the virtual machines of its nodes down first, each within its grace period')
   .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
   .action(async (options: DownOptions) => down(options, realEnv('warn').clock, print));
+
+program
+  .command('tour')
+  .description(
+    'Boot a small guest on a cluster of this machine, drain its node, and prove that the guest has not noticed.',
+  )
+  .addOption(dataDirectory('where everything of the cluster is kept'))
+  .addHelpText('after', '\nExample:\n  godwit tour\n  godwit tour --data-dir ./cluster')
+  .action(async (options: TourCommandOptions) => {
+    const { tour } = await import('./tour/tour-command.ts');
+    const interrupted = new AbortController();
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+    await tour(options, realEnv('error'), print, { output: process.stdout, interrupted: interrupted.signal });
+  });
 
 program
   .command('agent')

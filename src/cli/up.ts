@@ -35,10 +35,15 @@ export interface UpOptions {
 const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
 
 /**
- * Starts, tells where the kubeconfig is, serves until SIGTERM or SIGINT, and stops cleanly; at SIGUSR2 it stops once the
- * virtual machines of its nodes have shut down.
+ * Starts, tells where the kubeconfig is, and that it serves, until SIGTERM or SIGINT, and stops cleanly; at SIGUSR2 it
+ * stops once the virtual machines of its nodes have shut down.
  */
-export async function up(options: UpOptions, env: Env, print: (line: string) => void): Promise<void> {
+export async function up(
+  options: UpOptions,
+  env: Env,
+  print: (line: string) => void,
+  onServing: () => void = () => undefined,
+): Promise<void> {
   const directory = resolve(options.dataDir);
   const lock = takeDirectory(directory, env.clock.now());
   try {
@@ -85,6 +90,7 @@ export async function up(options: UpOptions, env: Env, print: (line: string) => 
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get ${count > 0 ? 'nodes' : 'namespaces'}`);
+    onServing();
     const reason = await Promise.race([stopped, server.failed, loops.failed]);
     // Agents have something to say of the guests that they end.
     await nodes.stop(reason === 'SIGUSR2' ? 'SIGUSR2' : 'SIGTERM');

@@ -24,6 +24,8 @@ export interface MachineRow {
   readonly state: MachineState;
   /** How far it is, and how long it will take; empty while there is nothing to say. */
   readonly progress: string;
+  /** How far it is; absent while it is not being copied. */
+  readonly percent?: number;
   readonly detail: string;
   /** What somebody has to do about it; undefined where it goes on by itself. */
   readonly remedy?: string;
@@ -55,7 +57,7 @@ export function rowOf(seen: SeenGuest, scene: NodeScene): MachineRow {
   return { machine: `${namespace}/${name}`, strategy, progress: '', ...whereabouts(seen, scene) };
 }
 
-type Told = Pick<MachineRow, 'state' | 'detail'> & Partial<Pick<MachineRow, 'progress' | 'remedy'>>;
+type Told = Pick<MachineRow, 'state' | 'detail'> & Partial<Pick<MachineRow, 'progress' | 'percent' | 'remedy'>>;
 
 function whereabouts(seen: SeenGuest, scene: NodeScene): Told {
   const { last, now } = seen;
@@ -106,6 +108,7 @@ function underWay({ migrations }: SeenGuest): Told | undefined {
         state: 'Moving',
         detail: `it moves${target}${mode}`,
         progress: progress ? (progress.summary ?? progressSummary(progress)) : '',
+        ...(progress ? { percent: progress.percent } : {}),
       };
     }
     case 'Succeeded':
