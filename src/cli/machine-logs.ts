@@ -1,6 +1,7 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type { Env } from '../env/ports.ts';
+import { unlessAborted } from '../kube/abort.ts';
+import { drained } from '../kube/drained.ts';
 import { virtualMachineInstances, virtualMachines } from '../kube/kubevirt-resources.ts';
 import {
   ask,
@@ -36,7 +37,7 @@ export async function machineLogs(name: string, options: LogsOptions, env: Env, 
       const { body } = await ask(connection, 'GET', target, { signal: unread.signal });
       for await (const piece of body) {
         isEmpty = false;
-        if (!output.write(piece)) await Promise.race([once(output, 'drain'), aborted(unread.signal)]);
+        if (!output.write(piece)) await unlessAborted(drained(output), unread.signal);
       }
     } catch (error) {
       if (!unread.signal.aborted) throw error;
@@ -53,11 +54,4 @@ async function mustExist({ client, namespace }: ClusterConnection, name: string)
   throw new UserError(
     `there is no virtual machine ${name} in namespace ${namespace}, and no node has a log of one; 'kubectl get vm -A' lists all there are`,
   );
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -205,7 +205,7 @@ export class Tour {
       },
     };
     await (await ObjectApplier.of(connection.client, signal)).createMissing([policy], signal);
-    screen.say(`   It is so small that a migration policy holds it to ${BANDWIDTH}B/s, for you to see it go.`);
+    screen.say('   It is so small that a migration policy holds it to 16 MiB/s, for you to see it go.');
   }
 
   async #release(): Promise<void> {

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { entityTooLarge, tooManyRequests } from '../../api/status.ts';
 import type { Clock, Logger } from '../../env/ports.ts';
+import { drained } from '../../kube/drained.ts';
 import { joinSockets, refuseUpgrade } from './join-sockets.ts';
 import { errorResponse, type ExtensionRequest, type ExtensionResponse, type UpgradeAnswer } from './message.ts';
 
@@ -204,7 +205,7 @@ async function send(outgoing: ServerResponse, { status, headers, body }: Extensi
   outgoing.flushHeaders();
   for await (const chunk of body) {
     if (outgoing.destroyed) return;
-    if (!outgoing.write(chunk)) await Promise.race([once(outgoing, 'drain'), once(outgoing, 'close')]);
+    if (!outgoing.write(chunk)) await drained(outgoing);
   }
   outgoing.end();
 }

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto';
-import { once } from 'node:events';
 import { createGunzip } from 'node:zlib';
+import { drained } from '../../kube/drained.ts';
 
 /** What goes by in pieces, and is never whole in memory. */
 export type Bytes = AsyncIterable<Uint8Array>;
@@ -144,7 +144,7 @@ async function* gunzipped(source: Bytes): AsyncGenerator<Uint8Array> {
 async function feed(source: Bytes, gunzip: ReturnType<typeof createGunzip>): Promise<void> {
   for await (const chunk of source) {
     if (gunzip.destroyed) return;
-    if (!gunzip.write(chunk)) await Promise.race([once(gunzip, 'drain'), once(gunzip, 'close')]);
+    if (!gunzip.write(chunk)) await drained(gunzip);
   }
   gunzip.end();
 }
