@@ -11,8 +11,8 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { homeDirectory } from '../kube/kubeconfig-system.ts';
 
 /** A data directory and who holds it. One control plane per directory, whatever was killed before. */
 
@@ -46,7 +46,7 @@ const MODE = process.getuid?.() === 0 ? 0o711 : 0o700;
 
 /** Where data lives unless told otherwise. */
 export function defaultDataDirectory(): string {
-  return process.env['GODWIT_DATA_DIR'] ?? join(homedir(), '.godwit');
+  return process.env['GODWIT_DATA_DIR'] ?? join(homeDirectory(process.env), '.godwit');
 }
 
 /** Where the synchronization controller of this machine has its directory. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { realClock } from '../env/real.ts';
 import { loadKubeconfig } from './kubeconfig.ts';
-import { systemKubeconfigPorts } from './kubeconfig-system.ts';
+import { homeDirectory, systemKubeconfigPorts } from './kubeconfig-system.ts';
 
 const never = new AbortController().signal;
 const ports = systemKubeconfigPorts(realClock, { PATH: process.env['PATH'], HOME: '/nowhere', TOKEN: 'secret' });
@@ -20,6 +20,15 @@ it('runs programs with the environment given and nothing to read', async () => {
   ).rejects.toMatchObject({
     code: 'ENOENT',
   });
+});
+
+it('finds a home for users whom the machine does not know', () => {
+  const unknown = (): never => {
+    throw new Error('uv_os_homedir returned ENOENT');
+  };
+  expect(homeDirectory({}, unknown)).toBe(process.cwd());
+  expect(homeDirectory({}, () => '/home/known')).toBe('/home/known');
+  expect(homeDirectory({ HOME: '/elsewhere' }, unknown)).toBe('/elsewhere');
 });
 
 it('ends programs', async () => {

@@ -12,10 +12,19 @@ export function systemKubeconfigPorts(clock: Clock, environment: KubeconfigPorts
   return {
     clock,
     environment,
-    homeDirectory: environment['HOME'] ?? homedir(),
+    homeDirectory: homeDirectory(environment),
     readFile: (path) => readFile(path, 'utf8'),
     run,
   };
+}
+
+/** Where a user's files are. Users whom the machine does not know, as in containers, have them where they are. */
+export function homeDirectory(environment: KubeconfigPorts['environment'], known = homedir): string {
+  try {
+    return environment['HOME'] ?? known();
+  } catch {
+    return process.cwd();
+  }
 }
 
 function run({ command, args, environment, signal }: Program): Promise<ProgramResult> {
