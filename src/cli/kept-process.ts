@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ChildProcess, type Env, type ProcessIdentity, type Processes, sleep } from '../env/ports.ts';
+import { unlessAborted } from '../kube/abort.ts';
 import { holderOf } from './data-directory.ts';
 import { stopHolder, type StopSignal } from './stop-holder.ts';
 
@@ -91,12 +92,8 @@ export class KeptProcess {
     await stopHolder(directory, env.clock);
     if (signal.aborted) return;
     const { child, outputPath } = await this.#spawn();
-    const stopped = new Promise<undefined>((resolve) => {
-      signal.addEventListener('abort', () => resolve(undefined));
-      // It may have been told to stop while the process was being started.
-      if (signal.aborted) resolve(undefined);
-    });
-    const exit = await Promise.race([child.exited, stopped]);
+    // It leaves nothing on the signal: a process may end often. It may also have been told to stop meanwhile.
+    const exit = await unlessAborted(child.exited, signal).catch(() => undefined);
     if (!exit) return;
     this.#running = undefined;
     print(`${title} has ended (${exit.signal ?? exit.code}); see ${outputPath}. It is started again.`);

@@ -36,9 +36,10 @@ function nodes(
   processes: FakeProcesses,
   print: (line: string) => void = () => undefined,
   beforeStart: () => Promise<void> = () => Promise.resolve(),
+  env = testEnv(),
 ): LocalNodes {
   return new LocalNodes({
-    env: testEnv(),
+    env,
     processes: processes.port,
     directory,
     count: 1,
@@ -100,6 +101,27 @@ describe('the nodes of a machine', () => {
     expect(lines).toEqual([
       `The agent of node-1 has ended (SIGKILL); see ${directory}/nodes/node-1/agent.log. It is started again.`,
     ]);
+    await local.stop('SIGTERM');
+  });
+
+  it('are started again as often as it takes, and nothing piles up meanwhile', async () => {
+    const warnings: Error[] = [];
+    const warn = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', warn);
+    const processes = new FakeProcesses();
+    const env = testEnv();
+    const local = nodes(processes, undefined, undefined, env);
+    local.start();
+    for (let times = 0; times < 15; times++) {
+      await turn();
+      processes.end({ code: 1, signal: undefined });
+      await turn();
+      env.clock.advance(30_000);
+    }
+    await turn();
+    process.off('warning', warn);
+    expect(processes.started).toHaveLength(16);
+    expect(warnings).toEqual([]);
     await local.stop('SIGTERM');
   });
 });
