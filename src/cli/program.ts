@@ -117,7 +117,8 @@ program
   .action(async (options: TourCommandOptions) => {
     const { tour } = await import('./tour/tour-command.ts');
     const interrupted = new AbortController();
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+    process.once('SIGINT', () => interrupted.abort());
+    process.on('SIGTERM', () => interrupted.abort());
     await tour(options, realEnv('error'), print, { output: process.stdout, interrupted: interrupted.signal });
   });
 

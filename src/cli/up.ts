@@ -115,7 +115,9 @@ function failureOf(reason: StorageError | LoopsError): UserError {
 
 function untilSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGUSR2'] as const) process.once(signal, resolve);
+    // Whoever stops a group of processes tells some of them twice: that is no reason to leave before all is put away.
+    process.on('SIGTERM', resolve);
+    for (const signal of ['SIGINT', 'SIGUSR2'] as const) process.once(signal, resolve);
   });
 }
 

@@ -125,6 +125,18 @@ describe('godwit up', () => {
     },
   );
 
+  it('puts everything away also where it is told to stop twice, as members of a group of processes are', async () => {
+    const directory = join(scratch, 'data');
+    const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
+    for (let times = 0; times < 2; times++) {
+      child.kill('SIGTERM');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    const { code, stdout } = await finished;
+    expect([code, stdout.trimEnd().split('\n').at(-1)]).toEqual([0, 'Stopped.']);
+    expect(readdirSync(directory)).not.toContain('lock');
+  });
+
   it('is refused on a directory in use, by the name of the holder', async () => {
     const directory = join(scratch, 'data');
     const { child } = await up(directory, '--listen', '127.0.0.1:0');
