@@ -44,8 +44,8 @@ const given = process.argv.slice(2);
 const args = given.filter((argument) => argument !== '--no-tour' && argument !== '--exit-after-tour');
 const isHelp = args.includes('--help') || args.includes('-h');
 const exitsAfterTour = given.includes('--exit-after-tour') && !isHelp;
-const chosenDirectory = valueOf(args, '--data-dir');
-const dataDirectory = resolve(chosenDirectory ?? process.env.GODWIT_DATA_DIR ?? join(homedir(), '.godwit'));
+const usualDirectory = join(homedir(), '.godwit');
+const dataDirectory = resolve(valueOf(args, '--data-dir') ?? process.env.GODWIT_DATA_DIR ?? usualDirectory);
 const isFirst = !existsSync(join(dataDirectory, 'data'));
 const nodes = Number(valueOf(args, '--nodes') ?? 3);
 if (exitsAfterTour && given.includes('--no-tour')) fail('--no-tour and --exit-after-tour exclude each other', 2);
@@ -64,8 +64,9 @@ if (isHelp) console.log(HELP);
 
 /** What to try next, for whoever has seen the tour. */
 function suggest() {
-  const cluster = chosenDirectory === undefined ? '' : ` --kubeconfig ${join(dataDirectory, 'kubeconfig')}`;
-  const directory = chosenDirectory === undefined ? '' : ` --data-dir ${dataDirectory}`;
+  const isUsual = dataDirectory === usualDirectory;
+  const cluster = isUsual ? '' : ` --kubeconfig ${join(dataDirectory, 'kubeconfig')}`;
+  const directory = isUsual ? '' : ` --data-dir ${dataDirectory}`;
   console.log(`
 Godwit goes on serving. In another terminal, in this directory, try:
 

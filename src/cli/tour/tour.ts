@@ -43,7 +43,7 @@ const SIGNS = 10;
 const TAIL_LINES = 20;
 /** What keeps the guest from moving faster than can be watched. */
 const POLICY = 'godwit-tour';
-const BANDWIDTH = '16Mi';
+const BANDWIDTH = '8Mi';
 const RULES = { force: false, deleteEmptydirData: false };
 
 /** Where a guest runs. */
@@ -205,7 +205,7 @@ export class Tour {
       },
     };
     await (await ObjectApplier.of(connection.client, signal)).createMissing([policy], signal);
-    screen.say('   It is so small that a migration policy holds it to 16 MiB/s, for you to see it go.');
+    screen.say('   It is so small that a migration policy holds it to 8 MiB/s, for you to see it go.');
   }
 
   async #release(): Promise<void> {
