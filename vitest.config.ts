@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
 
-/** What takes minutes of a processor. It goes first, so that it does not come last when everything else is over. */
-const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts'];
+/** What takes minutes. It goes first, so that it does not come last when everything else is over. */
+const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts', 'newcomer.test.ts'];
 const PURE = 'pure';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
 const APART = [

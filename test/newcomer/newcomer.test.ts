@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { say } from '../support/say.ts';
+import { consoleBlocks, differences, type Shown } from './readme.ts';
+
+/**
+ * Somebody who has never seen the project: clones it, starts it, and does what the README says, which must answer what
+ * the README shows. Where the tests run as root, the newcomer is nobody in particular, without any rights.
+ */
+
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 });
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const isFull = process.env['GODWIT_TEST_FULL'] === '1';
+const PATIENCE_MS = 120_000;
+const NOBODY = { uid: 54_321, gid: 54_321 };
+
+let home = '';
+let clone = '';
+let newcomer: typeof NOBODY | undefined;
+let serving: ChildProcess | undefined;
+let shown: readonly Shown[] = [];
+
+function sh(command: string, args: readonly string[], cwd: string): void {
+  const { status, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
+  if (status !== 0) throw new Error(`${command} ${args.join(' ')} failed: ${stderr}`);
+}
+
+/** The repository as it would be cloned, if all that is in the work tree were committed. */
+function cloneWorkTree(): void {
+  sh('git', ['-c', 'safe.directory=*', 'clone', '--quiet', '--no-hardlinks', root, clone], home);
+  const listed = (option: string): string[] => {
+    const args = ['-c', 'safe.directory=*', 'ls-files', '-z', '--exclude-standard', option];
+    return spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.split('\0').filter(Boolean);
+  };
+  for (const file of [...listed('--modified'), ...listed('--others')]) {
+    if (!existsSync(join(root, file))) rmSync(join(clone, file), { force: true });
+    else {
+      mkdirSync(dirname(join(clone, file)), { recursive: true });
+      cpSync(join(root, file), join(clone, file));
+    }
+  }
+}
+
+/** What was downloaded before need not be downloaded again: the same packages would come. */
+function lendDownloads(): void {
+  const packages = join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'godwit');
+  const cache = join(home, '.cache', 'godwit');
+  if (existsSync(packages)) cpSync(packages, cache, { recursive: true });
+  if (newcomer) sh('chown', ['-R', `${newcomer.uid}:${newcomer.gid}`, home], home);
+  // In the full run they are installed anew. Here they are what the lock says, or they are installed all the same: beside
+  // them is which lock they were installed from, and whoever starts looks at that.
+  if (isFull) return;
+  const { status } = spawnSync('cp', ['-al', join(root, 'node_modules'), clone]);
+  if (status !== 0) cpSync(join(root, 'node_modules'), join(clone, 'node_modules'), { recursive: true });
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const { PATH, LANG } = process.env;
+  const temporary = join(home, 'tmp');
+  return { PATH, LANG, HOME: home, TMPDIR: temporary, KUBECONFIG: join(home, '.godwit', 'kubeconfig') };
+}
+
+/** A command as the newcomer types it, and what it prints. */
+function type(command: string): { readonly child: ChildProcess; readonly output: () => string } {
+  const child = spawn('sh', ['-c', command], {
+    cwd: clone,
+    env: environment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+    ...newcomer,
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk));
+  return { child, output: () => output.replaceAll(home, '/home/you') };
+}
+
+async function typeToEnd(command: string): Promise<{ readonly code: number | null; readonly output: string }> {
+  const { child, output } = type(command);
+  await once(child, 'close');
+  return { code: child.exitCode, output: output() };
+}
+
+/** Of a command that goes on for ever, as much as the README shows. */
+async function typeAndLeave(command: string, lines: number): Promise<string> {
+  const { child, output } = type(command);
+  const whole = (): string[] =>
+    output()
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => !line.startsWith('npm '));
+  await eventually(() => expect(whole().length, output()).toBeGreaterThanOrEqual(lines), PATIENCE_MS);
+  process.kill(-(child.pid ?? 0), 'SIGTERM');
+  return whole().slice(0, lines).join('\n');
+}
+
+function qemus(): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const isQemu = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('qemu');
+        return isQemu && readlinkSync(`/proc/${pid}/cwd`).startsWith(home);
+      } catch {
+        // It has just ended.
+        return false;
+      }
+    })
+    .map(Number);
+}
+
+beforeAll(() => {
+  // Short to name, as sockets demand.
+  home = mkdtempSync('/tmp/gw-');
+  chmodSync(home, 0o711);
+  clone = join(home, 'godwit');
+  mkdirSync(join(home, 'tmp'));
+  const isUsable = process.getuid?.() === 0 && spawnSync(process.execPath, ['--version'], NOBODY).status === 0;
+  if (isUsable) newcomer = NOBODY;
+  if (newcomer) chownSync(home, newcomer.uid, newcomer.gid);
+  cloneWorkTree();
+  lendDownloads();
+  shown = consoleBlocks(readFileSync(join(clone, 'README.md'), 'utf8'), 'Start');
+});
+afterAll(async () => {
+  if (serving?.pid !== undefined && serving.exitCode === null) process.kill(-serving.pid, 'SIGKILL');
+  await typeToEnd('node dist/cli/main.js down');
+  for (const pid of qemus()) process.kill(pid, 'SIGKILL');
+  rmSync(home, { recursive: true, force: true, maxRetries: 3 });
+});
+
+function shownFor(command: string): readonly string[] {
+  const found = shown.find((each) => each.command === command);
+  if (!found) throw new Error(`the README does not show ${command}`);
+  return found.output;
+}
+
+describe('a newcomer', () => {
+  it('starts, and sees the tour that the README shows', async () => {
+    expect(shown[0]?.command).toMatch(/^git clone /);
+    const { code, output } = await typeToEnd('npm start -- --exit-after-tour');
+    expect(code, output).toBe(0);
+    // oxlint-disable-next-line no-control-regex -- that there are none is what is tested
+    expect(output).not.toMatch(/\u001b/);
+    const end = "Stopped.\nThe guest goes on; 'npm start' serves it again.";
+    expect(output).toContain(end);
+    expect(differences(shownFor('npm start'), output.replace(end, ''))).toEqual([]);
+    expect(qemus()).toHaveLength(1);
+  });
+
+  it('starts again, and finds the guest again', async () => {
+    const { child, output } = type('npm start');
+    serving = child;
+    await eventually(() => expect(output()).toContain('kubectl get nodes'), PATIENCE_MS);
+    expect(output()).not.toContain('tour');
+    expect(qemus()).toHaveLength(1);
+  });
+
+  it('does what the README says, and sees what it shows', async () => {
+    const rest = shown.filter(({ command }) => !/^(git clone|npm start|export) /.test(`${command} `));
+    expect(rest.length).toBeGreaterThan(3);
+    for (const { command, output } of rest) {
+      say(`a newcomer types: ${command}`);
+      if (/ -f\b/.test(command)) {
+        expect(differences(output, await typeAndLeave(command, output.length)), command).toEqual([]);
+        continue;
+      }
+      await eventually(async () => {
+        const told = await typeToEnd(command);
+        expect(told.code, told.output).toBe(0);
+        expect(differences(output, told.output), `${command}\n${told.output}`).toEqual([]);
+      }, PATIENCE_MS).catch(async (error: unknown) => {
+        say((await typeToEnd('kubectl get events,vmim -o wide; kubectl get vmim -o yaml')).output);
+        throw error;
+      });
+    }
+  });
+
+  it('stops everything', async () => {
+    const { code, output } = await typeToEnd('npx --no-install godwit down --stop-vms');
+    expect(code, output).toBe(0);
+    if (serving?.exitCode === null) await once(serving, 'exit');
+    expect(serving?.exitCode).toBe(0);
+    expect(qemus()).toEqual([]);
+  });
+});
