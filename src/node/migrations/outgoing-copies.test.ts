@@ -90,6 +90,35 @@ it('sends no guest to where nobody said that its target is', async () => {
   expect(led).toEqual([]);
 });
 
+it('asks again where a target takes long to open, which has not said no', async () => {
+  const env = testEnv();
+  const copies = new OutgoingCopies({
+    env,
+    peers: { exchange: () => new Promise(() => undefined) },
+    credentials: { write: () => Promise.reject(new Error('nobody asked for any')) },
+    cpus: 1,
+    machines: {} as unknown as Machines,
+    describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+    advance: () => undefined,
+    enqueue: () => undefined,
+    tell: () => undefined,
+  });
+  const leaving = newLeaving(ATTEMPT, { node: 'node-b', address: 'node-b', port: 7000 });
+  for (let tries = 1; tries <= 5; tries++) {
+    expect(leaving.failure).toBeUndefined();
+    const opening = copies.open({ podUID: 'pod-a', guest: undefined } as unknown as Outcome, leaving);
+    for (const timeMs of [20_000, 5000]) {
+      await new Promise((resolve) => setImmediate(resolve));
+      env.clock.advance(timeMs);
+    }
+    await opening;
+    expect(leaving.openTries).toBe(tries);
+  }
+  expect(leaving.failure).toBe(
+    'the target could not be made ready: the agent of node node-b has not answered: it took longer than 20000 ms',
+  );
+});
+
 it('asks for encryption where it could not prove otherwise who it is', async () => {
   const { asked, leaving } = await begun({ ...OPENED, secrets: SECRETS }, false);
   expect(asked).toMatchObject([{ method: { isEncrypted: true } }]);

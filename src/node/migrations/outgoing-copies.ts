@@ -5,6 +5,7 @@ import { differences, placeName } from '../../hypervisor/compare.ts';
 import type { Machine } from '../../hypervisor/hypervisor.ts';
 import type { DevicePlace } from '../../hypervisor/machine.ts';
 import { withinTime } from '../../kube/time-limit.ts';
+import { TransportError } from '../../kube/transport.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
 import type { Machines } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
@@ -48,7 +49,7 @@ interface PreparedCopy {
   readonly undo: () => Promise<void>;
 }
 
-/** Making certificates and listening takes a moment. */
+/** Making certificates and listening takes a moment, on a host under load a long one: then its answer is asked for again. */
 const OPEN_TIMEOUT_MS = 20_000;
 const OPEN_TRIES_MAX = 5;
 const OPEN_AGAIN_MS = 1000;
@@ -66,10 +67,16 @@ export class OutgoingCopies {
     this.#options = options;
   }
 
-  /** Asks the agent of a target. Rejects with a PeerError, or when there is no answer for too long. */
-  exchange(peer: Peer, request: PeerRequest, timeoutMs = EXCHANGE_TIMEOUT_MS): Promise<PeerAnswer> {
+  /** Asks the agent of a target. Rejects with a PeerError, also when there is no answer for too long. */
+  async exchange(peer: Peer, request: PeerRequest, timeoutMs = EXCHANGE_TIMEOUT_MS): Promise<PeerAnswer> {
     const { env, peers } = this.#options;
-    return withinTime(env.clock, timeoutMs, this.#never, (signal) => peers.exchange(peer, request, signal));
+    try {
+      return await withinTime(env.clock, timeoutMs, this.#never, (signal) => peers.exchange(peer, request, signal));
+    } catch (error) {
+      if (error instanceof PeerError) throw error;
+      const why = errorMessage(error instanceof TransportError ? (error.cause ?? error) : error);
+      throw new PeerError('Unreachable', `the agent of node ${peer.node} has not answered: ${why}`, error);
+    }
   }
 
   /** Says what did not work, and goes on. */
