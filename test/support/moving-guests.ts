@@ -8,11 +8,12 @@ import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { credible, type Sign, signsOfLife } from './guests.ts';
 import { oneLife, type Stay } from './one-life.ts';
+import { PAIRS_GATE, PairedMoves } from './paired-moves.ts';
+import { IS_PAIRED } from './sample.ts';
 import { SerialTimes } from './serial-times.ts';
 import { VirtualMachines, type VirtualMachinesOptions } from './virtual-machines.ts';
 
-const API = '/apis/kubevirt.io/v1/namespaces/default';
-const MIGRATIONS = `${API}/virtualmachineinstancemigrations`;
+const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
 const POLICIES = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -32,21 +33,36 @@ export interface Sides {
   readonly target: Side;
 }
 
+export interface MovingGuestsOptions extends VirtualMachinesOptions {
+  /**
+   * The namespace that guests go to and come back from, by two migrations for each move. Where it is the one that they are
+   * made in, both are of one guest. Absent: one migration for each move, unless all of this run goes by two.
+   */
+  readonly elsewhere?: string;
+}
+
 /** Guests that move between the nodes of a real cluster, and what shows that they arrived whole. */
 export class MovingGuests {
   readonly host: VirtualMachines;
   readonly times: SerialTimes;
   /** The boot of each guest. */
   readonly #boots = new Map<string, string>();
+  readonly #pairs: PairedMoves | undefined;
   #made = 0;
 
-  private constructor(host: VirtualMachines) {
+  private constructor(host: VirtualMachines, pairs: PairedMoves | undefined) {
     this.host = host;
     this.times = new SerialTimes(host.nodesDirectory);
+    this.#pairs = pairs;
   }
 
-  static async start(options: VirtualMachinesOptions = {}): Promise<MovingGuests> {
-    return new MovingGuests(await VirtualMachines.start(options));
+  static async start(options: MovingGuestsOptions = {}): Promise<MovingGuests> {
+    const { elsewhere = IS_PAIRED ? 'elsewhere' : undefined } = options;
+    const host = await VirtualMachines.start(options);
+    const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere);
+    const guests = new MovingGuests(host, pairs);
+    if (pairs) await guests.configure({}, []);
+    return guests;
   }
 
   async stop(): Promise<void> {
@@ -72,10 +88,16 @@ export class MovingGuests {
     this.#boots.set(name, boot);
   }
 
-  /** Removes a machine. */
+  /** Removes a machine, and the one of its name that is elsewhere. */
   async remove(name: string): Promise<void> {
-    await this.host.delete('VirtualMachine', name);
-    await this.host.isGone(name);
+    const other = this.#pairs?.targetNamespaceOf(name) ?? this.host.namespaceOf(name);
+    const namespaces = new Set([this.host.namespaceOf(name), other]);
+    for (const act of ['delete', 'wait'] as const)
+      for (const namespace of namespaces) {
+        this.host.isIn(name, namespace);
+        if (act === 'delete') await this.host.delete('VirtualMachine', name);
+        else await this.host.isGone(name);
+      }
   }
 
   /** What the guest drew when it started; it must never draw again. */
@@ -91,7 +113,8 @@ export class MovingGuests {
   /** Asks for a move, and answers the migration's name. */
   async ask(name: string, spec: object = {}): Promise<string> {
     const migration = `${name}-${this.#made++}`;
-    (await this.request(migration, { vmiName: name, ...spec })).expect(201);
+    if (this.#pairs) await this.#pairs.ask(name, migration, spec, (await this.holder(name)).node);
+    else (await this.request(migration, { vmiName: name, ...spec })).expect(201);
     return migration;
   }
 
@@ -104,8 +127,14 @@ export class MovingGuests {
 
   /** The migration, or undefined. */
   async migration(name: string): Promise<Anything> {
-    const answer = await this.host.api.request('GET', `${MIGRATIONS}/${name}`);
+    const answer = await this.host.api.request('GET', this.#pathOf(name));
     return answer.status === 404 ? undefined : answer.expect(200).json;
+  }
+
+  /** The migration, and where it is one of a pair the other one too. */
+  async halves(migration: string): Promise<Anything[]> {
+    const target = this.#pairs ? [await this.#pairs.targetOf(migration)] : [];
+    return [await this.migration(migration), ...target];
   }
 
   async migrations(): Promise<Anything[]> {
@@ -123,8 +152,10 @@ export class MovingGuests {
   }
 
   /** Waits until a migration is over, and answers it. */
-  ends(migration: string): Promise<Anything> {
-    return this.reaches(migration, 'Succeeded', 'Failed');
+  async ends(migration: string): Promise<Anything> {
+    const ended = await this.reaches(migration, 'Succeeded', 'Failed');
+    await this.#pairs?.endsAlike(migration, ended.status.phase);
+    return ended;
   }
 
   async succeeds(migration: string): Promise<Anything> {
@@ -141,12 +172,14 @@ export class MovingGuests {
 
   /** Deletes a migration, which calls it off. */
   async cancel(migration: string): Promise<void> {
-    await this.host.api.request('DELETE', `${MIGRATIONS}/${migration}`);
+    if (this.#pairs) await this.#pairs.cancel(migration);
+    else await this.host.api.request('DELETE', this.#pathOf(migration));
   }
 
-  /** Waits until there is no such migration. */
+  /** Waits until there is no such migration, and what may be left of a pair is over. */
   async isGone(migration: string): Promise<void> {
-    await eventually(async () => expect(await this.migration(migration)).toBeUndefined(), PATIENCE_MS);
+    if (this.#pairs) await this.#pairs.isGone(migration);
+    else await eventually(async () => expect(await this.migration(migration)).toBeUndefined(), PATIENCE_MS);
   }
 
   /** Moves a guest to another node, whole, and answers the migration. */
@@ -191,7 +224,8 @@ export class MovingGuests {
 
   /** Changes how the whole cluster carries migrations out, and which of KubeVirt's feature gates are open. */
   async configure(migrations: object, featureGates?: readonly string[]): Promise<void> {
-    const gates = featureGates === undefined ? {} : { developerConfiguration: { featureGates } };
+    const open = this.#pairs ? [...(featureGates ?? []), PAIRS_GATE] : featureGates;
+    const gates = featureGates === undefined ? {} : { developerConfiguration: { featureGates: open } };
     const body = { spec: { configuration: { migrations, ...gates } } };
     (await this.host.api.request('PATCH', KUBEVIRT, { body, headers: MERGE })).expect(200);
   }
@@ -207,12 +241,13 @@ export class MovingGuests {
 
   /** The same, or undefined where it was not. */
   async sidesNow(name: string): Promise<Sides | undefined> {
-    const { status } = await this.host.guest(name);
-    const { targetNode, targetPod } = status.migrationState ?? {};
+    const { migrationState = {}, rightToRun } = (await this.host.guest(name))?.status ?? {};
+    const { targetNode, targetPod } = migrationState;
     if (targetPod === undefined) return undefined;
-    const answer = await this.host.api.request('GET', `/api/v1/namespaces/default/pods/${targetPod}`);
+    const namespace = this.#pairs?.targetNamespaceOf(name) ?? 'default';
+    const answer = await this.host.api.request('GET', `/api/v1/namespaces/${namespace}/pods/${targetPod}`);
     if (answer.status !== 200) return undefined;
-    return { source: status.rightToRun.holder, target: { node: targetNode, podUID: answer.json.metadata.uid } };
+    return { source: rightToRun.holder, target: { node: targetNode, podUID: answer.json.metadata.uid } };
   }
 
   /** Waits for the moment at which an agent has written this down about its side. */
@@ -226,6 +261,11 @@ export class MovingGuests {
       if (Date.now() > deadlineMs) throw new Error(`${node} has not noted it of ${podUID}: ${JSON.stringify(records)}`);
       await new Promise((resolve) => setTimeout(resolve, GLANCE_MS));
     }
+  }
+
+  #pathOf(migration: string): string {
+    const namespace = this.#pairs?.namespaceOf(migration) ?? 'default';
+    return `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstancemigrations/${migration}`;
   }
 
   /** What a stay is told by: the first line that a guest says stands alone, and a byte of it may be damaged. */

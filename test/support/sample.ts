@@ -1,9 +1,15 @@
 /** Whether every cell of long tables is run. */
 export const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
 
+/** Whether guests that move do so by two migrations each. */
+export const IS_PAIRED = process.env['GODWIT_TEST_PAIRED'] === '1';
+/** How much of a long table is tried by pairs in a full run, beside all of it without: so many times a sample. */
+const PAIRED_TIMES = 4;
+
 /** All of the values in a full run; otherwise so many of them, in their order, as the run's seed draws them. */
-export function sample<T>(values: readonly T[], count: number): T[] {
-  if (IS_FULL) return [...values];
+export function sample<T>(values: readonly T[], sampleSize: number): T[] {
+  if (IS_FULL && !IS_PAIRED) return [...values];
+  const count = IS_FULL ? sampleSize * PAIRED_TIMES : sampleSize;
   let state = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
   const left = values.map((_, index) => index);
   const drawn = Array.from({ length: Math.min(count, values.length) }, () => {

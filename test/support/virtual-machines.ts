@@ -43,6 +43,8 @@ export class VirtualMachines {
   readonly api: HttpClient;
   readonly #directory: string;
   readonly #serials: SerialKeeper;
+  /** Where machines are that have left the namespace that all are made in. */
+  readonly #namespaces = new Map<string, string>();
 
   private constructor(directory: string, godwit: Godwit) {
     this.#directory = directory;
@@ -101,6 +103,16 @@ export class VirtualMachines {
   async create(...objects: readonly object[]): Promise<void> {
     for (const object of objects as Anything[])
       (await this.api.request('POST', pathOf(object.kind), { body: object })).expect(201);
+  }
+
+  /** The namespace in which the machine of this name is meant. */
+  namespaceOf(name: string): string {
+    return this.#namespaces.get(name) ?? 'default';
+  }
+
+  /** From now on the machine of this name is the one in this namespace. */
+  isIn(name: string, namespace: string): void {
+    this.#namespaces.set(name, namespace);
   }
 
   /** The machine, or undefined. */
@@ -209,7 +221,7 @@ export class VirtualMachines {
   /** Says something on the console once the guest was heard there, and answers all lines until it said something. */
   async #converse(name: string, command: string, until: RegExp): Promise<string[]> {
     const { url, ca, certificate: cert, key } = this.godwit.access();
-    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${name}/console`;
+    const path = `${this.#subresources(name)}/virtualmachineinstances/${name}/console`;
     const socket = new WebSocket(`${url.replace('https', 'wss')}${path}`, ['plain.kubevirt.io'], { ca, cert, key });
     let heard = '';
     socket.on('message', (data) => (heard += (data as Buffer).toString('latin1')));
@@ -232,22 +244,22 @@ export class VirtualMachines {
 
   /** Asks for a change by the aggregated API. */
   async power(name: string, action: PowerAction, body: object = {}): Promise<void> {
-    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachines/${name}/${action}`;
+    const path = `${this.#subresources(name)}/virtualmachines/${name}/${action}`;
     (await this.api.request('PUT', path, { body })).expect(202);
   }
 
   async change(name: string, action: 'pause' | 'unpause' | 'softreboot' | 'reset'): Promise<number> {
-    const path = `/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/${name}/${action}`;
+    const path = `${this.#subresources(name)}/virtualmachineinstances/${name}/${action}`;
     return (await this.api.request('PUT', path, { body: {} })).status;
   }
 
   async delete(kind: string, name: string, options: object = {}): Promise<void> {
-    await this.api.request('DELETE', `${pathOf(kind)}/${name}`, { body: options });
+    await this.api.request('DELETE', `${pathOf(kind, this.namespaceOf(name))}/${name}`, { body: options });
   }
 
   /** `reason: message` of all that was told about an object of this name. */
   async events(name: string): Promise<string[]> {
-    const { items } = (await this.api.request('GET', '/api/v1/namespaces/default/events')).expect(200).json;
+    const { items } = (await this.api.request('GET', '/api/v1/events')).expect(200).json;
     return items
       .filter(({ involvedObject }: Anything) => involvedObject.name.includes(name))
       .map(({ reason, message }: Anything) => `${reason}: ${message}`);
@@ -355,8 +367,12 @@ export class VirtualMachines {
     return { KUBECONFIG: this.godwit.kubeconfig, GODWIT_DATA_DIR: this.godwit.directory };
   }
 
+  #subresources(name: string): string {
+    return `/apis/subresources.kubevirt.io/v1/namespaces/${this.namespaceOf(name)}`;
+  }
+
   async #find(kind: string, name: string): Promise<Anything> {
-    const answer = await this.api.request('GET', `${pathOf(kind)}/${name}`);
+    const answer = await this.api.request('GET', `${pathOf(kind, this.namespaceOf(name))}/${name}`);
     return answer.status === 404 ? undefined : answer.expect(200).json;
   }
 
@@ -373,8 +389,8 @@ export function conditionOf(object: Anything, type: string): Anything {
   return object?.status?.conditions?.find((condition: Anything) => condition.type === type);
 }
 
-function pathOf(kind: string): string {
-  return `${GROUPS[kind] ?? ''}/namespaces/default/${kind.toLowerCase()}s`;
+function pathOf(kind: string, namespace = 'default'): string {
+  return `${GROUPS[kind] ?? ''}/namespaces/${namespace}/${kind.toLowerCase()}s`;
 }
 
 function commandLineOf(pid: number): string {
