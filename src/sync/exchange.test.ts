@@ -15,6 +15,7 @@ import { fromSecretData, issueLeaf } from './trust/own-authorities.ts';
 import { changeTrust } from './trust/store.ts';
 import { TrustingCluster } from './trust/trust.fixture.ts';
 import { GrpcNetwork } from './wire/grpc-client.ts';
+import { GrpcServer } from './wire/grpc-server.ts';
 import type { TlsMaterial } from './wire/tls.ts';
 
 /** A cluster with its exchange on a real port, and what it heard. */
@@ -268,6 +269,30 @@ describe('a stranger', () => {
     expect((await dial(server)).message).toContain('no cluster that is trusted has issued its certificate');
     const own = await issueLeaf({ current: await c.authority() }, env, 'cluster-a');
     expect(await dial(own)).toMatchObject({ code: 'NotTrusted' });
+  });
+
+  it('is not believed where the certificate has expired that it shows to whoever dials', async () => {
+    await a.cluster.trust(c.cluster);
+    await eventually(() => expect(a.exchange.trust.peers()).toHaveLength(1));
+    const lastWeek = { ...c.cluster.env, clock: { ...realClock, now: () => realClock.now() - 8 * DAY_MS } };
+    const expired = await issueLeaf({ current: await c.authority() }, lastWeek, 'cluster-c');
+    const server = new GrpcServer({
+      clock: realClock,
+      log: silentLogger,
+      trust: {
+        clusterId: 'cluster-c',
+        material: () => ({ ...expired, authoritiesPem: a.exchange.trust.bundle() }),
+        identify: () => ({ clusterId: 'cluster-a', validUntilMs: Number.POSITIVE_INFINITY }),
+      },
+      accept: () => void c.log.push('accepted'),
+    });
+    a.dial(`127.0.0.1:${await server.listen('127.0.0.1', 0)}`);
+    await eventually(() =>
+      expect(a.errors.at(-1)?.message).toMatch(/the certificate of the cluster at .* has expired/),
+    );
+    expect(a.errors.at(-1)).toMatchObject({ code: 'NotTrusted' });
+    expect(c.log).toEqual([]);
+    await server.stop();
   });
 
   it('without any certificate learns nothing', async () => {
