@@ -54,6 +54,17 @@ export function boundUidOf(
   return role === 'source' ? state?.targetState?.migrationUID : state?.migrationUid;
 }
 
+/** Whether the other side has said how its half ended. */
+export function isOtherEnded(
+  role: Role,
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance | undefined,
+): boolean {
+  // The guest may be gone, or in another migration by now; what it said of this one stays with the migration.
+  const { sourceState, targetState } = ownStateOf(role, migration, guest) ?? migration.status?.migrationState ?? {};
+  return (role === 'source' ? targetState : sourceState)?.verdict !== undefined;
+}
+
 /** The node that our side's launcher pod is on. */
 export function ownNodeOf(
   role: Role,

@@ -400,6 +400,19 @@ describe('the end of either half', () => {
     expect(await stateOf(west)).toMatchObject({ sourceState: { verdict: { phase: 'Failed' } } });
   });
 
+  it.each([
+    { which: 'source', one: () => east, other: () => west },
+    { which: 'target', one: () => west, other: () => east },
+  ])('waits for no $which that has ended before, and went with the stream', async ({ one, other }) => {
+    await underWay();
+    await one().deleteMigration(name);
+    await one().finish('Failed', name);
+    expect(await one().findMigration(name)).toBeUndefined();
+    network.cut('east', 'west');
+    await other().finish('Failed', name);
+    expect(await finalizersOf(other())).toEqual([]);
+  });
+
   it('of a target is heard by its source also where the target is gone, and whoever could tell of it', async () => {
     await pair();
     await east.phase('Pending', name);

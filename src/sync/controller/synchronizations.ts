@@ -29,7 +29,7 @@ import {
   type SyncError,
 } from '../channel.ts';
 import type { EarlyLimits } from './early-halves.ts';
-import { applyHalf, boundUidOf, ownNodeOf, ownStateOf, type PairStatus, projectHalf } from './halves.ts';
+import { applyHalf, boundUidOf, isOtherEnded, ownNodeOf, ownStateOf, type PairStatus, projectHalf } from './halves.ts';
 import { type Heard, Hearing } from './hearing.ts';
 import { hostAndPort, type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
@@ -283,7 +283,7 @@ export class Synchronizations implements Service, ChannelListener {
     const { problem, wakeMs } = this.#problem(migration, guest, talk, link);
     await this.#hear(migration, guest, talk, isEnded ? undefined : problem, signal);
     const told = await this.#tell(migration, problem, signal);
-    if (isEnded && isKept(told) && this.#mayGo(told, talk, link)) await release(this.#client, told, signal);
+    if (isEnded && isKept(told) && this.#mayGo(told, guest, talk, link)) await release(this.#client, told, signal);
     return soonest([{ requeueAfterMs: wakeMs }, { requeueAfterMs: this.#talks.tryAgainMs(talk) }]);
   }
 
@@ -409,10 +409,12 @@ export class Synchronizations implements Service, ChannelListener {
   }
 
   /** Whether a migration that is over need not be kept any more for the sake of the other side. */
-  #mayGo(migration: Migration, talk: Talk, { channel }: Link): boolean {
+  #mayGo(migration: Migration, guest: Guest | undefined, talk: Talk, { channel }: Link): boolean {
     if (talk.isEndKnown || !hasHeard(migration)) return true;
+    // Whoever has ended needs us no more, and may be gone with the stream: two that are cancelled at once both end first.
+    const isOtherOver = isOtherEnded(talk.side.role, migration, guest);
     // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
-    const isDispensable = !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
+    const isDispensable = isOtherOver || !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
     return isDispensable && channel?.isOpen !== true;
   }
 
