@@ -3,7 +3,8 @@ import type { Entry } from '../../src/migration/right-to-run/entry.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
 import type { MovingGuests, Side } from '../support/moving-guests.ts';
-import { sample } from '../support/sample.ts';
+import { oneLife } from '../support/one-life.ts';
+import { IS_FULL, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 import { type Halves, type Trip, TwoClusters } from '../support/two-clusters.ts';
 
@@ -11,22 +12,27 @@ import { type Halves, type Trip, TwoClusters } from '../support/two-clusters.ts'
  * Whoever takes part in a migration from one cluster to another is killed with -9, and the link between them is cut, at every
  * moment of it: a table of moments by blows. The guest is never lost and never runs twice, both halves end alike, and what
  * they say is where the guest is.
+ *
+ * It is one guest that goes back and forth through all cells, which saves most of what a cell would cost: making it, and two
+ * machines with their disks, and removing them again. So each cell begins with what the one before has left behind, and
+ * the guest is asked in the end whether all of it was one life.
  */
 
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
 /** How many cells of the table are tried where not all are. */
 const SAMPLE = 3;
-/** Long enough for streams to be given up. */
-const CUT_MS = 12_000;
+/** By turns: as short as a cable that is plugged in again, and longer than streams are waited for. */
+const CUTS_MS = [3000, 17_000];
 const NODE = 'node-1';
+const LABELS = { pace: 'slow' };
 
 let clusters: TwoClusters;
 beforeAll(async () => {
   clusters = await TwoClusters.start();
   await clusters.exchangeTrust();
   // About two seconds of copying.
-  for (const each of clusters.both) await each.policy('paced', { pace: 'slow' }, { bandwidthPerMigration: '12Mi' });
+  for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '6Mi' });
 });
 afterAll(() => clusters?.stop());
 
@@ -75,33 +81,53 @@ const BLOWS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   "the target's control plane is killed": ({ to }) => restart(to),
   'the link is cut': async () => {
     clusters.wire.cut();
-    await passed(CUT_MS);
+    await passed(CUTS_MS[cuts++ % CUTS_MS.length] ?? 0);
     clusters.wire.mend();
   },
 };
 
-/** All cells of the table. */
+/**
+ * All cells of the table; in a full run those of one colour of a chessboard, which the run's seed chooses: all blows and all
+ * moments in half the time, and in two runs every cell.
+ */
 function cells(): [moment: string, blow: string][] {
-  return Object.keys(MOMENTS).flatMap((moment) => Object.keys(BLOWS).map((blow): [string, string] => [moment, blow]));
+  const all = Object.keys(MOMENTS).flatMap((moment, row) =>
+    Object.keys(BLOWS).map((blow, column) => ({
+      cell: [moment, blow] as [string, string],
+      colour: (row + column) % 2,
+    })),
+  );
+  const colour = Number(process.env['GODWIT_TEST_SEED'] ?? 1) % 2;
+  return all.filter((each) => !IS_FULL || each.colour === colour).map(({ cell }) => cell);
 }
 
+let cuts = 0;
 let made = 0;
+/** The guest that goes through all cells, and where it is; there is none before the first, and after one that went wrong. */
+let guest: { readonly name: string; readonly where: MovingGuests } | undefined;
 
-/** A guest with a disk, that is about to go to the other cluster: each one in the other direction. */
+/** The guest with its disk is about to go to the other cluster. */
 async function begin(): Promise<Scene> {
-  const name = `guest-${made++}`;
-  const trip = clusters.trip(name, clusters.both[made % 2] ?? clusters.east);
-  const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: name } } }];
-  const spec = probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=4 write=20', volumes });
-  for (const { host } of clusters.both) await host.create(claim(name, 'local', '4Mi'));
-  const labels = { pace: 'slow' };
-  await trip.from.create(name, spec, labels);
-  await clusters.receiver(trip, spec, labels);
+  const known = guest;
+  guest = undefined;
+  // What one that went wrong has left is not to be in the way of others; it has failed for that itself.
+  if (!known && made > 0) await Promise.allSettled(clusters.both.map((each) => each.remove(`guest-${made - 1}`)));
+  const name = known?.name ?? `guest-${made++}`;
+  const trip = clusters.trip(name, known?.where ?? clusters.east);
+  if (known) await clusters.receiverAgain(trip);
+  else {
+    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: name } } }];
+    const spec = probe({ tickMs: 50, memory: '32Mi', arguments: 'mib=12 hz=200 rate=4 write=20', volumes });
+    for (const { host } of clusters.both) await host.create(claim(name, 'local', '4Mi'));
+    await trip.from.create(name, spec, LABELS);
+    await clusters.receiver(trip, spec, { labels: LABELS });
+  }
   return { ...trip, home: await trip.from.holder(name), halves: await clusters.begin(trip) };
 }
 
 describe('a migration between clusters', () => {
   it.each(sample(cells(), SAMPLE))('ends well when, as %s, %s', async (moment, blow) => {
+    const stays = guest ? oneLife(guest.where.bootOf(guest.name), clusters.logs()).length : 1;
     const scene = await begin();
     const { name, from, to, halves } = scene;
     await MOMENTS[moment]?.(scene);
@@ -111,13 +137,19 @@ describe('a migration between clusters', () => {
     say(`${moment}, ${blow}: ${verdict} ${status.migrationState?.failureReason ?? ''}`);
 
     const isThere = verdict === 'Succeeded';
-    expect(await clusters.isWhole(isThere ? to : from, name)).toHaveLength(isThere ? 2 : 1);
+    const where = isThere ? to : from;
+    expect(await clusters.isWhole(where, name)).toHaveLength(isThere ? stays + 1 : stays);
     if (isThere) await from.host.isSaidToBe(name, 'Stopped');
     else await to.host.reaches(name, 'WaitingForSync');
     await eventually(() => expect(clusters.qemuCount).toBe(1), 90_000);
-    clusters.assertNeverDoubled();
     await clusters.areLetGo(scene, halves);
-    for (const each of clusters.both) await each.remove(name);
-    await eventually(() => expect(clusters.qemuCount).toBe(0), 90_000);
+    guest = { name, where };
+  });
+
+  it('leaves the guest as it was', async () => {
+    if (!guest) throw new Error('nothing is known of the guest');
+    const { name, where } = guest;
+    for (const part of ['memory', 'disk']) expect(await where.host.ask(name, part)).toMatch(/ bad=0\b/);
+    clusters.assertNeverDoubled();
   });
 });

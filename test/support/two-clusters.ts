@@ -123,9 +123,9 @@ export class TwoClusters {
   }
 
   /** Makes the machine that a guest comes to; it waits. */
-  async receiver({ name, from, to }: Trip, spec: object, labels: object = {}): Promise<Anything> {
+  async receiver({ name, from, to }: Trip, spec: object, { labels = {}, more = {} } = {}): Promise<Anything> {
     const template = { metadata: { labels: { app: name, ...labels } }, spec };
-    const machine = virtualMachine(name, spec, { runStrategy: 'WaitAsReceiver' }) as Anything;
+    const machine = virtualMachine(name, spec, { runStrategy: 'WaitAsReceiver', ...more }) as Anything;
     machine.metadata.annotations = { [RESTORE]: 'Always' };
     await to.host.create({ ...machine, spec: { ...machine.spec, template } });
     to.awaits(name, from.bootOf(name));
