@@ -1,7 +1,13 @@
 import type { CopyState } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
+import { type Clock, sleep } from '../../env/ports.ts';
+import type { Machine } from '../../hypervisor/hypervisor.ts';
 import type { MigrationProgress, Mirror } from '../../hypervisor/migration.ts';
 import type { CopyContext, CopyFailure } from './copy-options.ts';
+
+/** A machine whose guest has gone says so within milliseconds after it says that the copy is over. */
+const END_SEEN_MS = 1000;
+const END_POLL_MS = 50;
 
 /** What a copy looks like from outside. */
 export interface CopySight {
@@ -24,6 +30,19 @@ export async function lookAt(context: CopyContext, isBeforeMemory: boolean): Pro
     // The monitor knows for how long that may be so.
     env.log.debug('a machine does not tell of its migration', { error: errorMessage(error) });
     return { seen: undefined, mirrors: [] };
+  }
+}
+
+/**
+ * Whether a copy that a machine says to be over is the one by which its own guest came: after one from here the guest stands
+ * still for good, though it may take a moment until the machine says so.
+ */
+export async function isOfEarlierCopy(machine: Machine, clock: Clock): Promise<boolean> {
+  for (let waitedMs = 0; ; waitedMs += END_POLL_MS) {
+    const status = await machine.status();
+    if (status !== 'paused') return status === 'running';
+    if (waitedMs >= END_SEEN_MS) return true;
+    await sleep(clock, END_POLL_MS);
   }
 }
 

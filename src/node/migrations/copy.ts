@@ -19,7 +19,7 @@ import {
 } from './copy-options.ts';
 import type { Road } from './copy-relays.ts';
 import { sampleOf } from './copy-sample.ts';
-import { lookAt, mirrorFailure } from './copy-sight.ts';
+import { isOfEarlierCopy, lookAt, mirrorFailure } from './copy-sight.ts';
 import { watchFromNow, watchFromStart } from './copy-start.ts';
 import { dropMirrors, removeCredentials } from './copy-traces.ts';
 import type { CopyWatch } from './copy-watch.ts';
@@ -346,8 +346,12 @@ export class Copy {
     const { known, env, machine, hooks } = adopted;
     this.#isAdopted = true;
     this.#mode = known.mode || 'PreCopy';
-    const [{ state }, status] = [await this.#migration.progress(), await machine.status()];
-    if (state === 'none' || state === 'failed' || state === 'cancelled') {
+    const { state } = await this.#migration.progress();
+    const isEarlier = state === 'completed' && (await isOfEarlierCopy(machine, env.clock));
+    const status = await machine.status();
+    if (isEarlier || state === 'none' || state === 'failed' || state === 'cancelled') {
+      // Nobody sends it any more; but what the machine says of memory is not of this copy.
+      if (isEarlier) this.#startMemory = () => Promise.resolve();
       const message = 'the agent was restarted, and nothing of the guest was being copied any more';
       return this.#giveUp({ reason: 'AgentRestarted', message });
     }
