@@ -4,6 +4,13 @@ import { defineConfig } from 'vitest/config';
 /** What takes minutes. It goes first, so that it does not come last when everything else is over. */
 const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts', 'newcomer.test.ts'];
 const PURE = 'pure';
+/**
+ * What is tried once more with two migrations for each move, to another namespace and back: all that is about the guest, not about
+ * one cluster's queue, one guest's volumes or what people type. All of it in a full run, otherwise one of them, by the run's seed.
+ */
+const PAIRED = ['cancel', 'crashes', 'moves', 'policies'].map((name) => `test/migration/${name}.test.ts`);
+const isFull = process.env['GODWIT_TEST_FULL'] === '1';
+const drawn = PAIRED[Number(process.env['GODWIT_TEST_SEED'] ?? 1) % PAIRED.length] ?? '';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
 const APART = [
   'src/**/*.sim.test.ts',
@@ -34,6 +41,10 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'real', include: ['test/**/*.test.ts', ...APART] },
+      },
+      {
+        extends: true,
+        test: { name: 'paired', include: isFull ? PAIRED : [drawn], env: { GODWIT_TEST_PAIRED: '1' } },
       },
       {
         extends: true,

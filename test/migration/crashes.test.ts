@@ -37,7 +37,8 @@ interface Scene {
 
 /** When a blow falls. Those after the copy has begun are told by what an agent has just written down. */
 const MOMENTS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
-  'it waits': ({ migration }) => guests.reaches(migration, 'Pending', 'Scheduling', 'Scheduled', 'PreparingTarget'),
+  'it waits': ({ migration }) =>
+    guests.reaches(migration, 'Synchronizing', 'Pending', 'Scheduling', 'Scheduled', 'PreparingTarget'),
   'its target is found': ({ name }) => guests.sides(name),
   'its target waits for it': ({ migration }) => guests.reaches(migration, 'TargetReady', 'Running'),
   'it is reserved': (scene) => noted(scene, 'source', (entry) => entry.kind === 'reserved'),

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { claim, linux, probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
-import { IS_FULL } from '../support/sample.ts';
+import { IS_FULL, IS_PAIRED } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
 /** Running guests go from node to node, with their memory, their disks and their consoles. */
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
-const IN_A_ROW = IS_FULL ? 20 : 4;
+const IN_A_ROW = IS_FULL && !IS_PAIRED ? 20 : 4;
 
 let guests: MovingGuests;
 beforeAll(async () => (guests = await MovingGuests.start({ nodes: 2, linux: true })));
@@ -31,6 +31,7 @@ describe('a guest', () => {
     const after = await guests.holder('idle');
     expect(after.node).not.toBe(before.node);
     expect(status.phaseTransitionTimestamps.map(({ phase }: { phase: string }) => phase)).toEqual([
+      ...(IS_PAIRED ? ['Synchronizing'] : []),
       'Pending',
       'Scheduling',
       'Scheduled',
@@ -64,7 +65,9 @@ describe('a guest', () => {
     await guests.host.told('idle', /Migrated: .*migrated to node/);
     const table = await guests.host.kubectl.ok(`get vmim ${metadata.name}`);
     expect(table).toMatch(/PHASE +VMI +PRIORITY +CAUSE +SOURCE +TARGET +PROGRESS +AGE/);
-    expect(table).toMatch(new RegExp(`Succeeded +idle +\\d+ +User +${before.node} +${after.node} +100%`));
+    expect(table).toMatch(
+      new RegExp(`Succeeded +idle +\\d+ +${IS_PAIRED ? 'CrossCluster' : 'User'} +${before.node} +${after.node} +100%`),
+    );
   });
 
   it('leaves nothing behind where it was', async () => {
@@ -128,6 +131,17 @@ describe('whoever speaks to a guest', () => {
   });
 });
 
+describe.runIf(IS_PAIRED)('a guest that cannot move alone', () => {
+  it('goes with its disk by two migrations', async () => {
+    await guests.host.create(claim('local', 'local'));
+    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'local' } } }];
+    await guests.create('local', probe({ arguments: 'mib=8 write=5 blocks=64', volumes }));
+    await guests.move('local');
+    await expectChecked('local', 'memory', 'disk');
+    await guests.remove('local');
+  });
+});
+
 describe('a guest that cannot move', () => {
   it('says why before anybody tries, and is refused', async () => {
     await guests.host.create(claim('pinned', 'local'));
@@ -142,8 +156,7 @@ describe('a guest that cannot move', () => {
     await guests.create('picky', probe());
     const migration = await guests.ask('picky', { addedNodeSelector: { zone: 'moon' } });
     await eventually(async () => {
-      const { status } = await guests.migration(migration);
-      const said = JSON.stringify(status?.conditions ?? []);
+      const said = JSON.stringify((await guests.halves(migration)).map(({ status }) => status?.conditions ?? []));
       for (const node of ['node-1', 'node-2']) expect(said).toContain(node);
     });
     await guests.cancel(migration);
