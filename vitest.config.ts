@@ -8,7 +8,7 @@ const PURE = 'pure';
  * What is tried once more with two migrations for each move, to another namespace and back: all that is about the guest, not about
  * one cluster's queue, one guest's volumes or what people type. All of it in a full run, otherwise one of them, by the run's seed.
  */
-const PAIRED = ['cancel', 'crashes', 'moves', 'policies'].map((name) => `test/migration/${name}.test.ts`);
+const PAIRED = ['cancel', 'crashes', 'links', 'moves', 'policies'].map((name) => `test/migration/${name}.test.ts`);
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const drawn = PAIRED[Number(process.env['GODWIT_TEST_SEED'] ?? 1) % PAIRED.length] ?? '';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
