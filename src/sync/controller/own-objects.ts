@@ -6,7 +6,7 @@ import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import type { PairStatus } from './halves.ts';
-import { BLOCKED_CONDITION, FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
+import { BLOCKED_CONDITION, type Problem, withProblem } from './problem.ts';
 import { PEER_ANNOTATION } from './side.ts';
 
 /**
@@ -61,15 +61,14 @@ export async function tellMigration(
   return client.patch(virtualMachineInstanceMigrations, namespace, name, { type: 'merge', body }, signal, options);
 }
 
-/** Says on a guest what was heard of the other side, and what keeps it from that. */
+/** Says on a guest what was heard of the other side. */
 export async function tellGuest(
   client: Client,
   guest: Guest,
-  { status = {}, problem, nowMs }: { status?: Partial<PairStatus>; problem: Problem | undefined; nowMs: number },
+  status: Partial<PairStatus> & Pick<NonNullable<Guest['status']>, 'conditions'>,
   signal: AbortSignal,
 ): Promise<Guest> {
-  const conditions = withProblem(guest.status?.conditions, FAILURE_CONDITION, problem, nowMs);
-  const body = statusPatch(guest, { ...status, conditions });
+  const body = statusPatch(guest, status);
   if (!body) return guest;
   const { namespace = '', name = '' } = guest.metadata;
   const options = { subresource: 'status' };

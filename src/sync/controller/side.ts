@@ -63,9 +63,15 @@ export function peerOf({ metadata }: Pick<Migration, 'metadata'>): string | unde
  * has to; then the one that has the key.
  */
 export function meant(candidates: readonly Migration[]): Migration | undefined {
-  const eldestOf = (those: readonly Migration[]): Migration | undefined =>
-    those.reduce<Migration | undefined>((eldest, each) => (eldest && isElder(eldest, each) ? eldest : each), undefined);
   return eldestOf(candidates.filter(isKept)) ?? eldestOf(candidates.filter(hasKey));
+}
+
+/** The one that was made first. */
+export function eldestOf(migrations: readonly Migration[]): Migration | undefined {
+  return migrations.reduce<Migration | undefined>(
+    (eldest, each) => (eldest && isElder(eldest, each) ? eldest : each),
+    undefined,
+  );
 }
 
 function isElder({ metadata: one }: Migration, { metadata: other }: Migration): boolean {

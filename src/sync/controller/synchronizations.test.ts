@@ -284,6 +284,31 @@ describe('what is wrong is told as it is now', () => {
     });
   });
 
+  it('of one half, where there are several of one guest: they do not take it back from each other', async () => {
+    await source();
+    await pass(clock, 5000);
+    const other = `${name}-other`;
+    await east.migration('target', { name: other, key: `${key}-other`, guest: name });
+    await east.phase('WaitingForSync', other);
+    expect(await blockedOf(east)).toMatchObject({ reason: 'WaitingForOtherHalf' });
+    east.writes.length = 0;
+    await pass(clock, 2000);
+    expect(east.writes).toEqual([]);
+    await east.finish('Failed', name);
+    await pass(clock, 2000);
+    expect((await east.getGuest(name)).status?.conditions ?? []).toEqual([]);
+  });
+
+  it('not of a half that is over, though it was never bound to anybody', async () => {
+    await west.stopController();
+    await source();
+    await pass(clock, 5000);
+    expect(await blockedOf(east)).toMatchObject({ reason: 'Unreachable' });
+    await east.finish('Failed', name);
+    await west.startController();
+    expect((await east.getGuest(name)).status?.conditions ?? []).toEqual([]);
+  });
+
   it('a link that is cut for a moment is not worth a word', async () => {
     await pair();
     network.cut('east', 'west');

@@ -34,7 +34,7 @@ import { type Heard, Hearing } from './hearing.ts';
 import { hostAndPort, type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
 import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
-import type { Problem } from './problem.ts';
+import { FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
 import {
   hasHeard,
   isKept,
@@ -48,6 +48,7 @@ import {
   sideOf,
   wasHandedOff,
 } from './side.ts';
+import { spokesmanOf } from './spokesman.ts';
 import { type Talk, Talks } from './talks.ts';
 
 type Migration = VirtualMachineInstanceMigration;
@@ -210,6 +211,8 @@ export class Synchronizations implements Service, ChannelListener {
       if (peer !== undefined && this.#isRevoked(peer)) this.#controller.enqueue(`${PEER_PREFIX}${peer}`);
       // The other half may be ours, too, and the same key may be another one's from now on.
       if (side) for (const role of ['source', 'target'] as const) this.#enqueueAll('side', sideId(role, side.key));
+      // Another half speaks for the guest from now on.
+      if (side && isFinalMigration(object)) this.#enqueueAll('pairGuest', guestKeyOf(object));
     });
     this.#guests.onChange(({ object }) => this.#enqueueAll('pairGuest', keyOf(object)));
     this.#nodes.onChange(({ object, old }) => {
@@ -272,6 +275,7 @@ export class Synchronizations implements Service, ChannelListener {
     const isOver = isFinalMigration(looked) && !isKept(looked);
     if (isOver || this.#meant(side.role, side.key) !== looked || this.#isOfOneGuest(looked, side)) {
       if (this.#talks.get(key)) this.#end(key, side);
+      if (isOver) await this.#tellGuest(looked, this.#guests.get(guestKeyOf(looked)), {}, undefined, signal);
       return;
     }
     const talk = this.#talks.begin(key, looked.metadata.uid ?? '', side);
@@ -339,9 +343,26 @@ export class Synchronizations implements Service, ChannelListener {
     const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
     const isToStop = refusal?.cause.reason === 'Gone' || this.#isFutile(migration);
     const next = isToStop ? { ...status, ...stopped(side.role, migration, guest, status) } : status;
-    const nowMs = this.#env.clock.now();
-    await tellGuest(this.#client, guest, { status: next ?? {}, problem, nowMs }, signal);
+    await this.#tellGuest(migration, guest, next ?? {}, problem, signal);
     if (heard && isKnown && !heard.isSettled) this.#hearing.settle(heard);
+  }
+
+  /** Writes into our guest what was heard, and what is in the way, which only one of its halves says; the last takes it back. */
+  async #tellGuest(
+    migration: Migration,
+    guest: Guest | undefined,
+    status: Partial<PairStatus>,
+    problem: Problem | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (!guest) return;
+    const spokesman = spokesmanOf(guest, this.#migrations.byIndex('pairGuest', keyOf(guest)));
+    const isSpeaking = spokesman === undefined || spokesman.metadata.uid === migration.metadata.uid;
+    const nowMs = this.#env.clock.now();
+    const said = isSpeaking
+      ? { conditions: withProblem(guest.status?.conditions, FAILURE_CONDITION, problem, nowMs) }
+      : {};
+    await tellGuest(this.#client, guest, { ...status, ...said }, signal);
   }
 
   /** What our guest's status becomes of what was heard, and whether the other side can take it for known then. */

@@ -160,8 +160,9 @@ export class FakeCluster {
 
   async migration(
     role: 'source' | 'target',
-    { key = 'k', name = 'web', namespace = 'shop', connectURL = '' } = {},
+    options: { key?: string; name?: string; namespace?: string; connectURL?: string; guest?: string } = {},
   ): Promise<VirtualMachineInstanceMigration> {
+    const { key = 'k', name = 'web', namespace = 'shop', connectURL = '', guest = name } = options;
     const half = { key, migrationID: key };
     return this.client.create(
       virtualMachineInstanceMigrations,
@@ -170,8 +171,8 @@ export class FakeCluster {
         kind: 'VirtualMachineInstanceMigration',
         metadata: { name, namespace, finalizers: ['kubevirt.io/migrationJobFinalize'] },
         spec: {
-          vmName: name,
-          vmiName: name,
+          vmName: guest,
+          vmiName: guest,
           ...(role === 'source' ? { sendTo: { ...half, connectURL } } : { receive: half }),
         },
       },
