@@ -56,6 +56,13 @@ export class FakeNetwork {
     for (const member of this.#members.values()) member.tryAll();
   }
 
+  /** One of them needs the way no more; it is there for as long as the other does. */
+  part(one: string, other: string): void {
+    if (this.#members.get(other)?.wants(one) === true) return;
+    this.#members.get(one)?.lost(other, new SyncError('Closed', 'no migration needs the stream any more'));
+    this.#members.get(other)?.lost(one, new SyncError('Closed', 'no migration needs the stream any more'));
+  }
+
   at(address: string): string | undefined {
     return this.#addresses.get(address);
   }
@@ -102,6 +109,13 @@ class Member implements Dialer {
 
   hangUp(connectURL: string): void {
     this.#wanted.delete(connectURL);
+    const peer = this.#network.at(connectURL);
+    if (peer !== undefined && !this.wants(peer)) this.#network.part(this.cluster, peer);
+  }
+
+  /** Whether it dials this cluster. */
+  wants(cluster: string): boolean {
+    return [...this.#wanted].some((connectURL) => this.#network.at(connectURL) === cluster);
   }
 
   channel(peer: string): Channel | undefined {

@@ -153,6 +153,19 @@ describe('two halves in two clusters', () => {
     expect(await finalizersOf(east)).toEqual([]);
   });
 
+  it('end alike also where the source hangs up before its target has said how it ended', async () => {
+    await underWay();
+    await east.patchGuest({ migrationState: { completed: true } }, name);
+    await east.finish('Succeeded', name);
+    expect(await finalizersOf(east)).toEqual([]);
+    await pass(clock, 5000);
+    expect(await stateOf(west)).toMatchObject({ sourceState: { verdict: { phase: 'Succeeded' } } });
+    expect(await finalizersOf(west)).toContain(SYNCHRONIZATION_FINALIZER);
+    await west.patchGuest({ migrationState: { completed: true, targetNodeDomainDetected: true } }, name);
+    await west.finish('Succeeded', name);
+    expect(await finalizersOf(west)).toEqual([]);
+  });
+
   it('cost so many writes and messages', async () => {
     await underWay();
     await west.patchGuest({ migrationState: { completed: true, targetNodeDomainDetected: true } }, name);

@@ -266,8 +266,8 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** We do not speak for this migration any more, and do not listen for it. */
   #end(key: string, side: Side): void {
-    this.#talks.end(key);
     this.#hearing.forget(side);
+    this.#talks.end(key);
   }
 
   async #bring(looked: Migration, side: Side, signal: AbortSignal): Promise<Result | void> {
@@ -336,10 +336,8 @@ export class Synchronizations implements Service, ChannelListener {
   ): Promise<void> {
     const peer = peerOf(migration);
     const heard = peer === undefined ? undefined : this.#hearing.of(side, peer);
-    if (!guest) {
-      if (heard?.half?.verdict !== undefined && isFinalMigration(migration)) this.#hearing.settle(heard);
-      return;
-    }
+    // Without a guest it cannot be kept: what is heard is answered when the migration is released.
+    if (!guest) return;
     const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
     const isToStop = refusal?.cause.reason === 'Gone' || this.#isFutile(migration);
     const next = isToStop ? { ...status, ...stopped(side.role, migration, guest, status) } : status;
@@ -431,12 +429,21 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** Whether a migration that is over need not be kept any more for the sake of the other side. */
   #mayGo(migration: Migration, guest: Guest | undefined, talk: Talk, { channel }: Link): boolean {
-    if (talk.isEndKnown || !hasHeard(migration)) return true;
-    // Whoever has ended needs us no more, and may be gone with the stream: two that are cancelled at once both end first.
-    const isOtherOver = isOtherEnded(talk.side.role, migration, guest);
+    if (talk.isEndKnown || !hasHeard(migration) || this.#isOtherOver(migration, guest, talk.side)) return true;
     // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
-    const isDispensable = isOtherOver || !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
+    const isDispensable = !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
     return isDispensable && channel?.isOpen !== true;
+  }
+
+  /**
+   * Whether the other half is known to be over, or gone: nothing that it could hear from us changes how it ended. Sources that are
+   * over hang up, whether or not their target has said the same by then.
+   */
+  #isOtherOver(migration: Migration, guest: Guest | undefined, side: Side): boolean {
+    if (isOtherEnded(side.role, migration, guest)) return true;
+    const peer = peerOf(migration);
+    const heard = peer === undefined ? undefined : this.#hearing.of(side, peer);
+    return heard !== undefined && (heard.half === undefined || heard.half.verdict !== undefined);
   }
 
   /** Whether nothing should come of it, and nothing has begun that would have to be brought to its end. */
