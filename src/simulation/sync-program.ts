@@ -1,6 +1,3 @@
-import { KubeMetrics } from '../kube/metrics.ts';
-import { LeaderElector } from '../kube/leader-election.ts';
-import { Manager } from '../kube/manager.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { ChannelListener, Dialer } from '../sync/channel.ts';
@@ -8,21 +5,15 @@ import { Synchronizations } from '../sync/controller/synchronizations.ts';
 import { SYNCHRONIZATION_IDENTITY } from '../sync/rights.ts';
 import { Switchboard } from '../sync/wire/switchboard.ts';
 import type { Program } from './component.ts';
-import type { ObservedCache } from './invariant.ts';
-import { cachesOf } from './loops.ts';
+import { managedProgram, type ManagedProgramOptions } from './managed-program.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { SyncNetwork } from './sync-network.ts';
-import { ADMIN, unending } from './world.ts';
 
-export interface SyncProgramOptions {
-  /** The lease that its replicas stand for, where there are several. */
-  readonly lease: string | undefined;
+export interface SyncProgramOptions extends ManagedProgramOptions {
   /** Of which cluster it is; empty where there is only one. */
   readonly cluster: string;
   /** The way to others, where there are any. */
   readonly network: SyncNetwork | undefined;
-  /** Given the caches of each life, to be compared with what is durable. */
-  readonly onCaches: (caches: readonly ObservedCache[]) => void;
 }
 
 const ALONE = 'home';
@@ -36,15 +27,8 @@ export function addressOf(cluster: string): string {
 const NOBODY: Dialer = { dial: () => undefined, hangUp: () => undefined, channel: () => undefined };
 
 /** A process of the synchronization controller, with the rights that it is installed with. */
-export function syncProgram({ lease, cluster, network, onCaches }: SyncProgramOptions): Program {
-  return async (process, clientOf) => {
-    const { env, name } = process;
-    const metrics = new KubeMetrics(env.clock);
-    const identity = `${name}_${env.random.uuid()}`;
-    const elector =
-      lease === undefined
-        ? undefined
-        : new LeaderElector({ client: clientOf(ADMIN), env, namespace: 'kube-system', name: lease, identity, metrics });
+export function syncProgram({ cluster, network, ...options }: SyncProgramOptions): Program {
+  return managedProgram(options, ({ env, process, clientOf, metrics }) => {
     const client = clientOf(SYNCHRONIZATION_IDENTITY);
     const informers = new SharedInformers({ client, env });
     const exchange = network && new SimulatedExchange(cluster, process, network);
@@ -58,11 +42,8 @@ export function syncProgram({ lease, cluster, network, onCaches }: SyncProgramOp
       trust: { isRevoked: () => false, release: () => Promise.resolve() },
       connect: (listener) => exchange?.connect(listener) ?? NOBODY,
     });
-    const services = [...informers.all(), ...(exchange ? [exchange] : []), synchronizations];
-    onCaches(cachesOf(name, services));
-    const manager = new Manager({ env, name, ...(elector ? { elector } : {}) });
-    await manager.add(...services).run(unending());
-  };
+    return [...informers.all(), ...(exchange ? [exchange] : []), synchronizations];
+  });
 }
 
 /** The way of one process to other clusters: the real streams, over a network that is made up. Whoever leads is reached. */
