@@ -3,6 +3,7 @@ import { MuteDisk } from './mute-disk.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import { PLANTED_EVICTION_BUGS } from './planted-eviction-bugs.ts';
 import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
+import { PLANTED_PAIR_BUGS } from './planted-pair-bugs.ts';
 import { withDeaths, withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
 import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
@@ -282,4 +283,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   ...PLANTED_MIGRATION_BUGS,
   ...PLANTED_EVICTION_BUGS,
+  ...PLANTED_PAIR_BUGS,
 ];

@@ -66,6 +66,23 @@ async function* each(body: AsyncIterable<string>, change: (line: string) => stri
   for await (const line of readLines(body)) yield `${change(line)}\n`;
 }
 
+/** Writes something else than it was told to, now and then. */
+export function miswriting(
+  inner: Transport,
+  random: Random,
+  options: { readonly chance: number; readonly miswrite: (body: string, path: string) => string },
+): Transport {
+  return {
+    send: (request) => {
+      const { body, path } = request;
+      const spoilt = body === undefined ? undefined : options.miswrite(body, path);
+      const isSpoilt = spoilt !== undefined && spoilt !== body && random.number() < options.chance;
+      return inner.send(isSpoilt ? { ...request, body: spoilt } : request);
+    },
+    close: () => inner.close(),
+  };
+}
+
 /** Deletes at once what was to be deleted with some grace. */
 export function hasty(inner: Transport): Transport {
   return {

@@ -18,7 +18,7 @@ import {
   preempt,
   untaintAll,
 } from './actions/evictions.ts';
-import { cancelPair, completePair, createTraveller, moveAway, pairAgain } from './actions/clusters.ts';
+import { cancelPair, completePair, createTraveller, moveAway, pairAgain, reuseKey } from './actions/clusters.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
 import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
@@ -273,6 +273,7 @@ export const ACTIONS = {
   createTraveller,
   moveAway,
   pairAgain,
+  reuseKey,
   completePair,
   cancelPair,
   createProtected,

@@ -87,6 +87,20 @@ export async function completePair(context: UserContext): Promise<void> {
   if (source && cluster) await ask(context, halfOf(source, { sendTo: { key, connectURL: cluster.address } }));
 }
 
+/** Asks for a half of another guest with the key, and in the part, of one that is not over. */
+export async function reuseKey(context: UserContext): Promise<void> {
+  const { random } = context;
+  const one = oneOf(random, underWay(context));
+  if (!one) return;
+  const { cluster, migration } = one;
+  const { sendTo, receive } = migration.spec;
+  const others = guestsIn(context, sendTo ? 'Running' : 'WaitingForSync').filter(
+    (each) => each.cluster === cluster && each.guest.metadata.name !== migration.spec.vmName,
+  );
+  const other = oneOf(random, others);
+  if (other) await ask(context, halfOf(other, sendTo ? { sendTo } : { receive }));
+}
+
 /** Thinks better of it, on one side or on both at once. */
 export async function cancelPair(context: UserContext): Promise<void> {
   const { random, signal } = context;
