@@ -112,7 +112,18 @@ describe('commands', () => {
 
   it('that look at a cluster are told which one in the same way', () => {
     // These are parts of a cluster themselves, or are of this machine alone.
-    const others = ['up', 'down', 'agent', 'sync', 'simulate', 'completion', 'image import', 'image list', 'image rm'];
+    const others = [
+      'up',
+      'down',
+      'tour',
+      'agent',
+      'sync',
+      'simulate',
+      'completion',
+      'image import',
+      'image list',
+      'image rm',
+    ];
     const flags = ['--kubeconfig', '--context', '--data-dir'];
     const wrong = all
       .filter(({ path }) => !others.includes(path.slice('godwit '.length)))
