@@ -10,6 +10,7 @@ describe('the signs of life in a serial log', () => {
     const log = `ready boot=${A} count=0\n${line(A, 1)}answer boot=${A} count=1\r\nguest boot=${A} cou`;
     expect(signsOfLife(log)).toEqual([{ boot: A, count: 1, memory: 'ok', disk: 'none' }]);
     expect(signsOfLife(line(A, 7).replace('\n', '\r\n'))).toHaveLength(1);
+    expect(signsOfLife(line(A, 7).replace('ne\n', ''))).toEqual([]);
   });
   it('show a guest that ran twice, in one log or in two', () => {
     const lines = (boot: string, ...counts: number[]): string => counts.map((count) => line(boot, count)).join('');

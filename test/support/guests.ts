@@ -59,9 +59,9 @@ export interface Sign {
   readonly disk: string;
 }
 
-/** Every sign of life in a serial log, oldest first. A line that was cut off where QEMU died is none. */
+/** Every sign of life in a serial log, oldest first. A line that is not over is none: QEMU died, the guest left, or it is still being said. */
 export function signsOfLife(log: string): Sign[] {
-  const pattern = /^guest boot=([0-9a-f]{32}) count=(\d+) uptime=\d+\.\d memory=(\w+) disk=(\w+)\r?$/gm;
+  const pattern = /^guest boot=([0-9a-f]{32}) count=(\d+) uptime=\d+\.\d memory=(\w+) disk=(\w+)\r?\n/gm;
   return [...log.matchAll(pattern)].map(([, boot = '', count, memory = '', disk = '']) => {
     return { boot, count: Number(count), memory, disk };
   });
