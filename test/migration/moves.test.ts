@@ -131,17 +131,6 @@ describe('whoever speaks to a guest', () => {
   });
 });
 
-describe.runIf(IS_PAIRED)('a guest that cannot move alone', () => {
-  it('goes with its disk by two migrations', async () => {
-    await guests.host.create(claim('local', 'local'));
-    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'local' } } }];
-    await guests.create('local', probe({ arguments: 'mib=8 write=5 blocks=64', volumes }));
-    await guests.move('local');
-    await expectChecked('local', 'memory', 'disk');
-    await guests.remove('local');
-  });
-});
-
 describe('a guest that cannot move', () => {
   it('says why before anybody tries, and is refused', async () => {
     await guests.host.create(claim('pinned', 'local'));
