@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { sample } from '../../test/support/sample.ts';
 import { planOf } from './plan.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { simulate } from './simulation.ts';
@@ -7,11 +8,13 @@ import { simulate } from './simulation.ts';
 const HORIZON_MS = 4 * 60_000;
 /** Several clusters take several times as long: how they come to rest is not waited for. */
 const CLUSTERS_HORIZON_MS = 2 * 60_000;
+/** How many kinds are run where not all are. */
+const SCENARIOS_SAMPLED = 4;
 /** On a busy machine. */
 const TEST_MS_MAX = 300_000;
 
 describe('a run', () => {
-  it.each(SCENARIOS.map((scenario) => [scenario.name, scenario] as const))(
+  it.each(sample(SCENARIOS, SCENARIOS_SAMPLED).map((scenario) => [scenario.name, scenario] as const))(
     'of %s gives the same trace to the byte, twice',
     async (_, scenario) => {
       const isSafetyOnly = scenario.clusters !== undefined;
