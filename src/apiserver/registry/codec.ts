@@ -69,7 +69,8 @@ function predatesSchema({ shapedSince = 0 }: ResourceDefinition, { revision }: P
   return revision < shapedSince;
 }
 
-function reshape(definition: ResourceDefinition, object: KubeObject): void {
+/** Makes an object what this definition would have made of it. */
+export function reshape(definition: ResourceDefinition, object: KubeObject): void {
   const compiled = compileSchema(definition.schema, { builtin: !definition.custom });
   compiled.prune(object as unknown as Json);
   compiled.applyDefaults(object as unknown as Json);

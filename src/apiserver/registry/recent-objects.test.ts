@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
+import type { ResourceDefinition } from '../../api/resource.ts';
+import type { Schema } from '../../api/schema.ts';
+import { definitionsOf } from '../custom-resources/definitions.ts';
 import { stored } from '../storage/model.ts';
 import { decodeStored } from './codec.ts';
 import { readStored, RecentObjects } from './recent-objects.ts';
@@ -84,4 +87,43 @@ describe('an object that was just written', () => {
     expect(object).toMatchObject({ data: { x: '1' }, binaryData: { y: 'AA==' } });
     expect(before && JSON.stringify(readStored(MAPS, before))).toBe(was);
   });
+
+  it('is taken for what its kind has become, though it was written while that changed', async () => {
+    const registry = await TestRegistry.open();
+    const [before, after] = [things({ old: { type: 'string' } }), things({ fresh: { type: 'string', default: 'd' } })];
+    registry.define(after);
+    const [context, place] = [userContext(), { namespace: 'ns', name: 'a' }];
+    const metadata = { name: 'a', namespace: 'ns' };
+    const thing = { apiVersion: 'x.io/v1', kind: 'Thing', metadata, spec: { sub: { old: 'x' } } } as KubeObject;
+    await registry.createText(context, { ...place, definition: before }, thing);
+    const target = { ...place, definition: after };
+    const { object } = await registry.updateText(context, { ...target, subresource: 'status' }, (current) => ({
+      ...current,
+      status: { n: 1 },
+    }));
+    expect(object['spec']).toEqual({ sub: { fresh: 'd' } });
+  });
 });
+
+/** A custom kind whose objects have such fields in `spec.sub`. */
+function things(fields: Record<string, Schema>): ResourceDefinition {
+  const sub: Schema = { type: 'object', properties: fields };
+  const spec: Schema = { type: 'object', properties: { sub } };
+  const status: Schema = { type: 'object', properties: { n: { type: 'integer' } } };
+  const openAPIV3Schema = { type: 'object', properties: { spec, status } };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    subresources: { status: {} },
+    schema: { openAPIV3Schema },
+  };
+  const [definition] = definitionsOf({
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'things.x.io', resourceVersion: '1' },
+    spec: { group: 'x.io', scope: 'Namespaced', names: { kind: 'Thing', plural: 'things' }, versions: [version] },
+  } as KubeObject);
+  if (!definition) throw new Error('no such kind');
+  return definition;
+}

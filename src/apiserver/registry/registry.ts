@@ -12,7 +12,7 @@ import { BODY_BYTES_MAX } from '../http/limits.ts';
 import { StorageError } from '../storage/port.ts';
 import { RevisionMismatch, type Store, type Stored } from '../storage/store.ts';
 import type { Catalog } from './catalog.ts';
-import { decodeStored, encodeStored, keyOf, textFor } from './codec.ts';
+import { decodeStored, encodeStored, keyOf, reshape, textFor } from './codec.ts';
 import type { AdmissionAttributes, DeleteOptions, Registry, Target, View, WriteContext } from './contract.ts';
 import { checkDeletePreconditions, decideDeletion, isReadyToGo } from './deletion.ts';
 import {
@@ -197,6 +197,8 @@ export class ResourceRegistry implements Registry {
     // Built-in kinds have defaults of their own, which are filled in wherever they like.
     const isSound = definition.custom === true && isAsWritten(definition, latest);
     const current = readStored(definition, latest);
+    // Its kind may have changed while it was written: what is made of it now is taken for sound later.
+    if (definition.custom && !isSound) reshape(definition, current);
     // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
     const changed = change(current, isSound);
     const updated = changed instanceof Promise ? await changed : changed;

@@ -309,4 +309,23 @@ describe('a part that is the very same as before', () => {
     expect(errors(schema, { spec: { epoch: 2 } }, { spec: part })).toHaveLength(1);
     expect(errors(schema, { spec: { epoch: 9 } }, { spec: part })).toHaveLength(1);
   });
+
+  it('costs what it cost, so that nothing grows part by part beyond what any object may cost', () => {
+    const rule = rules('self.list.all(x, self.list.all(y, x + y >= 0))');
+    const part: Schema = { type: 'object', properties: { list: { type: 'array', items: int } }, ...rule };
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const schema = spec(Object.fromEntries(names.map((name) => [name, part])));
+    const list = Array.from({ length: 420 }, (_, index) => index);
+    let grown: Record<string, Json> = {};
+    const refused = names.filter((name) => {
+      const next = { ...grown, [name]: { list } };
+      if (errors(schema, { spec: next }, { spec: grown }).length > 0) return true;
+      grown = next;
+      // Once more, as others are written meanwhile: now it is known.
+      expect(errors(schema, { spec: { ...grown } }, { spec: grown })).toEqual([]);
+      return false;
+    });
+    expect(refused).not.toEqual([]);
+    expect(errors(schema, { spec: JSON.parse(JSON.stringify(grown)) as Json })).toEqual([]);
+  });
 });

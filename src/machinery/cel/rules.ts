@@ -31,7 +31,7 @@ interface RuleNode {
   readonly schema: Schema;
   readonly rules: readonly CompiledRule[];
   /** Values that may stay as they are: their rules were found to hold where nothing changes, and say the same again. */
-  readonly steady: WeakSet<object>;
+  readonly steady: WeakMap<object, number>;
   readonly fields: ReadonlyMap<string, RuleNode>;
   readonly others: RuleNode | undefined;
   readonly items: RuleNode | undefined;
@@ -68,7 +68,7 @@ function compileNode(given: Schema): RuleNode | undefined {
     typeof additional === 'object' && hasRules(additional, new Set()) ? compileNode(additional) : undefined;
   const items = schema.items && hasRules(schema.items, new Set()) ? compileNode(schema.items) : undefined;
   if (rules.length === 0 && fields.size === 0 && !others && !items) return undefined;
-  return { schema, rules, steady: new WeakSet(), fields, others, items };
+  return { schema, rules, steady: new WeakMap(), fields, others, items };
 }
 
 /** Whether the part of the object that an error is about is as it was. */
@@ -114,8 +114,13 @@ class Walk {
 
   #evaluate(node: RuleNode, value: Json, old: Json | undefined, path: string, isUnchanged: IsUnchanged): void {
     const isSame = value === old && typeof value === 'object' && value !== null;
-    if (isSame && node.steady.has(value)) return;
-    const before = this.#errors.length;
+    const known = isSame ? node.steady.get(value) : undefined;
+    // What was asked before costs as if it were asked again: else an object could grow part by part beyond what any may cost.
+    if (known !== undefined && known <= this.#units) {
+      this.#units -= known;
+      return;
+    }
+    const [before, unitsBefore] = [this.#errors.length, this.#units];
     const typeName = node.schema.type ?? '';
     let self: Value;
     let oldSelf: Value | undefined;
@@ -137,7 +142,7 @@ class Walk {
       this.#isOver ||= verdict.isOverBudget;
       if (this.#isOver) return;
     }
-    if (isSame && this.#errors.length === before) node.steady.add(value);
+    if (isSame && this.#errors.length === before) node.steady.set(value, unitsBefore - this.#units);
   }
 }
 
