@@ -40,8 +40,8 @@ export interface CorrelatedEvent {
   readonly event: CoreEvent;
 }
 
-/** Events, groups and objects that are remembered. */
-const REMEMBERED_MAX = 4096;
+/** Events, groups and objects that are remembered: more than a recorder lets wait, or one that waits would begin anew. */
+const REMEMBERED_MAX = 16_384;
 /** So many different messages within so long make one event of what follows. */
 const SIMILAR_MAX = 10;
 const SIMILAR_MS_MAX = 600_000;
