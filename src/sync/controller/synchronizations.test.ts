@@ -438,17 +438,26 @@ describe('the end of either half', () => {
     expect(await stateOf(west)).toMatchObject({ sourceState: { verdict: { phase: 'Failed' } } });
   });
 
-  it.each([
-    { which: 'source', one: () => east, other: () => west },
-    { which: 'target', one: () => west, other: () => east },
-  ])('waits for no $which that has ended before, and went with the stream', async ({ one, other }) => {
+  it('of a target waits for no source that has ended before, and went with the stream', async () => {
     await underWay();
-    await one().deleteMigration(name);
-    await one().finish('Failed', name);
-    expect(await one().findMigration(name)).toBeUndefined();
+    await east.deleteMigration(name);
+    await east.finish('Failed', name);
+    expect(await east.findMigration(name)).toBeUndefined();
     network.cut('east', 'west');
-    await other().finish('Failed', name);
-    expect(await finalizersOf(other())).toEqual([]);
+    await west.finish('Failed', name);
+    expect(await finalizersOf(west)).toEqual([]);
+  });
+
+  it('of a source waits until it can ask whether its target, which has ended, has heard of it', async () => {
+    await underWay();
+    await west.deleteMigration(name);
+    await west.finish('Failed', name);
+    network.cut('east', 'west');
+    await east.finish('Failed', name);
+    expect(await finalizersOf(east)).toContain(SYNCHRONIZATION_FINALIZER);
+    network.heal('east', 'west');
+    await pass(clock, 60_000);
+    expect(await finalizersOf(east)).toEqual([]);
   });
 
   it('of a target is heard by its source also where the target is gone, and whoever could tell of it', async () => {
