@@ -34,7 +34,7 @@ function adopted(status: () => MachineStatus): Copy {
   });
 }
 
-it.each(['running', 'paused'] as const)(
+it.each(['running', 'paused', 'disk-error', 'failed'] as const)(
   'takes the copy by which a guest came that is %s for none of its own: there is none, and it stays',
   async (status) => {
     const copy = adopted(() => status);

@@ -40,7 +40,7 @@ export async function lookAt(context: CopyContext, isBeforeMemory: boolean): Pro
 export async function isOfEarlierCopy(machine: Machine, clock: Clock): Promise<boolean> {
   for (let waitedMs = 0; ; waitedMs += END_POLL_MS) {
     const status = await machine.status();
-    if (status !== 'paused') return status === 'running';
+    if (status !== 'paused') return status !== 'finished-migrate';
     if (waitedMs >= END_SEEN_MS) return true;
     await sleep(clock, END_POLL_MS);
   }
