@@ -209,9 +209,10 @@ describe('watching with selectors', () => {
       ['get', 'pods', '-w', '--field-selector=status.phase=Pending', '--no-headers', '--output-watch-events'],
       (text) => expect(text).toContain('first'),
       () => cluster.merge(path, { status: { phase: 'Running' } }),
-      (text) => expect(lines(text)).toHaveLength(2),
+      (text) => expect(text).toContain('DELETED'),
     );
-    expect(firstWords(output)).toEqual(['ADDED first', 'DELETED first']);
+    // The scheduler may say meanwhile that there is no node.
+    expect(firstWords(output).filter((words) => words !== 'MODIFIED first')).toEqual(['ADDED first', 'DELETED first']);
   });
 
   it('looks everywhere', async () => {
