@@ -31,11 +31,13 @@ async function watching(
   check: (output: string) => void,
 ): Promise<string> {
   const watch = kubectl.start(args);
+  // Whole lines: the rest is still being printed.
+  const output = (): string => watch.output().slice(0, watch.output().lastIndexOf('\n') + 1);
   try {
-    await eventually(() => begun(watch.output()));
+    await eventually(() => begun(output()));
     await act();
-    await eventually(() => check(watch.output()));
-    return watch.output();
+    await eventually(() => check(output()));
+    return output();
   } finally {
     watch.stop();
     await watch.ended;
