@@ -111,6 +111,8 @@ describe('a guest', () => {
 
   it('that is paused stays so, and goes on where it is let', async () => {
     await guests.create('sleeper', probe());
+    // Whoever spoke but once was not heard for certain.
+    await guests.host.lives('sleeper');
     expect(await guests.host.change('sleeper', 'pause')).toBe(202);
     await guests.succeeds(await guests.ask('sleeper'));
     const { podUID } = await guests.holder('sleeper');
