@@ -197,8 +197,9 @@ export class ResourceRegistry implements Registry {
     // Built-in kinds have defaults of their own, which are filled in wherever they like.
     const isSound = definition.custom === true && isAsWritten(definition, latest);
     const current = readStored(definition, latest);
-    // Its kind may have changed while it was written: what is made of it now is taken for sound later.
-    if (definition.custom && !isSound) reshape(definition, current);
+    // Its kind may have changed while it was written: what is made of it now is taken for sound later. One of another version
+    // than it is kept in has just been shaped, and is never taken for that.
+    if (definition.custom && !definition.storage && !isSound) reshape(definition, current);
     // From reading to staging nobody is waited for who is not there: what comes between makes it all begin again.
     const changed = change(current, isSound);
     const updated = changed instanceof Promise ? await changed : changed;
