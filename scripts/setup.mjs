@@ -2,7 +2,7 @@
 // nothing to do. Plain JavaScript on Node's own modules, since it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -53,13 +53,12 @@ function sourcesBelow(directory) {
 }
 
 function ensureBuild() {
-  const files = [...sourcesBelow(join(root, 'src')), join(root, 'tsconfig.json'), join(root, 'tsconfig.build.json')];
+  const files = [...sourcesBelow(join(root, 'src')), join(root, 'scripts', 'bundle.mjs')];
   const wanted = hash(files.map((file) => `${file} ${statSync(file).mtimeMs}`));
   const stamp = join(root, 'dist', '.stamp');
   if (isStamped(stamp, wanted)) return;
   console.error('godwit: building');
-  run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'tsconfig.build.json']);
-  mkdirSync(join(root, 'dist'), { recursive: true });
+  run(process.execPath, [join(root, 'scripts', 'bundle.mjs'), join('src', 'cli', 'main.ts'), join('dist', 'cli')]);
   writeFileSync(stamp, wanted);
 }
 

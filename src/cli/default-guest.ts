@@ -3,11 +3,12 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Env } from '../env/ports.ts';
 import { importImage } from './images.ts';
+import { PACKAGE_ROOT } from './package-root.ts';
 
 /** What the examples call it. */
 const NAME = 'godwit/linux-guest:latest';
 /** Where `npm start` leaves it when it has built it. */
-const BUILT = fileURLToPath(new URL('../guest/linux', import.meta.url));
+const BUILT = fileURLToPath(new URL('dist/guest/linux', PACKAGE_ROOT));
 
 /** Takes the small Linux guest in that was built beside this program, if one was, and it is not there yet. */
 export async function importDefaultGuest(

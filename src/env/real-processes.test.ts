@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { programOf } from './program.fixture.ts';
 import { realFiles } from './real-files.ts';
 import { realProcesses } from './real-processes.ts';
 
@@ -94,7 +95,7 @@ describe('real files', () => {
   });
 
   it('are not taken for gone when they cannot be looked at', () => {
-    const module = fileURLToPath(new URL('../../dist/env/real-processes.js', import.meta.url));
+    const module = programOf(fileURLToPath(new URL('real-processes.ts', import.meta.url)));
     const script = `
       import { openSync } from 'node:fs';
       import { realProcesses } from '${module}';

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programOf } from '../../src/env/program.fixture.ts';
 import { realProcesses } from '../../src/env/real-processes.ts';
 import type { MachineRun } from '../../src/hypervisor/hypervisor.ts';
 import type { QemuMachine } from '../../src/hypervisor/qemu/qemu-machine.ts';
@@ -11,7 +12,7 @@ import { PROGRAM, UNPRIVILEGED, Workbench } from '../support/qemu.ts';
 
 /** Whoever starts machines is killed with -9, at whatever moment: no machine goes with it, and none is lost. */
 
-const starter = fileURLToPath(new URL('starter.mjs', import.meta.url));
+const starter = programOf(fileURLToPath(new URL('starter.ts', import.meta.url)));
 const ROUNDS = process.env['GODWIT_TEST_FULL'] === '1' ? 40 : 6;
 
 let bench: Workbench;

@@ -1,43 +1,28 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { programOf } from '../../env/program.fixture.ts';
 import { seededRandom } from '../../env/test.ts';
 import { openLmdbEngine } from './lmdb-engine.ts';
 
-/** Real processes, really killed. The fixture is compiled first, since Node 20 does not read TypeScript. */
+/** Real processes, really killed. */
 
+const fixture = programOf(join(import.meta.dirname, 'crash-writer.fixture.ts'));
 const run = promisify(execFile);
 const ROUNDS = 15;
 const BATCHES_KEPT = 20;
-const root = resolve(import.meta.dirname, '../../..');
 
-let compiled: string;
 let directory: string;
-let fixture: string;
 
 beforeAll(async () => {
-  // Below node_modules, so that the compiled files find their packages.
-  await mkdir(join(root, 'node_modules/.cache'), { recursive: true });
-  compiled = await mkdtemp(join(root, 'node_modules/.cache/crash-writer-'));
   directory = await mkdtemp(join(tmpdir(), 'godwit-crash-'));
-  const config = {
-    extends: join(root, 'tsconfig.build.json'),
-    files: [join(import.meta.dirname, 'crash-writer.fixture.ts')],
-    include: [],
-    compilerOptions: { outDir: compiled, rootDir: join(root, 'src'), incremental: false, declaration: false },
-  };
-  await writeFile(join(compiled, 'tsconfig.json'), JSON.stringify(config));
-  await writeFile(join(compiled, 'package.json'), '{"type":"module"}');
-  await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '-p', compiled]);
-  fixture = join(compiled, 'apiserver/storage/crash-writer.fixture.js');
 });
 
 afterAll(async () => {
-  await rm(compiled, { recursive: true, force: true });
   await rm(directory, { recursive: true, force: true });
 });
 

@@ -8,6 +8,7 @@ import { sharedAbortController } from '../../kube/abort.ts';
 import { withCluster } from '../cluster-connection.ts';
 import { holderOf } from '../data-directory.ts';
 import { UserError } from '../failure.ts';
+import { PACKAGE_ROOT } from '../package-root.ts';
 import { inkFor, LineScreen, TerminalScreen } from './screen.ts';
 import { Tour } from './tour.ts';
 
@@ -56,7 +57,7 @@ export async function tour(
 
 /** The first example, as it is beside this program. */
 function exampleOf(): { readonly file: string; readonly objects: readonly KubeObject[]; readonly machine: string } {
-  const path = fileURLToPath(new URL(`../../../${EXAMPLE}`, import.meta.url));
+  const path = fileURLToPath(new URL(EXAMPLE, PACKAGE_ROOT));
   const objects = parseAllDocuments(readFileSync(path, 'utf8')).map((each) => each.toJS() as KubeObject);
   const machine = objects.find(({ kind }) => kind === 'VirtualMachine')?.metadata.name ?? '';
   return { file: EXAMPLE, objects, machine };

@@ -1,9 +1,9 @@
 // A process that starts a machine, as an agent does, and is killed by the test at whatever moment.
-import { realConnector } from '../../dist/env/real-connector.js';
-import { realFiles } from '../../dist/env/real-files.js';
-import { realProcesses } from '../../dist/env/real-processes.js';
-import { realClock, realLogger } from '../../dist/env/real.js';
-import { QemuHypervisor } from '../../dist/hypervisor/qemu/qemu-hypervisor.js';
+import { realConnector } from '../../src/env/real-connector.ts';
+import { realFiles } from '../../src/env/real-files.ts';
+import { realProcesses } from '../../src/env/real-processes.ts';
+import { realClock, realLogger } from '../../src/env/real.ts';
+import { QemuHypervisor } from '../../src/hypervisor/qemu/qemu-hypervisor.ts';
 
 const { options, spec, run } = JSON.parse(process.argv[2] ?? '');
 const hypervisor = new QemuHypervisor({
