@@ -34,8 +34,8 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // One more than the two cores: tests of real processes wait for most of their time.
-    maxWorkers: 3,
+    // Twice the two cores: tests of real processes wait for most of their time.
+    maxWorkers: 4,
     sequence: { sequencer: LongFirst },
     projects: [
       {

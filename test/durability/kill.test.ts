@@ -20,7 +20,7 @@ import { type Attempt, Writer } from './writer.ts';
  */
 
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
-const ROUNDS = isFull ? 60 : 6;
+const ROUNDS = isFull ? 60 : 4;
 const FIRST_STARTS = isFull ? 20 : 3;
 const LOAD_MS_MAX = 1500;
 const START_MS_MAX = 1200;

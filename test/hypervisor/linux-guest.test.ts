@@ -14,6 +14,7 @@ import { Console } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertNeverDoubled, signsOfLife } from '../support/guests.ts';
 import { freePort } from '../support/network.ts';
+import { sample } from '../support/sample.ts';
 import { PROGRAM, Workbench } from '../support/qemu.ts';
 
 /** The Linux guest, in machines as the agent would start them. */
@@ -49,7 +50,7 @@ async function list(console: Console, command: string, kind: string): Promise<Re
     .map(({ fields }) => fields);
 }
 
-describe.each(['pc-q35-7.2', 'pc-i440fx-7.2'])('the Linux guest in a %s', (machineType) => {
+describe.each(sample(['pc-q35-7.2', 'pc-i440fx-7.2'], 1))('the Linux guest in a %s', (machineType) => {
   it('lives, checks itself, answers by HTTP and on its console, and shuts down by its power button', async () => {
     const port = await freePort();
     const disk = bench.newDisk(16);

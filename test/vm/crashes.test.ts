@@ -8,8 +8,8 @@ import { conditionOf, VirtualMachines } from '../support/virtual-machines.ts';
  * Everything but QEMU is killed, at any moment, again and again: no guest is lost, none runs twice, and those that were to
  * run all the time never noticed.
  */
-const AGENT_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 10;
-const CONTROL_PLANE_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 4;
+const AGENT_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 5;
+const CONTROL_PLANE_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 2;
 /** Deaths come early in a life, and late. */
 const PAUSES_MS_MAX = [50, 300, 1500];
 
