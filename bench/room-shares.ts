@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { SourceMap } from 'node:module';
 import { createServer } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { WebSocket } from 'ws';
 
 /**
@@ -25,9 +28,16 @@ export type Part = 'server' | 'controllers' | 'cluster loops' | 'webhooks';
 /** Of all the time that could be told to be somebody's, from 0 to 1. Connections are the server's. */
 export type Shares = Readonly<Record<Part, number>>;
 
+interface CallFrame {
+  readonly functionName: string;
+  readonly url: string;
+  readonly lineNumber: number;
+  readonly columnNumber: number;
+}
+
 interface ProfileNode {
   readonly id: number;
-  readonly callFrame: { readonly functionName: string; readonly url: string };
+  readonly callFrame: CallFrame;
   readonly children?: readonly number[];
 }
 
@@ -94,7 +104,29 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
+/** Of which room what ran was before it became part of a program of few files. */
+class Rooms {
+  readonly #maps = new Map<string, SourceMap | undefined>();
+
+  of({ url, lineNumber, columnNumber }: CallFrame): string {
+    if (!url.startsWith('file:')) return '';
+    const entry = this.#mapOf(url)?.findEntry(lineNumber, columnNumber);
+    const source = entry && 'originalSource' in entry ? entry.originalSource : '';
+    const [, room = ''] = /(?:^|\/)src\/([^/]+)\//.exec(source) ?? [];
+    return room;
+  }
+
+  #mapOf(url: string): SourceMap | undefined {
+    if (this.#maps.has(url)) return this.#maps.get(url);
+    const path = `${fileURLToPath(url)}.map`;
+    const map = existsSync(path) ? new SourceMap(JSON.parse(readFileSync(path, 'utf8'))) : undefined;
+    this.#maps.set(url, map);
+    return map;
+  }
+}
+
 function sharesOf({ nodes, samples, timeDeltas }: Profile): Shares {
+  const rooms = new Rooms();
   const byId = new Map(nodes.map((node) => [node.id, node]));
   const parents = new Map(nodes.flatMap(({ id, children = [] }) => children.map((child) => [child, id] as const)));
   const partOf = (id: number): Part | undefined => {
@@ -102,7 +134,8 @@ function sharesOf({ nodes, samples, timeDeltas }: Profile): Shares {
     if (/^\((idle|program|garbage collector|root)\)$/.test(byId.get(id)?.callFrame.functionName ?? ''))
       return undefined;
     for (let at: number | undefined = id; at !== undefined; at = parents.get(at)) {
-      const [, room = ''] = /\/dist\/(?:src\/)?([^/]+)\//.exec(byId.get(at)?.callFrame.url ?? '') ?? [];
+      const frame = byId.get(at)?.callFrame;
+      const room = frame ? rooms.of(frame) : '';
       const part = Object.hasOwn(PART_OF_ROOM, room) ? PART_OF_ROOM[room] : undefined;
       if (part) return part;
     }
