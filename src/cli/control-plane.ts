@@ -1,18 +1,17 @@
 import { clusterServices, inProcessClients } from '../cluster/cluster.ts';
 import { controlServices } from '../control/control.ts';
-import { install, installation } from '../control/installation/install.ts';
+import { install } from '../control/installation/install.ts';
 import { CONTROLLER_IDENTITY } from '../control/installation/rights.ts';
 import { storageClasses } from '../control/storage/classes.ts';
 import type { Env } from '../env/ports.ts';
 import { extensionServices } from '../extension/extension.ts';
 import { EXTENSION_IDENTITY } from '../extension/identity.ts';
-import { extensionRights, userRights } from '../extension/rights.ts';
 import { Client } from '../kube/client.ts';
 import { InProcessTransport, type LocalHandler, type LocalIdentity } from '../kube/in-process-transport.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
-import { synchronizationRights } from '../sync/rights.ts';
 import { Loops } from './loops.ts';
 import { VERSION } from './version.ts';
+import { wholeInstallation } from './whole-installation.ts';
 
 export interface ControlPlaneOptions {
   readonly env: Env;
@@ -47,15 +46,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const clientOf = (identity: LocalIdentity, manager: string): Client =>
     new Client(metered(new InProcessTransport(handle, identity)), manager);
   const admin = clientOf(ADMIN, 'godwit');
-  await install(
-    admin,
-    env.clock,
-    installation({
-      ours: [...userRights(), ...extensionRights(), ...synchronizationRights()],
-      initial: storageClasses(options.sharedPath),
-    }),
-    new AbortController().signal,
-  );
+  await install(admin, env.clock, wholeInstallation(storageClasses(options.sharedPath)), new AbortController().signal);
   const controller = clientOf(CONTROLLER_IDENTITY, 'virt-controller');
   const extension = clientOf(EXTENSION_IDENTITY, 'virt-api');
   const services = [

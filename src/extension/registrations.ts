@@ -15,8 +15,8 @@ export type Reach =
 
 export interface RegistrationOptions {
   readonly reach: Reach;
-  /** PEM of the authorities that its certificates are of. */
-  readonly authoritiesPem: string;
+  /** PEM of the authorities that its certificates are of; absent where the extension is to write them in itself. */
+  readonly authoritiesPem?: string;
 }
 
 const LABELS = { 'app.kubernetes.io/part-of': 'godwit', 'kubevirt.io': 'virt-api' };
@@ -80,7 +80,7 @@ function webhook({ reach, authoritiesPem }: RegistrationOptions, registration: R
       : { service: { namespace: SYSTEM_NAMESPACE, name: SERVICE_NAME, port: reach.port, path } };
   return {
     name,
-    clientConfig: { ...place, caBundle: base64(authoritiesPem) },
+    clientConfig: { ...place, ...bundleOf(authoritiesPem) },
     rules: [{ operations, apiGroups: [apiGroup], apiVersions: [apiVersion], resources, scope: '*' }],
     ...(matchConditions ? { matchConditions } : {}),
     failurePolicy,
@@ -100,13 +100,13 @@ function apiService({ reach, authoritiesPem }: RegistrationOptions, version: str
       group: SUBRESOURCE_GROUP,
       version,
       service: { namespace: SYSTEM_NAMESPACE, name: SERVICE_NAME, port: reach.port },
-      caBundle: base64(authoritiesPem),
+      ...bundleOf(authoritiesPem),
       groupPriorityMinimum: 1000,
       versionPriority: version === 'v1' ? 15 : 10,
     },
   };
 }
 
-function base64(text: string): string {
-  return Buffer.from(text).toString('base64');
+function bundleOf(pem: string | undefined): { caBundle?: string } {
+  return pem === undefined ? {} : { caBundle: Buffer.from(pem).toString('base64') };
 }

@@ -1,6 +1,6 @@
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
-import { SERVICE_ACCOUNT } from './identity.ts';
+import { SERVICE_ACCOUNT, SERVICE_NAME } from './identity.ts';
 import { SECRET_NAME } from './server/serving-certificate.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS, SUBRESOURCES, type Subresource } from './subresources/group.ts';
 
@@ -138,7 +138,8 @@ export function extensionRights(): KubeObject[] {
       rules: [
         rule(['create'], '', ['secrets']),
         { ...rule(['get', 'update'], '', ['secrets']), resourceNames: [SECRET_NAME] },
-        rule(['get', 'create', 'patch'], '', ['services']),
+        rule(['create'], '', ['services']),
+        { ...rule(['get', 'patch'], '', ['services']), resourceNames: [SERVICE_NAME] },
         { ...rule(['create'], '', ['serviceaccounts/token']), resourceNames: [SERVICE_ACCOUNT] },
       ],
     },

@@ -46,9 +46,15 @@ const CONFIGURATION: KubeObject = {
   },
 };
 
+/** Agents that are pods reach into their hosts: whatever the cluster demands of pods elsewhere, it must not here. */
+const NAMESPACE_METADATA: KubeObject['metadata'] = {
+  name: SYSTEM_NAMESPACE,
+  labels: { 'kubevirt.io': '', 'pod-security.kubernetes.io/enforce': 'privileged' },
+};
+
 /** All that the controllers themselves need, with what others bring along. */
 export function installation(more: Installation): Installation {
-  const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SYSTEM_NAMESPACE } };
+  const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: NAMESPACE_METADATA };
   return {
     ours: [namespace, ...controllerRights(), ...agentRights(), ...more.ours],
     initial: [CONFIGURATION, ...more.initial],

@@ -4,16 +4,17 @@ import { LEDGER_NAME } from '../migration/ledger-object.ts';
 
 /** Whom the controllers act as, and what they may do. */
 
-const ACCOUNT = 'godwit-controller';
+/** The controllers' account. */
+export const CONTROLLER_ACCOUNT = 'godwit-controller';
 const ROLE = 'godwit:controller';
 
 /** The controllers' own identity. */
 export const CONTROLLER_IDENTITY = {
-  user: `system:serviceaccount:${SYSTEM_NAMESPACE}:${ACCOUNT}`,
+  user: `system:serviceaccount:${SYSTEM_NAMESPACE}:${CONTROLLER_ACCOUNT}`,
   groups: ['system:serviceaccounts', `system:serviceaccounts:${SYSTEM_NAMESPACE}`],
 } as const;
 
-const SUBJECTS = [{ kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE }];
+const SUBJECTS = [{ kind: 'ServiceAccount', name: CONTROLLER_ACCOUNT, namespace: SYSTEM_NAMESPACE }];
 
 const READ = ['get', 'list', 'watch'];
 
@@ -24,7 +25,7 @@ function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly
 /** The account with its role: no more than the controllers do. */
 export function controllerRights(): KubeObject[] {
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: ACCOUNT, namespace: SYSTEM_NAMESPACE } },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: CONTROLLER_ACCOUNT, namespace: SYSTEM_NAMESPACE } },
     {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',
