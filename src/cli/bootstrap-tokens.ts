@@ -36,7 +36,7 @@ const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets',
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
 /** Where kubeadm made the cluster, this is the group whose members may join; elsewhere it means nothing. */
-const KUBEADM_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
+export const KUBEADM_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
 
 type Print = (line: string) => void;
 

@@ -9,6 +9,7 @@ import { down, type DownOptions } from './down.ts';
 import { imageCommand } from './image.ts';
 import { machineCommands } from './machine-commands.ts';
 import { nodeCommands } from './node-commands.ts';
+import { manifestsCommand } from './manifests/command.ts';
 import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
@@ -203,7 +204,14 @@ const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[
   ['Use virtual machines:', machineCommands(print)],
   [
     'Look after a cluster:',
-    [...nodeCommands(print), policyCommand(print), imageCommand(print), tokenCommand(print), trustCommand(print)],
+    [
+      ...nodeCommands(print),
+      policyCommand(print),
+      imageCommand(print),
+      tokenCommand(print),
+      trustCommand(print),
+      manifestsCommand(print),
+    ],
   ],
   ['More:', [completionCommand(program, print)]],
 ];

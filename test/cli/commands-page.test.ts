@@ -123,6 +123,7 @@ describe('commands', () => {
       'image import',
       'image list',
       'image rm',
+      'manifests',
     ];
     const flags = ['--kubeconfig', '--context', '--data-dir'];
     const wrong = all

@@ -1,0 +1,137 @@
+import { stringify } from 'yaml';
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { NODES_GROUP } from '../../machinery/node-user.ts';
+import { KUBEADM_GROUP } from '../bootstrap-tokens.ts';
+import { metadataOf } from './deployments.ts';
+import type { OpenSettings } from './settings.ts';
+
+/**
+ * Agents: who may become one, and the DaemonSet that runs one on each machine that is chosen for guests. Each is a node of its
+ * own beside that of the machine's kubelet, and the machine's guests are its pod's processes: whoever deletes the pod ends them.
+ * So the pods are replaced only by those who delete them, and nothing probes them to death; pure.
+ */
+
+const NAME = 'virt-handler';
+/** Not one of `godwit-…`, which may do what users may not: it is there to become a node, and has no other rights. */
+const ACCOUNT = 'kubevirt-agent';
+const BOOTSTRAP = 'kubevirt-agent-bootstrap';
+const CREDENTIALS = '/var/run/secrets/kubernetes.io/serviceaccount';
+const RBAC = 'rbac.authorization.k8s.io';
+const DATA_DIRECTORY = '/var/lib/godwit';
+const BOOTSTRAP_DIRECTORY = '/etc/godwit/bootstrap';
+
+/**
+ * Who may ask to become a node, and has it granted without an admin: agents that are pods, and whoever has a token that
+ * `godwit token create` made. Nodes may renew. Clusters that kubeadm made have the last two already, under other names.
+ */
+export function bootstrapRights(): KubeObject[] {
+  const account = { kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE };
+  const tokens = { kind: 'Group', apiGroup: RBAC, name: KUBEADM_GROUP };
+  const nodes = { kind: 'Group', apiGroup: RBAC, name: NODES_GROUP };
+  const automatic = 'system:certificates.k8s.io:certificatesigningrequests';
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: metadataOf(ACCOUNT, NAME) },
+    binding('godwit:node-bootstrapper', 'system:node-bootstrapper', [account, tokens]),
+    binding('godwit:node-bootstrapper:approve', `${automatic}:nodeclient`, [account, tokens]),
+    binding('godwit:node-renewal', `${automatic}:selfnodeclient`, [nodes]),
+  ];
+}
+
+function binding(name: string, role: string, subjects: readonly object[]): KubeObject {
+  return {
+    apiVersion: `${RBAC}/v1`,
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+    subjects,
+  };
+}
+
+/** The agents' DaemonSet, and how its pods find the cluster that they are to join. */
+export function agents(settings: OpenSettings): KubeObject[] {
+  return [bootstrapKubeconfig(), daemonSet(settings)];
+}
+
+function bootstrapKubeconfig(): KubeObject {
+  const kubeconfig = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      {
+        name: 'cluster',
+        cluster: { server: 'https://kubernetes.default.svc', 'certificate-authority': `${CREDENTIALS}/ca.crt` },
+      },
+    ],
+    users: [{ name: 'agent', user: { tokenFile: `${CREDENTIALS}/token` } }],
+    contexts: [{ name: 'agent', context: { cluster: 'cluster', user: 'agent' } }],
+    'current-context': 'agent',
+  };
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: metadataOf(BOOTSTRAP, NAME),
+    data: { kubeconfig: stringify(kubeconfig) },
+  };
+}
+
+function daemonSet(settings: OpenSettings): KubeObject {
+  const metadata = metadataOf(NAME);
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'DaemonSet',
+    metadata,
+    spec: {
+      selector: { matchLabels: { 'kubevirt.io': NAME } },
+      updateStrategy: { type: 'OnDelete' },
+      template: { metadata: { labels: metadata.labels }, spec: podSpec(settings) },
+    },
+  };
+}
+
+function podSpec(settings: OpenSettings): object {
+  const { agent: own, logLevel } = settings;
+  const options = {
+    name: '$(NODE_NAME)-guests',
+    address: '$(HOST_IP)',
+    'data-dir': DATA_DIRECTORY,
+    'bootstrap-kubeconfig': `${BOOTSTRAP_DIRECTORY}/kubeconfig`,
+    'log-level': logLevel,
+  };
+  return {
+    serviceAccountName: ACCOUNT,
+    priorityClassName: 'system-node-critical',
+    imagePullSecrets: settings.imagePullSecrets,
+    nodeSelector: own.nodeSelector,
+    // Whatever drives others off a machine, its guests are the last to go: only an agent can move them away.
+    tolerations: [{ operator: 'Exists' }],
+    // Guests come and go by the machine's own addresses, as the cluster's network reaches no QEMU.
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirstWithHostNet',
+    containers: [
+      {
+        name: NAME,
+        image: settings.image,
+        imagePullPolicy: settings.imagePullPolicy,
+        command: ['godwit', 'agent', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])],
+        args: own.arguments,
+        env: [field('NODE_NAME', 'spec.nodeName'), field('HOST_IP', 'status.hostIP')],
+        resources: own.resources,
+        // For /dev/kvm, /dev/net/tun and bridges. Its guests have none of its rights: QEMU runs as nobody.
+        securityContext: { privileged: true, runAsUser: 0 },
+        volumeMounts: [
+          { name: 'data', mountPath: DATA_DIRECTORY },
+          { name: 'bootstrap', mountPath: BOOTSTRAP_DIRECTORY, readOnly: true },
+        ],
+      },
+    ],
+    volumes: [
+      { name: 'data', hostPath: { path: DATA_DIRECTORY, type: 'DirectoryOrCreate' } },
+      { name: 'bootstrap', configMap: { name: BOOTSTRAP } },
+    ],
+  };
+}
+
+function field(name: string, fieldPath: string): object {
+  return { name, valueFrom: { fieldRef: { fieldPath } } };
+}

@@ -1,0 +1,115 @@
+import { stringify } from 'yaml';
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
+import type { KubeObject } from '../../api/meta.ts';
+import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
+import { VERSION } from '../version.ts';
+import { manifests, usualSettings } from './manifests.ts';
+import { PARTS } from './parts.ts';
+import { GROUPS, type OpenSettings, Placeholder } from './settings.ts';
+
+/**
+ * The Helm chart: the very objects of `godwit manifests`, with `{{ toJson .Values.… }}` wherever an admin may want something
+ * else, and nothing else that would have to be understood. JSON is YAML, too, so this stands for text, numbers, lists and maps
+ * alike; pure.
+ */
+
+/** Text of each file by its path within the chart. */
+export type Chart = ReadonlyMap<string, string>;
+
+/** The files of the chart. */
+export function chart(): Chart {
+  const { crds, ...rest } = manifests(openSettings());
+  const templates = PARTS.filter((part): part is keyof typeof rest => part !== 'crds').map(
+    (part) => [`templates/${part}.yaml`, template(rest[part])] as const,
+  );
+  return new Map([
+    ['Chart.yaml', stringify(DESCRIPTION)],
+    ['values.yaml', values()],
+    ['crds/crds.yaml', documents(crds)],
+    ['templates/namespace-check.yaml', NAMESPACE_CHECK],
+    ...templates,
+  ]);
+}
+
+/** The objects of a part as the chart has them: what uninstalling must not take away says so. */
+export function chartObjects(objects: readonly KubeObject[]): KubeObject[] {
+  return objects
+    .filter(({ kind }) => kind !== 'Namespace')
+    .map((object) => (isKept(object) ? { ...object, metadata: { ...object.metadata, annotations: KEEP } } : object));
+}
+
+/** YAML of several objects, in one text. */
+export function documents(objects: readonly KubeObject[]): string {
+  // Once through JSON: what is absent is absent, and no object is written as a reference to another.
+  return objects.map((each) => stringify(JSON.parse(JSON.stringify(each)), { lineWidth: 0 })).join('---\n');
+}
+
+const DESCRIPTION = {
+  apiVersion: 'v2',
+  name: 'godwit',
+  description: 'Live-migration control plane for virtual machines, API-compatible with KubeVirt',
+  type: 'application',
+  version: VERSION,
+  appVersion: VERSION,
+  kubeVersion: '>= 1.30.0-0',
+};
+
+const KEEP = { 'helm.sh/resource-policy': 'keep' };
+
+/** Whom this cluster trusts, by which keys others trust it, and what the admin has configured. */
+function isKept({ kind, metadata }: KubeObject): boolean {
+  if (kind === 'KubeVirt') return true;
+  return kind !== 'Role' && TRUST_OBJECTS.some((kept) => kept.kind === kind && kept.metadata.name === metadata.name);
+}
+
+/** There is one installation in a cluster, since its kinds are the cluster's, and its namespace has one name. */
+const NAMESPACE_CHECK = `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}
+{{- fail "install it with --namespace ${SYSTEM_NAMESPACE} --create-namespace: that is where its components look for each other" }}
+{{- end }}
+`;
+
+const ORIGIN =
+  '# Made from src/cli/manifests: see docs/kubernetes.md. `npx vitest run src/cli/manifests -u` writes it anew.\n';
+
+function template(objects: readonly KubeObject[]): string {
+  const text = documents(chartObjects(objects));
+  const open = text.replaceAll(/"?<<([\w.]+)>>"?/g, (_, path: string) => `{{ toJson .Values.${path} }}`);
+  return ORIGIN + open;
+}
+
+/** Everything that may be otherwise, left open. */
+function openSettings(): OpenSettings {
+  const settings = usualSettings();
+  const open = (value: object, path = ''): object =>
+    Object.fromEntries(Object.keys(value).map((key) => [key, new Placeholder(path + key)]));
+  const groups = GROUPS.map((group) => [group, open(settings[group], `${group}.`)]);
+  return { ...open(settings), ...Object.fromEntries(groups) } as OpenSettings;
+}
+
+const REMARKS: ReadonlyMap<string, string> = new Map([
+  ['image', 'One image for all components, launchers included.'],
+  ['controllers', 'Of the controllers: one works, the others wait for its lease.'],
+  ['extension', 'Webhooks and subresources.kubevirt.io: all replicas serve.'],
+  [
+    'synchronization',
+    'Migrations to and from other clusters; 0 replicas where there are none. arguments: ["--advertise", "HOST:PORT"] says\nwhere others reach it.',
+  ],
+  [
+    'agent',
+    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.',
+  ],
+  [
+    'configuration',
+    'spec.configuration of the KubeVirt object: feature gates, migrations with their network and ports.',
+  ],
+]);
+
+function values(): string {
+  return Object.entries(usualSettings())
+    .map(([key, value]) => {
+      const remark = REMARKS.get(key);
+      const comment = remark === undefined ? '' : `${remark.replaceAll(/^/gm, '# ')}\n`;
+      return `${comment}${stringify({ [key]: value as unknown }, { lineWidth: 0, aliasDuplicateObjects: false })}`;
+    })
+    .join('');
+}

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { InProcessApi } from '../../../test/support/in-process.ts';
+import { CONTROLLER_IDENTITY } from '../../control/installation/rights.ts';
+import { realClock } from '../../env/real.ts';
+import { install } from '../../control/installation/install.ts';
+import { EXTENSION_IDENTITY } from '../../extension/identity.ts';
+import { Client } from '../../kube/client.ts';
+import { InProcessTransport } from '../../kube/in-process-transport.ts';
+import { SYNCHRONIZATION_IDENTITY } from '../../sync/rights.ts';
+import { wholeInstallation } from '../whole-installation.ts';
+import { bootstrapRights } from './agents.ts';
+
+/**
+ * What each component may do, as the API server answers it, whatever the roles are made of: written down in
+ * docs/kubernetes-rights.md, and so that nobody gives more without being seen. What a node may do besides is tried with
+ * a node's certificate in test/http/node-rights.test.ts.
+ */
+
+interface Who {
+  readonly title: string;
+  readonly user: string;
+  readonly groups: readonly string[];
+}
+
+interface Rule {
+  readonly verbs: readonly string[];
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
+}
+
+const ACCOUNTS = ['system:serviceaccounts', 'system:serviceaccounts:kubevirt'];
+const BOOTSTRAP = { user: 'system:serviceaccount:kubevirt:kubevirt-agent', groups: ACCOUNTS };
+const NODE = { user: 'system:node:n1', groups: ['system:nodes'] };
+const COMPONENTS: readonly Who[] = [
+  { title: 'The controllers', ...CONTROLLER_IDENTITY },
+  { title: 'The extension: webhooks and subresources', ...EXTENSION_IDENTITY },
+  { title: 'The synchronization controller', ...SYNCHRONIZATION_IDENTITY },
+  { title: 'Agents before they have joined, where they are pods', ...BOOTSTRAP },
+];
+// By group alone: what the Node authorizer lets a node do depends on its pods, and is no list.
+const AGENT: Who = { title: 'Agents, besides what every node may do', user: 'an-agent', groups: NODE.groups };
+
+const INTRODUCTION = `# What each component may do on a cluster
+
+This page is made by asking an API server on which \`godwit manifests\` is installed: \`npx vitest run src/cli/manifests -u\`
+writes it anew, and a test fails where it is not what the server answers. What everybody may do who is authenticated is left
+out. \`kubevirt\` and \`kube-system\` are namespaces: what is said there goes for them alone.
+`;
+
+let api: InProcessApi;
+
+beforeAll(async () => {
+  api = await InProcessApi.start();
+  const admin = { user: 'admin', groups: ['system:masters'] };
+  const client = new Client(new InProcessTransport((request) => api.core.handle(request), admin), 'godwit');
+  const { ours, initial } = wholeInstallation();
+  await install(client, realClock, { ours: [...ours, ...bootstrapRights()], initial }, new AbortController().signal);
+});
+afterAll(() => api.stop());
+
+async function rulesOf({ user, groups }: Pick<Who, 'user' | 'groups'>, namespace: string): Promise<string[]> {
+  const answer = await api
+    .as({ commonName: user, organizations: [...groups] })
+    .request('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
+      body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } },
+    });
+  const { resourceRules, incomplete } = answer.expect(201).json.status as {
+    resourceRules: Rule[];
+    incomplete: boolean;
+  };
+  expect(incomplete).toBe(false);
+  return resourceRules.flatMap(linesOf);
+}
+
+/** One for each resource, so that two lists can be compared. */
+function linesOf({ verbs, apiGroups = [], resources = [], resourceNames = [] }: Rule): string[] {
+  const names = resourceNames.length > 0 ? ` ${resourceNames.join(', ')}` : '';
+  return apiGroups.flatMap((group) =>
+    resources.map((resource) => `${group === '' ? 'core' : group} | ${resource}${names} | ${verbs.join(', ')}`),
+  );
+}
+
+async function allowed({ user, groups }: Pick<Who, 'user' | 'groups'>, resourceAttributes: object): Promise<boolean> {
+  const body = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user, groups: [...groups, 'system:authenticated'], resourceAttributes },
+  };
+  const answer = await api.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', { body });
+  return answer.expect(201).json.status.allowed as boolean;
+}
+
+describe('each component', () => {
+  it('may do what is written down, and nothing else', async () => {
+    const [shared, everywhere] = [new Set<string>(), 'a-namespace-of-nobody'];
+    for (const line of await rulesOf({ user: 'somebody', groups: ['system:serviceaccounts'] }, everywhere))
+      shared.add(line);
+    const sections: string[] = [];
+    for (const who of [...COMPONENTS, AGENT]) {
+      const cluster = (await rulesOf(who, everywhere)).filter((line) => !shared.has(line));
+      const rows = [...new Set(cluster)].toSorted().map((line) => `| everywhere | ${line} |`);
+      for (const namespace of ['kubevirt', 'kube-system']) {
+        const own = (await rulesOf(who, namespace)).filter((line) => !shared.has(line) && !cluster.includes(line));
+        rows.push(...[...new Set(own)].toSorted().map((line) => `| ${namespace} | ${line} |`));
+      }
+      const name = who === AGENT ? 'the group `system:nodes`' : `\`${who.user}\``;
+      sections.push(`## ${who.title}`, '', `As ${name}.`, '', '| where | group | what | verbs |', '|---|---|---|---|');
+      sections.push(...rows, '');
+    }
+    const page = `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
+    await expect(page).toMatchFileSnapshot('../../../docs/kubernetes-rights.md');
+  });
+
+  const FORBIDDEN: readonly (readonly [what: string, attributes: object])[] = [
+    ['secrets of users', { verb: 'get', resource: 'secrets', namespace: 'shop' }],
+    ['a list of secrets', { verb: 'list', resource: 'secrets', namespace: 'kubevirt' }],
+    ['other secrets of its namespace', { verb: 'get', resource: 'secrets', namespace: 'kubevirt', name: 'other' }],
+    ['tokens of others', { verb: 'create', resource: 'serviceaccounts', subresource: 'token', namespace: 'shop' }],
+    ['a shell in pods', { verb: 'create', resource: 'pods', subresource: 'exec', namespace: 'shop' }],
+    ['nodes made or removed', { verb: 'delete', resource: 'nodes' }],
+    ['labels and taints of nodes', { verb: 'patch', resource: 'nodes' }],
+    ['roles', { verb: 'create', group: 'rbac.authorization.k8s.io', resource: 'clusterroles' }],
+    ['bindings', { verb: 'patch', group: 'rbac.authorization.k8s.io', resource: 'clusterrolebindings' }],
+    ['others’ names', { verb: 'impersonate', resource: 'users' }],
+    ['definitions of kinds', { verb: 'patch', group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions' }],
+    [
+      'webhooks of others',
+      {
+        verb: 'patch',
+        group: 'admissionregistration.k8s.io',
+        resource: 'validatingwebhookconfigurations',
+        name: 'other',
+      },
+    ],
+    ['the configuration', { verb: 'patch', group: 'kubevirt.io', resource: 'kubevirts', namespace: 'kubevirt' }],
+    ['machines removed', { verb: 'delete', group: 'kubevirt.io', resource: 'virtualmachines', namespace: 'shop' }],
+    ['policies', { verb: 'create', group: 'migrations.kubevirt.io', resource: 'migrationpolicies' }],
+  ];
+
+  it.each(COMPONENTS)('$title: is kept from what would make it more than it is', async (who) => {
+    const got: string[] = [];
+    for (const [what, attributes] of FORBIDDEN) if (await allowed(who, attributes)) got.push(what);
+    expect(got).toEqual([]);
+  });
+
+  it('an agent reads no secrets, changes no guests but their status, and touches nothing of the system', async () => {
+    const guests = { group: 'kubevirt.io', resource: 'virtualmachineinstances', namespace: 'shop', name: 'vm' };
+    expect(await allowed(NODE, { ...guests, verb: 'patch', subresource: 'status' })).toBe(true);
+    const own = new Set(['labels and taints of nodes', 'nodes made or removed']);
+    // Of which node is for the API server's admission to say: see test/http/node-rights.test.ts.
+    for (const [what, attributes] of FORBIDDEN)
+      if (!own.has(what)) expect(await allowed(NODE, attributes), what).toBe(false);
+    for (const verb of ['create', 'update', 'patch', 'delete'])
+      expect(await allowed(NODE, { ...guests, verb })).toBe(false);
+  });
+});
+
+describe('users', () => {
+  const asked = (group: string, resource: string, verb: string, subresource?: string): object => ({
+    group,
+    resource,
+    verb,
+    namespace: 'shop',
+    ...(subresource === undefined ? {} : { subresource }),
+  });
+  const MIGRATION = asked('kubevirt.io', 'virtualmachineinstancemigrations', 'create');
+  const MIGRATE = asked('subresources.kubevirt.io', 'virtualmachines', 'update', 'migrate');
+  const EDIT = asked('kubevirt.io', 'virtualmachines', 'update');
+  const VIEW = asked('kubevirt.io', 'virtualmachines', 'list');
+
+  async function bind(user: string, ...roles: readonly string[]): Promise<void> {
+    for (const role of roles) {
+      const body = {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'RoleBinding',
+        metadata: { name: `${user}-${role.replaceAll(':', '-')}` },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+      };
+      const path = '/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings';
+      (await api.request('POST', path, { body })).expect(201);
+    }
+  }
+
+  it('of a namespace are those of its machines; who may move them is said apart', async () => {
+    (await api.request('POST', '/api/v1/namespaces', { body: { metadata: { name: 'shop' } } })).expect(201);
+    await bind('ada', 'admin');
+    await bind('ed', 'edit');
+    await bind('vi', 'view');
+    await bind('mo', 'edit', 'kubevirt.io:migrate');
+    const mays = async (user: string): Promise<boolean[]> => {
+      const answers: boolean[] = [];
+      for (const attributes of [VIEW, EDIT, MIGRATE, MIGRATION])
+        answers.push(await allowed({ user, groups: [] }, attributes));
+      return answers;
+    };
+    // Roles are aggregated a moment later.
+    await expect.poll(() => mays('ed')).toEqual([true, true, false, false]);
+    await expect.poll(() => mays('ada')).toEqual([true, true, false, false]);
+    await expect.poll(() => mays('vi')).toEqual([true, false, false, false]);
+    await expect.poll(() => mays('mo')).toEqual([true, true, true, true]);
+    expect(await mays('nobody')).toEqual([false, false, false, false]);
+  });
+});
