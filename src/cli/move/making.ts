@@ -16,7 +16,7 @@ import {
   virtualMachines,
 } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
-import { derivedSuffix } from '../../machinery/derived-identity.ts';
+import { UserError } from '../failure.ts';
 import { type MovePlan, plannedReceiver } from './plan.ts';
 import { isUsedBy, type PlannedObject } from './planned-objects.ts';
 import { MOVE_LABEL, type Place } from './receiving-machine.ts';
@@ -35,16 +35,25 @@ export interface Making {
 /** For how long a machine that is removed is waited for before what it needs is removed, too. */
 const GONE_MS_MAX = 120_000;
 const LOOK_AGAIN_MS = 500;
+/** For how long it is waited until the target says where it is reached. */
+const ADDRESS_MS_MAX = 60_000;
 
 const halves = virtualMachineInstanceMigrations as unknown as Resource;
 const machines = virtualMachines as unknown as Resource;
 
-/** Makes all that is missing at the target. What was made meanwhile by the same move is taken as it is. */
-export async function makeObjects(plan: MovePlan, seen: SeenMove, making: Making, signal: AbortSignal): Promise<void> {
-  for (const planned of [...plan.objects, plannedReceiver(plan)])
-    if (planned.state === 'missing')
-      await make(making.target, planned.resource, planned.object, plan.id, making, signal);
-  if (plan.machine.state !== 'taken back') return;
+/**
+ * Makes all that is missing at the target. What was made meanwhile by the same move is taken as it is. False where some of
+ * that is being removed again.
+ */
+export async function makeObjects(
+  plan: MovePlan,
+  seen: SeenMove,
+  making: Making,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const { state, resource, object } of [...plan.objects, plannedReceiver(plan)])
+    if (state === 'missing' && !(await make(making.target, resource, object, plan.id, making, signal))) return false;
+  if (plan.machine.state !== 'taken back') return true;
   const { namespace, name } = seen.request.to;
   const strategy = effectiveRunStrategy(seen.source.machine.spec);
   const body: JsonObject = {
@@ -53,39 +62,42 @@ export async function makeObjects(plan: MovePlan, seen: SeenMove, making: Making
   };
   await making.target.patch(machines, namespace, name, { type: 'merge', body }, signal);
   making.print(`virtualmachine/${name} in ${namespace} waits for its guest`);
+  return true;
 }
 
-async function make(
+/** What is there then, made by whichever run of this move; undefined where it was in the way, and is gone. */
+async function make<T extends KubeObject>(
   client: Client,
-  resource: Resource,
-  object: KubeObject,
+  resource: Resource<T>,
+  object: T,
   id: string,
   { print }: Pick<Making, 'print'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<T | undefined> {
   const { namespace = '', name = '' } = object.metadata;
   const where = namespace === '' ? '' : ` in ${namespace}`;
   try {
-    await client.create(resource, object, signal);
+    const made = await client.create(resource, object, signal);
     print(`${resource.kind.toLowerCase()}/${name}${where} created`);
+    return made;
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 409) throw error;
     const there = await client.find(resource, namespace, name, signal);
-    if (there?.metadata.labels?.[MOVE_LABEL] !== id) throw error;
+    if (there && there.metadata.labels?.[MOVE_LABEL] !== id) throw error;
+    return there;
   }
 }
 
-/** The names of both halves. */
+/** The names of both halves, which follow from the move, and what they know each other by. */
 export interface Halves {
   readonly key: string;
   readonly send: string;
   readonly receive: string;
 }
 
-/** The halves of a key. */
+/** The halves of a move. There is one of each at a time: whoever makes the receiving one has chosen the key of both. */
 export function halvesOf(id: string, key: string): Halves {
-  const suffix = `${id}-${derivedSuffix(key, 'halves')}`;
-  return { key, send: `send-${suffix}`, receive: `receive-${suffix}` };
+  return { key, send: `send-${id}`, receive: `receive-${id}` };
 }
 
 /** A key that nobody guesses. */
@@ -93,31 +105,92 @@ export function newKey(id: string, { random }: Pick<Env, 'random'>): string {
   return `move-${id}-${random.uuid()}`;
 }
 
-/** Makes the half where the guest goes, where it is not there. It is the first: then there is somebody to be found. */
+/** Removes the halves of former runs that were over when both sides were looked at, so that there can be new ones. */
+export async function removeLeftovers(
+  { id }: Pick<MovePlan, 'id'>,
+  { source, target }: Pick<SeenMove, 'source' | 'target'>,
+  making: Making,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const [client, { migrations }] of [[making.source, source] as const, [making.target, target] as const])
+    for (const half of migrations) {
+      const { namespace = '', name = '', uid = '', labels } = half.metadata;
+      if (labels?.[MOVE_LABEL] !== id || !isFinalMigration(half)) continue;
+      const there = await client.find(halves, namespace, name, signal);
+      if (there?.metadata.uid !== uid || (await removeOwn(client, halves, namespace, name, id, making, signal)))
+        continue;
+      throw new UserError(
+        `${name} in ${namespace}, of an earlier move, is over and cannot be removed until the other side has heard of it; see that both sides reach each other, and try again`,
+      );
+    }
+}
+
+/**
+ * Makes the half where the guest goes. It is the first: then there is somebody to be found. Where somebody else has made
+ * it, both halves are theirs. Undefined where it is over already: both sides have to be looked at again.
+ */
 export async function makeReceivingHalf(
   { id }: Pick<MovePlan, 'id'>,
   { key, receive }: Halves,
   { to }: Pick<MoveRequest, 'to'>,
   making: Making,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Halves | undefined> {
   const half = halfOf(id, receive, to, { receive: { key, migrationID: key } });
-  await make(making.target, halves, half, id, making, signal);
+  const there = await make(making.target, virtualMachineInstanceMigrations, half, id, making, signal);
+  const chosen = there && pairKeyOf(there.spec);
+  const isOver = !there || isFinalMigration(there) || there.metadata.deletionTimestamp !== undefined;
+  return isOver || chosen === undefined ? undefined : halvesOf(id, chosen);
 }
 
-/** Makes the half where the guest is, where it is not there: from then on it moves. */
+/**
+ * Where the target says that it is reached, as soon as its half does: a synchronization controller may be started by the
+ * first half that there is. Undefined where it does not say so in time, or the half is gone.
+ */
+export async function reachedAt(
+  { key, receive }: Halves,
+  { to }: Pick<MoveRequest, 'to'>,
+  { target, env }: Making,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  for (let waitedMs = 0; waitedMs < ADDRESS_MS_MAX; waitedMs += LOOK_AGAIN_MS) {
+    const half = await target.find(virtualMachineInstanceMigrations, to.namespace, receive, signal);
+    if (!half || pairKeyOf(half.spec) !== key) return undefined;
+    const { syncEndpoint } = half.status ?? {};
+    if (syncEndpoint) return syncEndpoint;
+    await sleep(env.clock, LOOK_AGAIN_MS, signal);
+  }
+  return undefined;
+}
+
+/** Makes the half where the guest is: from then on it moves. False where one of another key is in the way. */
 export async function makeSendingHalf(
-  { id, connectURL }: Pick<MovePlan, 'id' | 'connectURL'>,
+  { id }: Pick<MovePlan, 'id'>,
+  connectURL: string,
   { key, send }: Halves,
   { from }: Pick<MoveRequest, 'from'>,
   making: Making,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const half = halfOf(id, send, from, { sendTo: { key, migrationID: key, connectURL } });
-  await make(making.source, halves, half, id, making, signal);
+  const there = await make(making.source, virtualMachineInstanceMigrations, half, id, making, signal);
+  return there !== undefined && pairKeyOf(there.spec) === key;
 }
 
-function halfOf(id: string, name: string, place: Place, spec: object): KubeObject {
+/** Takes the receiving half back: the one that would send under its key cannot be made. */
+export async function withdrawReceivingHalf(
+  { id }: Pick<MovePlan, 'id'>,
+  { key, receive }: Halves,
+  { to }: Pick<MoveRequest, 'to'>,
+  making: Making,
+  signal: AbortSignal,
+): Promise<void> {
+  const half = await making.target.find(virtualMachineInstanceMigrations, to.namespace, receive, signal);
+  if (half && pairKeyOf(half.spec) === key)
+    await removeOwn(making.target, halves, to.namespace, receive, id, making, signal);
+}
+
+function halfOf(id: string, name: string, place: Place, spec: object): VirtualMachineInstanceMigration {
   return {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachineInstanceMigration',
@@ -145,10 +218,12 @@ export async function removeMade(
       left.push(`${resource.kind.toLowerCase()}/${name}${namespace === '' ? '' : ` in ${namespace}`}`);
   };
   const found = await halvesMade(plan.id, seen.request, making, signal);
-  if (found.some(({ half }) => pairKeyOf(half.spec) !== key && !isFinalMigration(half)))
-    return ['all that was made, which the same command goes on with that somebody else runs'];
+  if (found.some(({ half }) => isOfAnother(half, key))) return LEFT_TO_ANOTHER;
   for (const { client, half } of found)
     await remove(client, halves, half.metadata.namespace ?? '', half.metadata.name ?? '');
+  // Whoever has begun anew since then needs what is there.
+  const newer = await halvesMade(plan.id, seen.request, making, signal);
+  if (newer.some(({ half }) => isOfAnother(half, key))) return LEFT_TO_ANOTHER;
   if (plan.machine.state === 'taken back') {
     await haltAgain(seen.request, making, signal);
     // It needs them, as it did before.
@@ -171,6 +246,13 @@ export async function removeMade(
       await remove(making.target, resource, object.metadata.namespace ?? '', object.metadata.name ?? '');
   }
   return left;
+}
+
+const LEFT_TO_ANOTHER = ['all that was made, which the same command goes on with that somebody else runs'];
+
+/** Whether a half is of a run that has begun anew, and is not over. */
+function isOfAnother(half: VirtualMachineInstanceMigration, key: string): boolean {
+  return pairKeyOf(half.spec) !== key && !isFinalMigration(half);
 }
 
 /** The halves that runs of a move have made, on both sides. */

@@ -43,7 +43,7 @@ export function forecastLines(prospect: Prospect, request: MoveRequest): string[
     ...(obstacles.length > 0 ? ['in the way:', ...obstacleLines(prospect)] : []),
     obstacles.length > 0
       ? `${obstacles.length} ${obstacles.length === 1 ? 'thing keeps' : 'things keep'} ${request.from.name} from moving to ${where} (dry run)`
-      : `${request.from.name} would move to ${where}, through ${plan.connectURL} (dry run)`,
+      : `${request.from.name} would move to ${where}${plan.connectURL === '' ? '' : `, through ${plan.connectURL}`} (dry run)`,
   ];
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import { isFinalMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { JsonObject, KubeObject } from '../../api/meta.ts';
 import { namespaces, secrets } from '../../cluster/resources.ts';
@@ -65,15 +66,20 @@ async function idOf({ client, signal }: ControlScene): Promise<string> {
   return (await client.get(namespaces, '', 'kube-system', signal)).metadata.uid ?? '';
 }
 
+/** Where a cluster says that it is reached. */
+async function saysAddresses({ client, signal }: ControlScene, addresses: readonly string[] | null): Promise<void> {
+  const body = { status: { synchronizationAddresses: addresses } } as JsonObject;
+  const patch = { type: 'merge' as const, body };
+  await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', patch, signal, { subresource: 'status' });
+}
+
 /** As clusters are that were told of each other. */
 async function prepare(scene: ControlScene, other: ControlScene, address: string): Promise<void> {
   const { client, signal } = scene;
   await new PlayedAgents(scene).addNodes('node-a', 'node-b');
   const body = { spec: { configuration: GATES } };
   await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', { type: 'merge', body }, signal);
-  const status = { status: { synchronizationAddresses: [address] } };
-  const patch = { type: 'merge' as const, body: status as JsonObject };
-  await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', patch, signal, { subresource: 'status' });
+  await saysAddresses(scene, [address]);
   await (await ObjectApplier.of(client, signal)).apply(TRUST_OBJECTS, signal);
   const authority = await createAuthority(testEnv(), 'other', DAY_MS * 365);
   const authorities = parseBundle(authority.certificatePem);
@@ -163,18 +169,20 @@ async function bothAre(): Promise<void> {
   }
 }
 
+/** The half on one side, as soon as it is there. */
+async function halfOf(scene: ControlScene): Promise<string> {
+  for (let turn = 0; turn < TURNS_MAX; turn++) {
+    for (const each of [here, there]) await each.pass(100, 100);
+    const half = (await scene.list(migrations)).find((each) => each.spec.vmName === name && !isFinalMigration(each));
+    if (!half) continue;
+    await scene.patch(migrations, half.metadata.name ?? '', { metadata: AS_THE_WEBHOOK_LEAVES_IT });
+    return half.metadata.name ?? '';
+  }
+  throw new Error(`there is no half: ${lines.join('; ')}`);
+}
+
 /** Both halves, as soon as they are there, and the machine that waits with its guest: nobody else makes that here. */
 async function pairOf(): Promise<PlayedPair> {
-  const halfOf = async (scene: ControlScene): Promise<string> => {
-    for (let turn = 0; turn < TURNS_MAX; turn++) {
-      for (const each of [here, there]) await each.pass(100, 100);
-      const half = (await scene.list(migrations)).find(({ spec }) => spec.vmName === name);
-      if (!half) continue;
-      await scene.patch(migrations, half.metadata.name ?? '', { metadata: AS_THE_WEBHOOK_LEAVES_IT });
-      return half.metadata.name ?? '';
-    }
-    throw new Error(`there is no half: ${lines.join('; ')}`);
-  };
   const [send, receive] = [await halfOf(here), await halfOf(there)];
   const pair = new PlayedPair(
     '',
@@ -262,6 +270,38 @@ describe('a move to another cluster', () => {
     expect((await here.list(migrations)).filter(({ spec }) => spec.vmName === name)).toHaveLength(1);
   });
 
+  it('that is asked for twice in the same instant moves the guest once, and both say so', async () => {
+    const runs = Promise.all([moveOf().run(here.signal), moveOf().run(here.signal)]);
+    runs.catch(() => undefined);
+    await bothAre();
+    expect(await keysOf()).toHaveLength(2);
+    expect(new Set(await keysOf()).size).toBe(1);
+    await arrive(await pairOf());
+    expect((await kept(runs)).map(({ kind }) => kind)).toEqual(['moved', 'moved']);
+    expect(await keysOf()).toHaveLength(2);
+    const created = lines.filter((line) => line.endsWith('created'));
+    expect(created).toHaveLength(new Set(created).size);
+    expect(lines).toContain('the move is under way already, and is followed');
+  });
+
+  it('goes on where it was killed while it removed what it had made, after whichever write', async () => {
+    for (const removed of [0, 1, 2, 3, 4]) {
+      const life = { writesLeft: Number.POSITIVE_INFINITY };
+      const run = moveOf(request(), life).run(here.signal);
+      run.catch(() => undefined);
+      const pair = await pairOf();
+      await pair.meet();
+      life.writesLeft = removed;
+      await here.delete(migrations, pair.source.move);
+      await expect(kept(run, pair), `killed after ${removed}`).rejects.toThrow('killed');
+      await there.delete(guests, name);
+    }
+    const run = moveOf().run(here.signal);
+    run.catch(() => undefined);
+    await arrive(await pairOf());
+    expect((await kept(run)).kind).toBe('moved');
+  });
+
   it('goes on where it was killed, after whichever write', async () => {
     const stages: string[] = [];
     for (const what of ['secret', 'claim', 'machine', 'half there', 'half here']) {
@@ -280,13 +320,36 @@ describe('a move to another cluster', () => {
       expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toHaveLength(1);
   });
 
+  it('goes where the half of the target says that it is reached, where nobody has said so before', async () => {
+    await saysAddresses(there, null);
+    const run = moveOf().run(here.signal);
+    run.catch(() => undefined);
+    const half = await halfOf(there);
+    expect(await keysOf()).toHaveLength(1);
+    await there.patch(migrations, half, { status: { syncEndpoint: 'there:9999' } }, 'status');
+    await arrive(await pairOf());
+    expect((await kept(run)).kind).toBe('moved');
+    const sent = (await here.list(migrations)).find(({ spec }) => spec.vmName === name);
+    expect(sent?.spec.sendTo?.connectURL).toBe('there:9999');
+    await saysAddresses(there, ['there:9185']);
+  });
+
+  it('makes nothing that stays where the target never says where it is reached', async () => {
+    await saysAddresses(there, null);
+    await expect(kept(moveOf().run(here.signal))).rejects.toThrow(/does not say where .* --connect-url/);
+    for (const resource of [machines, secrets, persistentVolumeClaims, migrations] as unknown as Resource[])
+      expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
+    expect(await keysOf()).toEqual([]);
+    await saysAddresses(there, ['there:9185']);
+  });
+
   it('says beforehand what it would make, and what is in the way', async () => {
     const asked = request({ to: { namespace: 'nowhere', name }, storageClasses: new Map([['disks', 'none']]) });
     const prospect = await kept(moveOf(asked).prospect(here.signal));
     const told = forecastLines(prospect, asked);
     expect(told).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^PersistentVolumeClaim +nowhere\/web-5 +would be created +blank, 1Gi, none/),
+        expect.stringMatching(/^PersistentVolumeClaim +nowhere\/web-\d+ +would be created +blank, 1Gi, none/),
         'in the way:',
         '  there is no namespace nowhere at the target',
         '    kubectl create namespace nowhere',
@@ -306,6 +369,23 @@ describe('a move to another cluster', () => {
       expect.stringMatching(/^the target would refuse the pod of the guest: .*exceeded quota/),
     ]);
     await there.delete(resourceQuotas, 'tight');
+  });
+
+  it('sees that a quota has room for each of what is to be made, and not for all of it', async () => {
+    const more = `${name}-more`;
+    await here.create(secrets, { metadata: { name: more } } as never);
+    const { volumes = [] } = (await here.get(machines, name)).spec.template.spec ?? {};
+    const referring = [...volumes, { name: 'more', secret: { secretName: more } }];
+    await here.patch(machines, name, { spec: { template: { spec: { volumes: referring } } } } as JsonObject);
+    const used = (await there.list(secrets)).length;
+    const hard = { secrets: String(used + 1) };
+    await there.create(resourceQuotas, { metadata: { name: 'scarce' }, spec: { hard } } as never);
+    await there.patch(resourceQuotas, 'scarce', { status: { hard, used: { secrets: String(used) } } }, 'status');
+    const { obstacles } = await kept(moveOf().prospect(here.signal));
+    await there.delete(resourceQuotas, 'scarce');
+    expect(obstacles.map(({ what }) => what)).toEqual([
+      `the quota scarce has no room for all that is to be made: secrets (2, with ${used} of ${used + 1} used)`,
+    ]);
   });
 
   it('sees that no node has room', async () => {

@@ -1,3 +1,5 @@
+import { pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
+import { isFinalMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { ApiError } from '../../api/status.ts';
 import { type Env, sleep } from '../../env/ports.ts';
 import { cancelled } from '../../kube/abort.ts';
@@ -16,9 +18,14 @@ import {
   makeReceivingHalf,
   makeSendingHalf,
   newKey,
+  reachedAt,
+  removeLeftovers,
   removeMade,
+  withdrawReceivingHalf,
 } from './making.ts';
+import { UserError } from '../failure.ts';
 import type { MoveView } from './move-view.ts';
+import { News } from './news.ts';
 import { type MovePlan, planOf } from './plan.ts';
 import type { Obstacle } from './planned-objects.ts';
 import type { Place } from './receiving-machine.ts';
@@ -28,8 +35,12 @@ import type { MoveRequest, SeenMove } from './seen.ts';
 import { tryOut } from './trial.ts';
 import { type MoveNow, rowOf, type SideNow, type Verdict, verdictOf } from './verdict.ts';
 
-/** How often both sides are looked at. */
+/** How soon both sides are looked at again where they are not as they should be. */
 const LOOK_AGAIN_MS = 500;
+/** For how long what is being deleted is waited for. */
+const PASSING_MS_MAX = 120_000;
+/** How often it is begun anew because somebody else makes, or removes, the same move meanwhile. */
+const BEGINNINGS_MAX = 10;
 /** What a server says that has trouble of its own, and may be well again soon. */
 const BUSY = 429;
 const TROUBLE = 500;
@@ -99,7 +110,8 @@ export class Move {
         : []),
     ];
     // What is in the way already would be so again.
-    const trial = found.length > 0 ? { obstacles: [], notes: [] } : await tryOut(plan, pod, request.to, target, signal);
+    const trial =
+      found.length > 0 ? { obstacles: [], notes: [] } : await tryOut(plan, pod, request.to, this.#options, signal);
     const unseen = room.kind === 'unknown' ? [`whether there is room was not seen: ${room.why}`] : [];
     return {
       seen,
@@ -109,47 +121,90 @@ export class Move {
     };
   }
 
+  /** The same, once what is going away is gone: who was killed while they removed what they had made left that. */
+  async #passable(signal: AbortSignal): Promise<Prospect> {
+    const { env, print } = this.#options;
+    for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
+      const prospect = await this.prospect(signal);
+      const { obstacles } = prospect;
+      const isPassing = obstacles.length > 0 && obstacles.every((each) => each.isPassing === true);
+      if (!isPassing || waitedMs >= PASSING_MS_MAX) return prospect;
+      if (waitedMs === 0) for (const { what } of obstacles) print(`${what}: waiting until it is gone`);
+      await sleep(env.clock, LOOK_AGAIN_MS, signal);
+    }
+  }
+
   async #look(signal: AbortSignal): Promise<Pick<Prospect, 'seen' | 'plan'>> {
     const { request, source, target, env } = this.#options;
     const seen = await lookAtMove(request, { source, target, nowMs: env.clock.now() }, signal);
     return { seen, plan: planOf(seen) };
   }
 
-  /** Does it, or goes on with it. Rejects where a server refuses; what was made is removed then. */
+  /**
+   * Does it, or goes on with it, also with what somebody else makes at the same time. Rejects where a server refuses; what
+   * was made is removed then.
+   */
   async run(signal: AbortSignal): Promise<MoveResult> {
-    const prospect = await this.prospect(signal);
-    const { plan, seen, obstacles } = prospect;
     const { env, print } = this.#options;
-    if (plan.progress === 'over') return { kind: 'moved', prospect };
-    if (obstacles.length > 0) return { kind: 'blocked', prospect };
-    const own = halvesOf(plan.id, plan.key ?? newKey(plan.id, env));
-    const halves = plan.progress === 'new' ? await this.#make(plan, seen, own, signal) : own;
-    if (plan.progress !== 'new' || halves !== own) print('the move is under way already, and is followed');
-    this.stage = { kind: 'moving', halves };
-    const verdict = await this.#follow(halves, signal);
-    if (verdict.kind === 'moved') return { kind: 'moved', prospect };
-    return { ...verdict, prospect, left: await this.#remove(plan, halves, seen, signal) };
+    for (let beginnings = 0; beginnings < BEGINNINGS_MAX; beginnings++) {
+      if (beginnings > 0) await sleep(env.clock, LOOK_AGAIN_MS, signal);
+      const prospect = await this.#passable(signal);
+      const { plan, seen, obstacles } = prospect;
+      if (plan.progress === 'over') return { kind: 'moved', prospect };
+      if (obstacles.length > 0) {
+        // What another run of the same move makes meanwhile takes room, too.
+        if ((await this.#look(signal)).plan.progress === 'new') return { kind: 'blocked', prospect };
+        continue;
+      }
+      const own = halvesOf(plan.id, plan.key ?? newKey(plan.id, env));
+      const halves = plan.progress === 'new' ? await this.#make(plan, seen, own, signal) : own;
+      if (!halves) continue;
+      if (plan.progress !== 'new' || halves.key !== own.key) print('the move is under way already, and is followed');
+      this.stage = { kind: 'moving', halves };
+      const verdict = await this.#follow(halves, signal);
+      if (verdict.kind === 'moved') return { kind: 'moved', prospect };
+      return { ...verdict, prospect, left: await this.#remove(plan, halves, seen, signal) };
+    }
+    throw new UserError('somebody else begins this move again and again, and ends it: see who that is, and try again');
   }
 
-  /** Makes what is missing, and answers the halves: those of somebody else who makes the same move at the same time. */
-  async #make(plan: MovePlan, seen: SeenMove, halves: Halves, signal: AbortSignal): Promise<Halves> {
+  /**
+   * Makes what is missing, and answers the halves: those of somebody else where they were first. Undefined where things
+   * are not as they were looked at.
+   */
+  async #make(plan: MovePlan, seen: SeenMove, own: Halves, signal: AbortSignal): Promise<Halves | undefined> {
     const { request } = seen;
     this.stage = { kind: 'making', id: plan.id };
     try {
-      await makeObjects(plan, seen, this.#options, signal);
-      await makeReceivingHalf(plan, halves, request, this.#options, signal);
+      await removeLeftovers(plan, seen, this.#options, signal);
+      if (!(await makeObjects(plan, seen, this.#options, signal))) return undefined;
+      const halves = await makeReceivingHalf(plan, own, request, this.#options, signal);
+      if (!halves) return undefined;
+      const connectURL = plan.connectURL || (await reachedAt(halves, request, this.#options, signal));
+      if (connectURL === undefined) return await this.#unreached(plan, own, seen, signal);
       // Who is stopped from here on does not know whether the other half was made.
       this.stage = { kind: 'moving', halves };
-      await makeSendingHalf(plan, halves, request, this.#options, signal);
-      return halves;
+      if (await makeSendingHalf(plan, connectURL, halves, request, this.#options, signal)) return halves;
+      this.stage = { kind: 'making', id: plan.id };
+      await withdrawReceivingHalf(plan, halves, request, this.#options, signal);
+      return undefined;
     } catch (error) {
       // Only who was refused knows that nothing has begun.
       if (!(error instanceof ApiError) || isTrouble(error)) throw error;
-      const { key } = (await this.#look(signal)).plan;
-      if (key !== undefined && key !== halves.key) return halvesOf(plan.id, key);
-      await this.#remove(plan, halves, seen, signal);
+      await this.#remove(plan, own, seen, signal);
       throw error;
     }
+  }
+
+  /** The target does not say where it is reached: nothing can come of it, unless somebody else has ended it meanwhile. */
+  async #unreached(plan: MovePlan, own: Halves, seen: SeenMove, signal: AbortSignal): Promise<undefined> {
+    const { request, target } = this.#options;
+    const half = await target.find(virtualMachineInstanceMigrations, request.to.namespace, own.receive, signal);
+    if (!half || isFinalMigration(half)) return undefined;
+    await this.#remove(plan, own, seen, signal);
+    throw new UserError(
+      `${request.toCluster ?? 'the cluster'} does not say where its synchronization controller is reached; see that it runs ('godwit up' starts it, or 'godwit sync'), or say where it is with --connect-url HOST:PORT`,
+    );
   }
 
   #remove(plan: MovePlan, halves: Halves, seen: SeenMove, signal: AbortSignal): Promise<string[]> {
@@ -159,17 +214,29 @@ export class Move {
 
   /** Shows both sides until it is over. */
   async #follow(halves: Halves, signal: AbortSignal): Promise<Verdict> {
-    const { request, env, view, source, target } = this.#options;
+    const news = new News(this.#options, this.#options.request, halves);
+    try {
+      return await this.#followBy(news, halves, signal);
+    } finally {
+      await news.end();
+    }
+  }
+
+  async #followBy(news: News, halves: Halves, signal: AbortSignal): Promise<Verdict> {
+    const { request, view, source, target } = this.#options;
     const { from, to } = request;
     let hasBegun = false;
+    let last: NonNullable<MoveNow['last']> = [undefined, undefined];
     for (;;) {
       const now = await unlessTroubled(async (): Promise<MoveNow> => {
         const [left, right] = await Promise.all([
-          sideNow(source, from, halves.send, signal),
-          sideNow(target, to, halves.receive, signal),
+          sideNow(source, from, halves.send, halves.key, signal),
+          sideNow(target, to, halves.receive, halves.key, signal),
         ]);
         hasBegun ||= left.migration !== undefined;
-        return { source: left, target: right, hasBegun };
+        // Who looks later than others may find removed already what says why it failed.
+        last = [left.migration ?? last[0], right.migration ?? last[1]];
+        return { source: left, target: right, hasBegun, last };
       });
       if (now) {
         view.show([
@@ -181,7 +248,7 @@ export class Move {
       }
       // Requests that were given up look like any trouble.
       if (signal.aborted) throw cancelled(signal);
-      await sleep(env.clock, LOOK_AGAIN_MS, signal);
+      await news.next(signal);
     }
   }
 }
@@ -189,12 +256,15 @@ export class Move {
 async function sideNow(
   client: Client,
   { namespace, name }: Place,
-  migration: string,
+  half: string,
+  key: string,
   signal: AbortSignal,
 ): Promise<SideNow> {
   // In this order: whoever has the guest by now had it already when its migration was looked at, or has it later.
+  const migration = await client.find(virtualMachineInstanceMigrations, namespace, half, signal);
   return {
-    migration: await client.find(virtualMachineInstanceMigrations, namespace, migration, signal),
+    // One of another key is of another attempt, which others are at.
+    migration: migration && pairKeyOf(migration.spec) === key ? migration : undefined,
     guest: await client.find(virtualMachineInstances, namespace, name, signal),
     machine: await client.find(virtualMachines, namespace, name, signal),
   };

@@ -1,6 +1,7 @@
 import { isFeatureGateEnabled } from '../../api/kubevirt/feature-gates.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { effectiveRunStrategy } from '../../api/kubevirt/run-strategy.ts';
 import { migratedGuestErrors, migrationConflicts, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
@@ -37,6 +38,7 @@ export interface MovePlan {
   readonly notes: readonly string[];
   /** The guest that will wait, as far as that can be told. */
   readonly receiver: VirtualMachineInstance | undefined;
+  /** Where the target is reached; empty where that is known only once its half is there. */
   readonly connectURL: string;
   /** What the halves know each other by, where a former run of the same move made one of them. */
   readonly key: string | undefined;
@@ -55,8 +57,10 @@ export function moveId({ request, source, target }: Pick<SeenMove, 'request' | '
 export function planOf(seen: SeenMove): MovePlan {
   const { source, target, request } = seen;
   const id = moveId(seen);
-  const [send, receive] = [source, target].map(({ migrations }) => unfinishedOf(migrations, id));
-  const isAway = source.machine.status?.rightToRun?.grantedAway === true;
+  const isGone = source.machine.status?.rightToRun?.grantedAway === true;
+  // The guest is there, and its machine here has yet to say so.
+  const isLeaving = !isGone && isAway(source.guest?.status?.rightToRun);
+  const [send, receive] = [source, target].map(({ migrations }) => currentOf(migrations, id, isLeaving));
   const machine = plannedMachine(seen, id);
   const found = plannedObjects(seen, id, machine.state);
   const { receiver, obstacle } = receiverOf(seen, machine, found.objects);
@@ -67,18 +71,18 @@ export function planOf(seen: SeenMove): MovePlan {
     objects: found.objects,
     obstacles: [
       ...deniedObstacles(seen),
-      ...sourceObstacles(seen, id, isAway),
-      ...clusterObstacles(seen, connectURL),
+      ...sourceObstacles(seen, id, isGone),
+      ...clusterObstacles(seen),
       ...targetObstacles(seen, machine),
       ...mappingObstacles(seen, machine),
       ...found.obstacles,
       ...(obstacle ? [obstacle] : []),
     ],
-    notes: [...found.notes, ...unseenNotes(seen)],
+    notes: [...found.notes, ...unseenNotes(seen), ...networkNotes(machine)],
     receiver,
     connectURL,
     key: [send, receive].flatMap((half) => (half ? (pairKeyOf(half.spec) ?? []) : []))[0],
-    progress: progressOf(seen, machine, { send, receive, isAway }),
+    progress: progressOf(seen, machine, { send, receive, isGone }),
   };
 }
 
@@ -89,24 +93,28 @@ function progressOf(
   {
     send,
     receive,
-    isAway,
+    isGone,
   }: {
     readonly send: VirtualMachineInstanceMigration | undefined;
     readonly receive: VirtualMachineInstanceMigration | undefined;
-    readonly isAway: boolean;
+    readonly isGone: boolean;
   },
 ): MovePlan['progress'] {
   // The half where the guest is going was made first, and may be the last to hear of its end, or of its being called off.
-  if (send || (receive && (isAway || receive.metadata.deletionTimestamp))) return 'under way';
-  if (!isAway || !target.machine || !hasCome(target)) return 'new';
+  if (send || (receive && (isGone || receive.metadata.deletionTimestamp))) return 'under way';
+  if (!isGone || !target.machine || !hasCome(target)) return 'new';
   return state === 'made' || uuidOf(target.machine) === uuidOf(source.machine) ? 'over' : 'new';
 }
 
-function unfinishedOf(
+/** The half of this move that is not over; one that has succeeded is not while the guest is still leaving. */
+function currentOf(
   migrations: readonly VirtualMachineInstanceMigration[],
   id: string,
+  isLeaving: boolean,
 ): VirtualMachineInstanceMigration | undefined {
-  return migrations.find((each) => each.metadata.labels?.[MOVE_LABEL] === id && !isFinalMigration(each));
+  const own = migrations.filter(({ metadata }) => metadata.labels?.[MOVE_LABEL] === id);
+  const unfinished = own.find((each) => !isFinalMigration(each));
+  return unfinished ?? (isLeaving ? own.find(({ status }) => status?.phase === 'Succeeded') : undefined);
 }
 
 function plannedMachine({ request, source, target }: SeenMove, id: string): MovePlan['machine'] {
@@ -124,10 +132,10 @@ function deniedObstacles({ source, target }: SeenMove): Obstacle[] {
   }));
 }
 
-function sourceObstacles(seen: SeenMove, id: string, isAway: boolean): Obstacle[] {
+function sourceObstacles(seen: SeenMove, id: string, isGone: boolean): Obstacle[] {
   const { source, request } = seen;
   const { namespace, name } = request.from;
-  if (isAway)
+  if (isGone)
     return [
       {
         what: `the guest of ${name} is not in ${namespace}: it went to another namespace or cluster`,
@@ -156,21 +164,13 @@ function sourceObstacles(seen: SeenMove, id: string, isAway: boolean): Obstacle[
 
 const GATE = 'DecentralizedLiveMigration';
 
-function clusterObstacles(seen: SeenMove, connectURL: string): Obstacle[] {
-  const { source, target, isSameCluster, request } = seen;
+function clusterObstacles({ source, target, isSameCluster, request }: SeenMove): Obstacle[] {
   const there = request.toCluster ?? 'the target';
-  const obstacles = [
+  return [
     ...gateObstacle(source.configuration, isSameCluster ? 'this cluster' : 'the cluster that the guest is in'),
     ...(isSameCluster ? [] : gateObstacle(target.configuration, there)),
     ...(isSameCluster ? [] : trustObstacle(source.trust, 'this cluster', there)),
     ...(isSameCluster ? [] : trustObstacle(target.trust, there, 'this cluster')),
-  ];
-  if (connectURL !== '' || obstacles.length > 0) return obstacles;
-  return [
-    {
-      what: `${there} does not say where its synchronization controller is reached`,
-      fix: "see that it runs ('godwit up' starts it, or 'godwit sync'), or say where it is with --connect-url HOST:PORT",
-    },
   ];
 }
 
@@ -208,6 +208,15 @@ function unseenNotes({ source, target, request, isSameCluster }: SeenMove): stri
     ...(target.storageClasses ? [] : ['which storage classes the target has']),
   ];
   return unseen.map((what) => `${what} was not seen: you may not look`);
+}
+
+/** Nodes do not tell which bridges they have: whether a guest can be on its networks is seen when its machine is prepared. */
+function networkNotes({ object, state }: MovePlan['machine']): string[] {
+  if (state === 'there' || state === 'taken back') return [];
+  const names = (object.spec.template.spec?.networks ?? []).flatMap(({ multus }) => multus?.networkName ?? []);
+  return [...new Set(names)].map(
+    (name) => `whether nodes of the target have the network ${name} was not seen: nodes do not tell`,
+  );
 }
 
 function targetObstacles(seen: SeenMove, { state }: MovePlan['machine']): Obstacle[] {

@@ -16,6 +16,8 @@ import type { SeenMove, SeenSizing } from './seen.ts';
 export interface Obstacle {
   readonly what: string;
   readonly fix: string;
+  /** Whether it will be gone soon, by itself. */
+  readonly isPassing?: boolean;
 }
 
 /** `missing`: has to be made. `made`: this move made it before. `there`: somebody else's, and used as it is. */
@@ -174,7 +176,8 @@ const claimResource = persistentVolumeClaims as unknown as Resource;
 
 /** What is going away, and in the way until it is gone. */
 export function leaving(what: string, namespace: string): Obstacle {
-  return { what: `${what} in ${namespace} is being deleted`, fix: 'wait until it is gone, and try again' };
+  const fix = 'wait until it is gone, and try again';
+  return { what: `${what} in ${namespace} is being deleted`, fix, isPassing: true };
 }
 
 function classed({ target }: SeenMove, from: string, to: string, found: Findings): void {

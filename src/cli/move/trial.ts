@@ -1,15 +1,20 @@
 import type { KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
-import { pods } from '../../control/resources.ts';
+import { pods, resourceQuotas } from '../../control/resources.ts';
+import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Resource } from '../../kube/resource.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
 import { type MovePlan, plannedReceiver } from './plan.ts';
 import type { Obstacle } from './planned-objects.ts';
 import type { Place } from './receiving-machine.ts';
+import { type Made, quotaObstacles } from './quotas.ts';
 import { missingRights } from './rights.ts';
 
-/** Whether the target would take what is to be made: it is asked to make it without doing so, each by itself. */
+/**
+ * Whether the target would take what is to be made: it is asked to make it without doing so, each by itself; whether quotas
+ * leave room for all of it is reckoned here.
+ */
 
 /** What the target says to it. `notes`: what could not be tried. */
 export interface Trial {
@@ -22,7 +27,7 @@ export async function tryOut(
   plan: MovePlan,
   pod: Pod | undefined,
   { namespace }: Place,
-  client: Client,
+  { target: client, env }: { readonly target: Client; readonly env: Env },
   signal: AbortSignal,
 ): Promise<Trial> {
   const obstacles: Obstacle[] = [];
@@ -34,16 +39,40 @@ export async function tryOut(
     const why = await refusal(client, resource, object, signal);
     if (why !== undefined) obstacles.push(refused(`${resource.kind} ${object.metadata.name}`, why));
   }
-  if (!pod) return { obstacles, notes: [] };
+  const own = machine.state === 'missing' ? [...missing, machine] : missing;
+  if (!pod) return together(obstacles, own, namespace, { client, env }, signal);
   const launchers = pods as unknown as Resource;
   const right = { verb: 'create', resource: launchers, namespace };
-  if ((await missingRights(client, [right], '', signal)).length > 0)
+  if ((await missingRights(client, [right], '', signal)).length > 0) {
+    const trial = await together(obstacles, own, namespace, { client, env }, signal);
+    const unseen = `whether quotas of ${namespace} leave room for its pod was not seen: you may not look`;
+    return { ...trial, notes: [...trial.notes, unseen] };
+  }
+  const launcher = ofNobody(pod, namespace);
+  const why = await refusal(client, launchers, launcher, signal);
+  if (why !== undefined) obstacles.push(refused('the pod of the guest', why));
+  return together(obstacles, [...own, { resource: launchers, object: launcher }], namespace, { client, env }, signal);
+}
+
+/** What quotas say to all of it, where they have nothing against each. */
+async function together(
+  obstacles: readonly Obstacle[],
+  all: readonly Made[],
+  namespace: string,
+  { client, env }: { readonly client: Client; readonly env: Env },
+  signal: AbortSignal,
+): Promise<Trial> {
+  if (obstacles.length > 0) return { obstacles, notes: [] };
+  try {
+    const { items } = await client.list(resourceQuotas, { namespace }, signal);
+    return { obstacles: quotaObstacles(items, all, env.clock.now()), notes: [] };
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== FORBIDDEN) throw error;
     return {
       obstacles,
-      notes: [`whether quotas of ${namespace} leave room for its pod was not seen: you may not look`],
+      notes: [`whether quotas of ${namespace} leave room for all of it was not seen: you may not look`],
     };
-  const why = await refusal(client, launchers, ofNobody(pod, namespace), signal);
-  return { obstacles: [...obstacles, ...(why === undefined ? [] : [refused('the pod of the guest', why)])], notes: [] };
+  }
 }
 
 function refused(what: string, why: string): Obstacle {
@@ -56,6 +85,7 @@ function ofNobody(pod: Pod, namespace: string): Pod {
   return { ...pod, metadata: { ...metadata, namespace } };
 }
 
+const FORBIDDEN = 403;
 const CONFLICT = 409;
 const TROUBLE = 500;
 

@@ -88,6 +88,12 @@ it('a half that waits is not alone before the other one was ever seen', () => {
   expect(verdictOf(now)).toBeUndefined();
 });
 
+it('why it failed is known also where somebody else has removed what said so', () => {
+  const last = [side(FAILED).migration, side(FIRST).migration] as const;
+  const now = { source: side(undefined, here), target: side(undefined), hasBegun: true, last };
+  expect(verdictOf(now)).toEqual({ kind: 'failed', reason: FIRST.reason, why: 'no room' });
+});
+
 describe('what is shown', () => {
   const from = rowOf('from', 'shop/web', side({ phase: 'Synchronizing' }));
   const to = rowOf('to', 'west/web', side(undefined));

@@ -21,6 +21,8 @@ export interface MoveNow {
   readonly target: SideNow;
   /** Whether the half where the guest is was ever seen. */
   readonly hasBegun: boolean;
+  /** Both halves as they were seen last, though they may be gone by now. */
+  readonly last?: readonly [SideNow['migration'], SideNow['migration']];
 }
 
 export type Verdict =
@@ -32,7 +34,7 @@ export type Verdict =
  * How it ended; undefined while it has not. A move has failed only when both halves say so, or are gone, or nobody can come
  * any more to one that still waits, and nobody at the target has the guest: what was made for it may be removed then.
  */
-export function verdictOf({ source, target, hasBegun }: MoveNow): Verdict | undefined {
+export function verdictOf({ source, target, hasBegun, last }: MoveNow): Verdict | undefined {
   const isGone = source.machine?.status?.rightToRun?.grantedAway === true;
   const isThere = hasRight(target.guest);
   const halves = [source.migration, target.migration];
@@ -45,7 +47,7 @@ export function verdictOf({ source, target, hasBegun }: MoveNow): Verdict | unde
   if (isGone || isThere || hasSucceeded) return undefined;
   const isInVain = hasBegun && isKept(source) && isAlone(target);
   if (!isInVain && halves.some((half) => half && !isFinalMigration(half))) return undefined;
-  return { kind: 'failed', ...reasonOf(halves) };
+  return { kind: 'failed', ...reasonOf(last ?? halves) };
 }
 
 /** Whether nothing takes a guest away from where it is: who would send it is over, and it was promised to nobody. */
