@@ -6,6 +6,7 @@ import { stateOfSource, stateOfTarget } from '../../migration/halves/pair-state.
 import { parseSourceHalf, parseTargetHalf } from '../../migration/halves/parse.ts';
 import { type OwnSide, sourceHalf, targetHalf } from '../../migration/halves/project.ts';
 import { Refusal, type Role } from '../channel.ts';
+import { hadSlots, wasHandedOff } from './side.ts';
 
 /** Halves of both parts, as the controller deals with them: it says which part, and what is done is the same. */
 
@@ -44,6 +45,18 @@ export function applyHalf(
   return role === 'source' ? applyTarget(own, other) : applySource(own, other);
 }
 
+/** The other side is no more: whoever is at work on ours is asked to stop. */
+export function stopped(
+  role: Role,
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance,
+  heard?: Partial<PairStatus>,
+): Partial<PairStatus> | undefined {
+  const state = ownStateOf(role, migration, guest) && (heard?.migrationState ?? guest.status?.migrationState);
+  if (!state || state.completed === true || state.abortRequested === true) return undefined;
+  return { migrationState: { ...state, abortRequested: true } };
+}
+
 /** UID of the migration object of the other side that our guest's state is bound to. */
 export function boundUidOf(
   role: Role,
@@ -63,6 +76,20 @@ export function isOtherEnded(
   // The guest may be gone, or in another migration by now; what it said of this one stays with the migration.
   const { sourceState, targetState } = ownStateOf(role, migration, guest) ?? migration.status?.migrationState ?? {};
   return (role === 'source' ? targetState : sourceState)?.verdict !== undefined;
+}
+
+/**
+ * Whether agents of the other side may have begun, on what they know of ours. Those of a target begin once its source has
+ * slots: it is kept then until it has heard how the source ended, and only a source can dial.
+ */
+export function mayOtherRely(
+  role: Role,
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance | undefined,
+): boolean {
+  if (role === 'target' || wasHandedOff(migration)) return wasHandedOff(migration);
+  const state = ownStateOf(role, migration, guest) ?? migration.status?.migrationState;
+  return hadSlots(migration) || !state || state.sourceState?.slots !== undefined;
 }
 
 /** The node that our side's launcher pod is on. */

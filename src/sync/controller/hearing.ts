@@ -4,7 +4,7 @@ import { deepEqual } from '../../machinery/equal.ts';
 import { type ReceivedHalf, Refusal, type Role } from '../channel.ts';
 import { EarlyHalves, type EarlyLimits, keyTaken } from './early-halves.ts';
 import { type Half, parseHalf } from './halves.ts';
-import { otherRole, peerOf, type Side, sideId } from './side.ts';
+import { otherRole, type Side, sideId } from './side.ts';
 
 /** The newest half of the other side of one of our migrations, and how to tell that side what becomes of it. */
 export interface Heard {
@@ -22,6 +22,8 @@ export interface HearingOptions {
   readonly limits?: EarlyLimits | undefined;
   /** The migration that we have under a key, in this part. */
   readonly meant: (role: Role, key: string) => VirtualMachineInstanceMigration | undefined;
+  /** The cluster that a migration of ours is bound to, from before the first word to it. */
+  readonly peerOf: (migration: VirtualMachineInstanceMigration) => string | undefined;
   /** Whether nothing new may begin with a cluster. */
   readonly isRevoked: (peer: string) => boolean;
   /** Something was heard that concerns this migration of ours. */
@@ -47,7 +49,7 @@ export class Hearing {
   /** See `ChannelListener.received`. */
   async received(peer: string, { key, role, half: json }: ReceivedHalf): Promise<void> {
     const own = this.#options.meant(otherRole(role), key);
-    const bound = own && peerOf(own);
+    const bound = own && this.#options.peerOf(own);
     if (bound !== undefined && bound !== peer) throw keyTaken();
     if (role === 'target' && bound === undefined) throw isGone();
     if (json === undefined) {

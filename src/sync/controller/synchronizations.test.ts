@@ -123,6 +123,24 @@ describe('two halves in two clusters', () => {
     expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
   });
 
+  it('hear an answer that comes before what was written to be answered has been heard of', async () => {
+    await target();
+    let hear = (): void => undefined;
+    const until = new Promise<void>((resolve) => (hear = resolve));
+    east.late = { text: `"${PEER_ANNOTATION}"`, until };
+    try {
+      await source();
+      await settle(clock);
+      expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
+    } finally {
+      east.late = undefined;
+      hear();
+    }
+    await pass(clock, 5000);
+    expect(await stateOf(west)).not.toHaveProperty('abortRequested');
+    expect(await stateOf(east)).toMatchObject({ targetState: { migrationUID: await uidOf(west) } });
+  });
+
   it('tell each other what changes, in one write each, and write nothing where nothing does', async () => {
     await underWay();
     expect(await stateOf(east)).toMatchObject({ targetNode: 'node-1', targetPod: 'pod-t', targetRunner: runner('t') });
@@ -375,6 +393,17 @@ describe('a controller that starts anew', () => {
     expect(await finalizersOf(west)).toEqual([]);
   });
 
+  it('is told again what its former self knew of, and could not write down', async () => {
+    await source();
+    await west.guest(name);
+    await west.migration('target', { name, key });
+    await west.phase('WaitingForSync', name);
+    await restart(west);
+    expect(await stateOf(west)).toEqual({});
+    await west.begin('target', name);
+    expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
+  });
+
   it('is bound to the cluster that it was bound to before', async () => {
     await pair();
     await west.stopController();
@@ -436,6 +465,31 @@ describe('the end of either half', () => {
     network.heal('east', 'west');
     await settle(clock);
     expect(await stateOf(west)).toMatchObject({ sourceState: { verdict: { phase: 'Failed' } } });
+  });
+
+  it('of a source that had slots waits for its target, whose agents may have begun, however long they are cut off', async () => {
+    // Nobody else dials for it.
+    const far = await FakeCluster.start('far', network, clock);
+    try {
+      await far.half('source', { connectURL: west.address, name, key });
+      await target();
+      await settle(clock);
+      for (const cluster of [far, west]) await cluster.phase('Pending', name);
+      await far.patchGuest({ migrationState: { sourceState: { slots: 'reserved' } } }, name);
+      for (const phase of ['Scheduling', 'PreparingTarget'] as const) await west.phase(phase, name);
+      network.cut('far', 'west');
+      await far.deleteMigration(name);
+      await far.finish('Failed', name);
+      await pass(clock, 15 * 60_000, 30_000);
+      await west.finish('Failed', name);
+      expect(await finalizersOf(west)).toContain(SYNCHRONIZATION_FINALIZER);
+      network.heal('far', 'west');
+      await pass(clock, 5000);
+      expect(await finalizersOf(west)).toEqual([]);
+      expect(await far.findMigration(name)).toBeUndefined();
+    } finally {
+      await far.stop();
+    }
   });
 
   it('of a target waits for no source that has ended before, and went with the stream', async () => {

@@ -29,7 +29,17 @@ import {
   type SyncError,
 } from '../channel.ts';
 import type { EarlyLimits } from './early-halves.ts';
-import { applyHalf, boundUidOf, isOtherEnded, ownNodeOf, ownStateOf, type PairStatus, projectHalf } from './halves.ts';
+import {
+  applyHalf,
+  boundUidOf,
+  isOtherEnded,
+  mayOtherRely,
+  ownNodeOf,
+  ownStateOf,
+  type PairStatus,
+  projectHalf,
+  stopped,
+} from './halves.ts';
 import { type Heard, Hearing } from './hearing.ts';
 import { hostAndPort, type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
@@ -128,6 +138,7 @@ export class Synchronizations implements Service, ChannelListener {
       clock: env.clock,
       limits: options.earlyLimits,
       meant: (role, key) => this.#meant(role, key),
+      peerOf: (migration) => peerOf(migration) ?? this.#talks.peerOf(migration),
       isRevoked: (peer) => this.#isRevoked(peer),
       onNews: (migration) => this.#controller.enqueue(keyOf(migration)),
     });
@@ -280,6 +291,8 @@ export class Synchronizations implements Service, ChannelListener {
     }
     const talk = this.#talks.begin(key, looked.metadata.uid ?? '', side);
     const migration = await this.#bind(looked, side, signal);
+    // Whoever is spoken to may answer before our own cache has heard to whom we are bound.
+    talk.peer = peerOf(migration) ?? talk.peer;
     const link = this.#links.of(side, peerOf(migration));
     const guest = this.#guests.get(guestKeyOf(migration));
     const isEnded = isFinalMigration(migration);
@@ -371,7 +384,8 @@ export class Synchronizations implements Service, ChannelListener {
     const bound = boundUidOf(side.role, migration, guest);
     const isOld = isFinalMigration(migration) && (half.uid === bound || half.verdict !== undefined);
     if (status || isOld) return { status, isKnown: true };
-    // The migration controller has yet to begin. Whoever waits for an answer has others to tell of meanwhile.
+    // The migration controller has yet to begin. Whoever waits for an answer has others to tell of meanwhile, and tells all
+    // of it again to the process that takes over from us: but how it ended nobody says twice who was told that it is known.
     if (bound === undefined || bound === half.uid) return { status: undefined, isKnown: half.verdict === undefined };
     // The other side has begun anew; ours belongs to what it had before, and ends with that.
     if (side.role === 'source') {
@@ -433,7 +447,8 @@ export class Synchronizations implements Service, ChannelListener {
     // A source can always dial, and hear that the other is gone; were it gone itself, its target could wait for it for ever.
     if (talk.side.role === 'target' && this.#isOtherOver(migration, guest, talk.side)) return true;
     // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
-    const isDispensable = !wasHandedOff(migration) || this.#isRevoked(peerOf(migration) ?? '');
+    const isRevoked = this.#isRevoked(peerOf(migration) ?? '');
+    const isDispensable = !mayOtherRely(talk.side.role, migration, guest) || isRevoked;
     return isDispensable && channel?.isOpen !== true;
   }
 
@@ -466,18 +481,6 @@ interface Taken {
 }
 
 const UNHEARD: Taken = { status: undefined, isKnown: false };
-
-/** The other side is no more: whoever is at work on ours is asked to stop. */
-function stopped(
-  role: Role,
-  migration: Migration,
-  guest: Guest,
-  heard?: Partial<PairStatus>,
-): Partial<PairStatus> | undefined {
-  const state = ownStateOf(role, migration, guest) && (heard?.migrationState ?? guest.status?.migrationState);
-  if (!state || state.completed === true || state.abortRequested === true) return undefined;
-  return { migrationState: { ...state, abortRequested: true } };
-}
 
 function guestKeyOf({ metadata, spec }: Migration): string {
   return `${metadata.namespace ?? ''}/${spec.vmName ?? ''}`;

@@ -1,4 +1,6 @@
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { Env } from '../../env/ports.ts';
+import { keyOf } from '../../kube/resource.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { Channel, OfferedHalf, Refusal, Role } from '../channel.ts';
 import type { Half } from './halves.ts';
@@ -9,6 +11,8 @@ export interface Talk {
   /** UID of the migration. */
   readonly uid: string;
   readonly side: Side;
+  /** The cluster that the migration is bound to. */
+  peer?: string | undefined;
   /** Where it was last said. */
   channel?: Channel;
   offered?: Half;
@@ -50,6 +54,12 @@ export class Talks {
 
   get(migration: string): Talk | undefined {
     return this.#talks.get(migration);
+  }
+
+  /** The cluster that we speak to of a migration. */
+  peerOf(migration: VirtualMachineInstanceMigration): string | undefined {
+    const talk = this.#talks.get(keyOf(migration));
+    return talk?.uid === migration.metadata.uid ? talk?.peer : undefined;
   }
 
   /** The keys of all migrations that we speak for. */

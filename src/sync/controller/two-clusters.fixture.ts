@@ -50,6 +50,8 @@ export class FakeCluster {
   /** Clusters in which trust was revoked, and those of them with which nothing is on the way any more. */
   readonly revoked = new Set<string>();
   readonly released: string[] = [];
+  /** The controller's watches tell nothing that has this text until the promise is kept. */
+  late: { readonly text: string; readonly until: Promise<void> } | undefined;
   readonly #network: FakeNetwork;
   readonly #limits: EarlyLimits | undefined;
   readonly #api: InProcessApi;
@@ -245,10 +247,18 @@ export class FakeCluster {
 
   #meteredClient(): Client {
     const real = this.#transport(SYNCHRONIZATION_IDENTITY);
-    const send = (request: TransportRequest): Promise<TransportResponse> => {
+    const send = async (request: TransportRequest): Promise<TransportResponse> => {
       if (request.method !== 'GET') this.writes.push(`${request.method} ${request.path.replace(/\?.*/, '')}`);
-      return real.send(request);
+      const response = await real.send(request);
+      return request.path.includes('watch=') ? { ...response, body: this.#lately(response.body) } : response;
     };
     return new Client({ send, close: () => undefined }, 'synchronization');
+  }
+
+  async *#lately(body: AsyncIterable<string>): AsyncIterable<string> {
+    for await (const piece of body) {
+      if (this.late && piece.includes(this.late.text)) await this.late.until;
+      yield piece;
+    }
   }
 }
