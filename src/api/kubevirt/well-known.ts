@@ -39,6 +39,8 @@ export const GENERATION_ANNOTATION = 'kubevirt.io/vm-generation';
 export const RECEIVER_ANNOTATION = 'kubevirt.io/create-migration-target';
 /** The strategy of a machine once its guest has come from elsewhere. */
 export const RESTORE_STRATEGY_ANNOTATION = 'kubevirt.io/restore-run-strategy';
+/** On a machine that received a guest: the UID of the guest whose identity its template was given. */
+export const IDENTITY_ANNOTATION = 'godwit.dev/identity-of';
 /** Lets a guest move that is bridged to its pod's network. */
 export const BRIDGE_MIGRATION_ANNOTATION = 'kubevirt.io/allow-pod-bridge-network-live-migration';
 /** On a guest: what its machine's template was when it was made, in short. */

@@ -106,11 +106,17 @@ export function isWaiting({ metadata, status }: VirtualMachineInstance): boolean
 }
 
 /** Once the guest has come, the machine goes back to the strategy that it was given for this moment. */
-function afterReceiving({ metadata }: VirtualMachine, guest: VirtualMachineInstance): Decision {
-  if (isWaiting(guest)) return NONE;
+function afterReceiving(machine: VirtualMachine, guest: VirtualMachineInstance): Decision {
+  const strategy = isWaiting(guest) ? undefined : restoredStrategy(machine);
+  return strategy ? { action: 'setStrategy', strategy } : NONE;
+}
+
+const RESTORED = ['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once'] as const;
+
+/** The strategy that a machine goes back to when its guest has come; undefined where it stays as it is. */
+export function restoredStrategy({ metadata }: VirtualMachine): (typeof RESTORED)[number] | undefined {
   const strategy = metadata.annotations?.[RESTORE_STRATEGY_ANNOTATION];
-  const isKnown = (['Always', 'RerunOnFailure', 'Manual', 'Halted', 'Once'] as const).find((one) => one === strategy);
-  return isKnown ? { action: 'setStrategy', strategy: isKnown } : NONE;
+  return RESTORED.find((one) => one === strategy);
 }
 
 /** Requests are served in order: only the first one counts. */

@@ -2,7 +2,11 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceSpec } from '../../api/kubevirt/virtual-machine-instance-spec.ts';
-import { RECEIVER_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import {
+  IDENTITY_ANNOTATION,
+  RECEIVER_ANNOTATION,
+  RESTORE_STRATEGY_ANNOTATION,
+} from '../../api/kubevirt/well-known.ts';
 import { guestOf, machineOf } from './machines.fixture.ts';
 import { receivedIdentity } from './received-identity.ts';
 
@@ -59,9 +63,26 @@ describe('a machine that has received a guest', () => {
     expect(next).toMatchObject({ networks, domain: { devices: { interfaces } } });
   });
 
-  it('is left alone where it says all that already', () => {
+  it('is left alone where it says all that already, and will not be looked at again', () => {
     const firmware = { uuid: 'of-the-guest' };
-    expect(receivedIdentity(receiver(template({ firmware })), come({ firmware }))).toBeUndefined();
+    const machine = receiver(template({ firmware }));
+    const restored = {
+      ...machine,
+      metadata: { ...machine.metadata, annotations: { [RESTORE_STRATEGY_ANNOTATION]: 'Always' } },
+    };
+    expect(receivedIdentity(restored, come({ firmware }))).toBeUndefined();
+    expect(receivedIdentity(machine, come({ firmware }))).toEqual(machine.spec.template.spec);
+  });
+
+  it('is told once: what somebody says there afterwards is not taken back', () => {
+    const machine = receiver(template({ firmware: { uuid: 'of-somebody' } }));
+    const guest = come({ firmware: { uuid: 'of-the-guest' } });
+    const noted = (uid: string): VirtualMachine => ({
+      ...machine,
+      metadata: { ...machine.metadata, annotations: { [IDENTITY_ANNOTATION]: uid } },
+    });
+    expect(receivedIdentity(noted(guest.metadata.uid ?? ''), guest)).toBeUndefined();
+    expect(receivedIdentity(noted('of-an-earlier-guest'), guest)?.domain.firmware?.uuid).toBe('of-the-guest');
   });
 });
 

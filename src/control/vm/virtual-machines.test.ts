@@ -257,6 +257,26 @@ describe('other strategies', () => {
     expect(metadata.annotations).toMatchObject({ 'kubevirt.io/create-migration-target': 'true' });
     await shows('WaitingForReceiver');
   });
+  it('WaitAsReceiver: is given the identity of the guest that came, and keeps what is said of it later', async () => {
+    await make({ runStrategy: 'WaitAsReceiver' });
+    await scene.until(guest);
+    const uuid = 'aaaaaaaa-0000-4000-8000-000000000000';
+    await scene.patch(virtualMachineInstances, 'web', { spec: { domain: { firmware: { uuid } } } });
+    const holder = { node: 'node-a', nodeUID: 'node-uid', podUID: 'pod-uid' };
+    await play('Running', { rightToRun: { epoch: 5, holder } });
+    const uuidNow = async (): Promise<unknown> => (await machine()).spec.template.spec?.domain.firmware?.uuid;
+    await scene.until(async () => expect(await uuidNow()).toBe(uuid));
+    const other = 'bbbbbbbb-0000-4000-8000-000000000000';
+    await scene.patch(virtualMachines, 'web', {
+      spec: { template: { spec: { domain: { firmware: { uuid: other } } } } },
+    });
+    await scene.until(async () =>
+      expect((await machine()).status?.conditions).toContainEqual(
+        expect.objectContaining({ type: 'RestartRequired', status: 'True' }),
+      ),
+    );
+    expect(await uuidNow()).toBe(other);
+  });
 });
 
 describe('instance types and preferences', () => {

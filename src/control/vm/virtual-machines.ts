@@ -25,7 +25,12 @@ import { MovingGuests } from '../moving-guests.ts';
 import { uidsOf } from '../migration/keys.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { claimNameOf } from '../volume-claims.ts';
-import { GENERATION_ANNOTATION, MACHINE_FINALIZER, TEMPLATE_HASH_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import {
+  GENERATION_ANNOTATION,
+  IDENTITY_ANNOTATION,
+  MACHINE_FINALIZER,
+  TEMPLATE_HASH_ANNOTATION,
+} from '../../api/kubevirt/well-known.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { type Decision, decide, isFinal, isStartRefused } from './decide.ts';
 import { type LiveUpdate, liveUpdate } from './live-update.ts';
@@ -160,7 +165,8 @@ export class VirtualMachines implements Service {
       domain: { firmware, devices: { interfaces: devices.interfaces } },
       ...(networks ? { networks } : {}),
     } as unknown as JsonObject;
-    const body: JsonObject = { metadata: { uid, resourceVersion }, spec: { template: { spec } } };
+    const annotations = { [IDENTITY_ANNOTATION]: guest.metadata.uid ?? '' };
+    const body: JsonObject = { metadata: { uid, resourceVersion, annotations }, spec: { template: { spec } } };
     try {
       await this.#client.patch(virtualMachines, namespace, name, { type: 'merge', body }, signal);
       return true;
