@@ -9,7 +9,6 @@ import type { LocalCluster } from '../vm/local-cluster.ts';
 
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const CONFIG_MAPS = '/api/v1/namespaces/kubevirt/configmaps';
-const GATE = 'DecentralizedLiveMigration';
 
 /** A cluster whose synchronization controller is there. */
 export interface Joined {
@@ -23,7 +22,6 @@ interface KubeVirt {
   readonly metadata: object;
   readonly spec: {
     readonly configuration?: {
-      readonly developerConfiguration?: { readonly featureGates?: readonly string[] };
       readonly migrations?: object;
     };
   };
@@ -35,36 +33,30 @@ interface ConfigMap {
   readonly data?: Record<string, string>;
 }
 
-/** Switches on that guests may go elsewhere, with these limits of migrations, and lets all clusters trust each other. */
+/** Sets these limits of migrations, and lets both clusters trust each other: their synchronization controllers start. */
 export async function joinClusters(
   east: LocalCluster,
   west: LocalCluster,
   limits: object = {},
 ): Promise<readonly [Joined, Joined]> {
-  const [one, other] = await Promise.all([joined(east, limits), joined(west, limits)]);
+  const [one, other] = await Promise.all([limited(east, limits), limited(west, limits)]);
   await trust(one, other, 'west');
   await trust(other, one, 'east');
-  return [one, other];
+  return Promise.all([joined(east, one), joined(west, other)]);
 }
 
-async function joined(cluster: LocalCluster, limits: object): Promise<Joined> {
+async function limited(cluster: LocalCluster, limits: object): Promise<LoadConnection> {
   const connection = await cluster.connect();
   await change(connection, KUBEVIRT, (found) => {
     const { spec } = found as unknown as KubeVirt;
     const { configuration } = spec;
-    const { developerConfiguration, migrations } = configuration ?? {};
-    const featureGates = [...(developerConfiguration?.featureGates ?? []), GATE];
-    return {
-      spec: {
-        ...spec,
-        configuration: {
-          ...configuration,
-          developerConfiguration: { ...developerConfiguration, featureGates },
-          migrations: { ...migrations, ...limits },
-        },
-      },
-    };
+    const migrations = { ...configuration?.migrations, ...limits };
+    return { spec: { ...spec, configuration: { ...configuration, migrations } } };
   });
+  return connection;
+}
+
+async function joined(cluster: LocalCluster, connection: LoadConnection): Promise<Joined> {
   const address = await until(async () => {
     const { status } = JSON.parse(await connection.text('GET', KUBEVIRT)) as KubeVirt;
     return status?.synchronizationAddresses?.[0];
@@ -73,12 +65,12 @@ async function joined(cluster: LocalCluster, limits: object): Promise<Joined> {
 }
 
 /** What `godwit trust` does with what it exports there and imports here. */
-async function trust(here: Joined, there: Joined, name: string): Promise<void> {
+async function trust(here: LoadConnection, there: LoadConnection, name: string): Promise<void> {
   const bundle = await until(async () => {
     const path = `${CONFIG_MAPS}/godwit-synchronization-bundle`;
-    return ownBundleOf((JSON.parse(await there.connection.text('GET', path)) as ConfigMap).data);
+    return ownBundleOf((JSON.parse(await there.text('GET', path)) as ConfigMap).data);
   }, `${name} has no authorities`);
-  await change(here.connection, `${CONFIG_MAPS}/godwit-trust`, (found) => ({
+  await change(here, `${CONFIG_MAPS}/godwit-trust`, (found) => ({
     data: withPeer((found as ConfigMap).data ?? {}, { ...bundle, name }),
   }));
 }

@@ -1,17 +1,21 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { isFeatureGateEnabled } from '../api/kubevirt/feature-gates.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
+import { KEY_CLAIM_PREFIX } from '../control/migration/key-claims.ts';
 import { type Env, type Processes, sleep } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
 import { Informer } from '../kube/informer.ts';
 import { kubeVirts } from '../kube/kubevirt-resources.ts';
+import { leaseResource } from '../kube/leader-lease.ts';
 import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_ACCOUNT } from '../sync/rights.ts';
+import { configMaps, peersOf, TRUST_CONFIG_MAP } from '../sync/trust/objects.ts';
+import { keepAuthorities } from '../sync/trust/store.ts';
 import { SYNCHRONIZATION_PORT } from '../sync/wire/address.ts';
 import { configuredPort } from './configured-port.ts';
 import { synchronizationBelow } from './data-directory.ts';
@@ -40,6 +44,7 @@ interface TokenRequest extends KubeObject {
   readonly status?: { readonly token?: string };
 }
 
+const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', kind: 'Namespace', namespaced: false };
 const serviceAccounts: Resource = {
   group: '',
   version: 'v1',
@@ -52,52 +57,98 @@ const serviceAccounts: Resource = {
 const TOKEN_LIFE_S = 24 * 3600;
 const TOKEN_RENEWAL_MS = 4 * 3_600_000;
 const TOKEN_RETRY_MS = 10_000;
+/** Of the process' own directory: how it reaches the cluster. */
+const KUBECONFIG_FILE = 'kubeconfig';
 /** Of the data directory: where this machine finds out what the process counts. */
 const METRICS_PORT_FILE = 'synchronization-metrics-port';
 
 /**
  * The synchronization controller that `godwit up` has on this machine, in a process of its own: it talks to other
- * clusters, and has no other rights than it needs. It is there while migrations between clusters are switched on.
+ * clusters, and has no other rights than it needs. It is there while migrations between clusters are switched on, from the
+ * moment on when somebody needs it: a half of a migration is there, or a cluster is trusted. Who needed it once has it from
+ * the start the next time: there may be halves that are over, and wait to be let go.
  */
 export class LocalSynchronization {
   readonly #options: LocalSynchronizationOptions;
   readonly #directory: string;
   readonly #stopping = new AbortController();
+  /** Ends looking for whoever needs it. */
+  readonly #looking = new AbortController();
   #process: KeptProcess | undefined;
+  #isNeeded: boolean;
+  /** As the cluster's configuration says. */
+  #spec: KubeVirt['spec'] | undefined;
   /** The port that it was started for, where one was asked for. */
   #wantedPort: number | undefined;
   /** What is being done about the process, one thing after another. */
   #work: Promise<void> = Promise.resolve();
-  #informer: Promise<void> = Promise.resolve();
+  readonly #informers: Promise<void>[] = [];
   #keepingToken: Promise<void> | undefined;
 
   constructor(options: LocalSynchronizationOptions) {
     this.#options = options;
     this.#directory = synchronizationBelow(options.directory);
+    this.#isNeeded = existsSync(join(this.#directory, KUBECONFIG_FILE));
   }
 
-  /** Starts it as soon as it is wanted. */
-  start(): void {
+  /** Starts it as soon as it is wanted, and needed. Resolves when this cluster has an identity for others. */
+  async start(): Promise<void> {
     const { env, admin } = this.#options;
-    const informer = new Informer({ client: admin, env, resource: kubeVirts });
-    informer.onChange(({ type, object }) => this.#follow(type === 'deleted' ? undefined : object));
-    this.#informer = informer.run(this.#stopping.signal);
+    const common = { client: admin, env };
+    const configuration = new Informer({ ...common, resource: kubeVirts });
+    configuration.onChange(({ type, object }) => {
+      this.#spec = type === 'deleted' ? undefined : object.spec;
+      this.#follow();
+    });
+    this.#informers.push(configuration.run(this.#stopping.signal));
+    if (this.#isNeeded) return;
+    const fieldSelector = `metadata.name=${TRUST_CONFIG_MAP}`;
+    const trust = new Informer({ ...common, resource: configMaps, namespace: SYSTEM_NAMESPACE, fieldSelector });
+    trust.onChange(({ object }) => {
+      if (peersOf(object.data).peers.length > 0) this.#need();
+    });
+    const claims = new Informer({ ...common, resource: leaseResource, namespace: SYSTEM_NAMESPACE });
+    claims.onChange(({ type, object }) => {
+      if (type !== 'deleted' && object.metadata.name?.startsWith(KEY_CLAIM_PREFIX) === true) this.#need();
+    });
+    this.#informers.push(trust.run(this.#looking.signal), claims.run(this.#looking.signal));
+    await this.#makeIdentity();
   }
 
   /** Ends it. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    await this.#informer;
+    this.#looking.abort();
+    await Promise.all(this.#informers);
     await this.#work;
     await this.#keepingToken;
     await this.#process?.stop('SIGTERM');
   }
 
-  #follow(kubeVirt: KubeVirt | undefined): void {
-    const { spec } = kubeVirt ?? {};
-    const isWanted = spec !== undefined && isFeatureGateEnabled('DecentralizedLiveMigration', spec.configuration);
+  /** Somebody needs it, and is not asked again. */
+  #need(): void {
+    this.#isNeeded = true;
+    this.#looking.abort();
+    this.#follow();
+  }
+
+  /** What others are told to trust is there before the process is that keeps it. */
+  async #makeIdentity(): Promise<void> {
+    const { env, admin } = this.#options;
+    try {
+      const { metadata } = await admin.get(namespaces, '', 'kube-system', this.#stopping.signal);
+      await keepAuthorities({ client: admin, env, clusterId: metadata.uid ?? '' }, this.#stopping.signal);
+    } catch (error) {
+      // The process makes it, too, when it starts.
+      env.log.warn('this cluster has no identity for others yet', { error: errorText(error) });
+    }
+  }
+
+  #follow(): void {
+    const spec = this.#spec;
+    const isOn = spec !== undefined && isFeatureGateEnabled('DecentralizedLiveMigration', spec.configuration);
     this.#work = this.#work
-      .then(() => this.#bring(isWanted, configuredPort(spec)))
+      .then(() => this.#bring(isOn && this.#isNeeded, configuredPort(spec)))
       .catch((error: unknown) => {
         this.#options.print(`The synchronization controller cannot be started: ${errorText(error)}`);
       });
@@ -149,7 +200,7 @@ export class LocalSynchronization {
   #writeKubeconfig(): string {
     const config = parse(this.#options.kubeconfig) as { users: { name: string; user: object }[] };
     const users = config.users.map(({ name }) => ({ name, user: { tokenFile: 'token' } }));
-    return writePrivately(join(this.#directory, 'kubeconfig'), stringify({ ...config, users }));
+    return writePrivately(join(this.#directory, KUBECONFIG_FILE), stringify({ ...config, users }));
   }
 
   async #keepToken(): Promise<void> {

@@ -86,7 +86,7 @@ export async function up(
       logLevel: options.logLevel,
       print,
     });
-    synchronization.start();
+    await synchronization.start();
     print(`Godwit serves the Kubernetes API at ${server.url}`);
     print(`Admin kubeconfig: ${kubeconfig}`);
     print(`Try: KUBECONFIG=${kubeconfig} kubectl get ${count > 0 ? 'nodes' : 'namespaces'}`);

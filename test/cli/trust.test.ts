@@ -11,24 +11,17 @@ let east: Cluster;
 let west: Cluster;
 beforeAll(async () => {
   [east, west] = await Promise.all([Cluster.start(), Cluster.start()]);
-  const gate = {
-    spec: { configuration: { developerConfiguration: { featureGates: ['DecentralizedLiveMigration'] } } },
-  };
-  for (const cluster of [east, west])
-    await cluster.merge('/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt', gate);
 });
 afterAll(() => Promise.all([east.close(), west.close()]));
 
 const trust = (cluster: Cluster, ...args: readonly string[]): Promise<Finished> =>
   runCli(['trust', ...args, '--data-dir', cluster.godwit.directory], { KUBECONFIG: '' });
 
-/** What a cluster exports, in a file; its synchronization controller makes its authority when it starts. */
+/** What a cluster exports, in a file. */
 async function exported(cluster: Cluster, name: string): Promise<string> {
-  const { stdout } = await eventually(async () => {
-    const finished = await trust(cluster, 'export', '--name', name);
-    expect(finished).toMatchObject({ code: 0, stderr: '' });
-    return finished;
-  }, 60_000);
+  const finished = await trust(cluster, 'export', '--name', name);
+  expect(finished).toMatchObject({ code: 0, stderr: '' });
+  const { stdout } = finished;
   const file = join(cluster.godwit.directory, `${name}.yaml`);
   writeFileSync(file, stdout);
   return file;

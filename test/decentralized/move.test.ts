@@ -9,24 +9,17 @@ import { oneLife } from '../support/one-life.ts';
 
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
-const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const PATIENCE_MS = 120_000;
 
 let guests: MovingGuests;
 
 beforeAll(async () => {
   guests = await MovingGuests.start({ nodes: 2 });
-  const { api, kubectl } = guests.host;
-  await guests.configure({}, ['DecentralizedLiveMigration']);
-  await kubectl.ok(['create', 'namespace', 'outlet']);
+  await guests.host.kubectl.ok(['create', 'namespace', 'outlet']);
   await guests.host.create(claim('disk', 'local'));
   const volumes = [{ name: 'disk', source: { persistentVolumeClaim: { claimName: 'disk' } } }];
   await guests.host.create(virtualMachine('web', probe({ tickMs: 100, graceSeconds: 5, volumes })));
   await guests.knows('web');
-  await eventually(async () => {
-    const { status } = (await api.request('GET', KUBEVIRT)).expect(200).json;
-    expect(status.synchronizationAddresses).toHaveLength(1);
-  }, PATIENCE_MS);
 });
 afterAll(() => guests.stop());
 
@@ -54,7 +47,8 @@ it('moves a guest with its disk to another namespace, and back', async () => {
   expect(await find('outlet', 'virtualmachines')).toBeUndefined();
 
   const go = (): Promise<string> => host.cli('move', 'web', '-n', 'default', '--to-namespace', 'outlet');
-  expect(await go()).toContain('the guest of web runs in outlet/web');
+  // Two who ask for the same in the same instant: the guest moves once, and both are told the same.
+  for (const told of await Promise.all([go(), go()])) expect(told).toContain('the guest of web runs in outlet/web');
   await runsIn('outlet');
   const [kept, moved] = [await find('default', 'virtualmachines'), await find('outlet', 'virtualmachines')];
   expect(kept).toMatchObject({ spec: { runStrategy: 'Halted' }, status: { rightToRun: { grantedAway: true } } });

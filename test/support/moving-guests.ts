@@ -60,9 +60,7 @@ export class MovingGuests {
     const { elsewhere = IS_PAIRED ? 'elsewhere' : undefined } = options;
     const host = await VirtualMachines.start(options);
     const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere);
-    const guests = new MovingGuests(host, pairs);
-    if (pairs) await guests.configure({}, []);
-    return guests;
+    return new MovingGuests(host, pairs);
   }
 
   async stop(): Promise<void> {

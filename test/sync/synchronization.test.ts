@@ -83,11 +83,15 @@ const migration = (name: string, half: object): object => ({
 });
 
 describe('a synchronization controller', () => {
-  it('is there once migrations between clusters are switched on', async () => {
-    expect(pidOf(east)).toBe(0);
-    await Promise.all([east, west].map((each) => switchOn(each, ['DecentralizedLiveMigration'])));
+  it('is there once a half of a migration is, and not before', async () => {
+    expect([pidOf(east), pidOf(west)]).toEqual([0, 0]);
+    const early = migration('early', { receive: { key: 'early-key' } });
+    await Promise.all([east, west].map((each) => each.create(MIGRATIONS, early)));
     expect(await addressOf(east)).not.toBe(await addressOf(west));
     expect(pidOf(east)).toBeGreaterThan(0);
+    await eventually(async () =>
+      expect((await west.get(`${MIGRATIONS}/early`)).status?.syncEndpoint).toBe(await addressOf(west)),
+    );
   });
 
   it('may do no more than it has to', async () => {

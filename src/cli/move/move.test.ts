@@ -35,7 +35,6 @@ import type { MoveRequest } from './seen.ts';
 /** Moves between two servers, with the controllers of migrations; the test plays all others, agents and synchronization. */
 
 const AS_THE_WEBHOOK_LEAVES_IT = { finalizers: [MIGRATION_FINALIZER, SYNCHRONIZATION_FINALIZER] };
-const GATES = { developerConfiguration: { featureGates: ['DecentralizedLiveMigration'] } };
 /** A few minutes of virtual time. */
 const TURNS_MAX = 1500;
 const ROOT = { name: 'root', sizeBytes: 2 ** 30, isBlock: false };
@@ -77,8 +76,6 @@ async function saysAddresses({ client, signal }: ControlScene, addresses: readon
 async function prepare(scene: ControlScene, other: ControlScene, address: string): Promise<void> {
   const { client, signal } = scene;
   await new PlayedAgents(scene).addNodes('node-a', 'node-b');
-  const body = { spec: { configuration: GATES } };
-  await client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', { type: 'merge', body }, signal);
   await saysAddresses(scene, [address]);
   await (await ObjectApplier.of(client, signal)).apply(TRUST_OBJECTS, signal);
   const authority = await createAuthority(testEnv(), 'other', DAY_MS * 365);

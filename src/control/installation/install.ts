@@ -38,9 +38,13 @@ const CONFIGURATION: KubeObject = {
     configuration: {
       // A guest that is bridged to its pod's network cannot move.
       network: { defaultNetworkInterface: 'masquerade' },
-      // Guests that ask to be moved are moved whatever drives them off their node.
+      // Guests that ask to be moved are moved whatever drives them off their node, and to other namespaces and clusters.
       developerConfiguration: {
-        featureGates: ['PreemptionEvictionLiveMigration', 'NoExecuteTaintEvictionLiveMigration'],
+        featureGates: [
+          'PreemptionEvictionLiveMigration',
+          'NoExecuteTaintEvictionLiveMigration',
+          'DecentralizedLiveMigration',
+        ],
       },
     },
   },

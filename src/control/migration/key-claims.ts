@@ -78,11 +78,14 @@ export class KeyClaims {
   }
 }
 
+/** How the names of all claims begin: while there is one, a half is not over. */
+export const KEY_CLAIM_PREFIX = 'godwit-key-';
+
 /** A hash, since a key may be longer than a name, and is nothing that everybody should read. */
 function claimName({ spec }: VirtualMachineInstanceMigration): string | undefined {
   const [role, key] = [migrationRole(spec), pairKeyOf(spec)];
   if (role === 'local' || key === undefined) return undefined;
-  return `godwit-key-${role}-${createHash('sha256').update(key).digest('hex').slice(0, 40)}`;
+  return `${KEY_CLAIM_PREFIX}${role}-${createHash('sha256').update(key).digest('hex').slice(0, 40)}`;
 }
 
 function identityOf({ metadata }: VirtualMachineInstanceMigration): string {
