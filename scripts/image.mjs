@@ -96,7 +96,6 @@ function packageLayer(place) {
   const home = directory(place, HOME);
   const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   for (const each of ['package.json', ...files]) cpSync(join(root, each), join(home, each), { recursive: true });
-  for (const own of ['.stamp', '.tsbuildinfo']) rmSync(join(home, 'dist', own), { force: true });
   const listed = execFileSync('npm', ['ls', '--omit=dev', '--all', '--parseable'], { cwd: root, encoding: 'utf8' });
   for (const path of listed
     .trim()
