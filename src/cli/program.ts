@@ -17,6 +17,7 @@ import { trustCommand } from './trust.ts';
 import { understandingCommands } from './understanding-commands.ts';
 import { VERSION } from './version.ts';
 import type { AgentOptions } from './agent.ts';
+import type { BackupOptions } from './backup.ts';
 import type { SyncOptions } from './sync.ts';
 import type { TourCommandOptions } from './tour/tour-command.ts';
 import type { ListenAddress, UpOptions } from './up.ts';
@@ -83,6 +84,7 @@ program
     parseListen,
   )
   .option('--audit-log <file>', 'append an audit event for each request to this file')
+  .option('--restored', 'the data is of a backup, even if it does not look like it: hear all nodes first')
   .addOption(
     new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
   )
@@ -107,6 +109,17 @@ program
   .option('--stop-vms', 'shut the virtual machines of its nodes down first, each within its grace period')
   .addHelpText('after', '\nExample:\n  godwit down --data-dir ./cluster')
   .action(async (options: DownOptions) => down(options, realEnv('warn').clock, print));
+
+program
+  .command('backup')
+  .description('Copy the data of the API and its keys, as they are at one moment, while it runs or not.')
+  .argument('<directory>', 'where the copy is to be: a new directory, or an empty one')
+  .addOption(dataDirectory('where everything is kept'))
+  .addHelpText('after', '\nExample:\n  godwit backup /backups/monday\n  godwit backup ./copy --data-dir ./cluster')
+  .action(async (directory: string, options: BackupOptions) => {
+    const { backup } = await import('./backup.ts');
+    await backup(directory, options, print);
+  });
 
 program
   .command('tour')

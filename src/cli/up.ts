@@ -8,6 +8,7 @@ import { realProcesses } from '../env/real-processes.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { startControlPlane } from './control-plane.ts';
 import { sharedPathOf, startNodes, usualNodeCount } from './start-nodes.ts';
+import { renewRestoredData } from './restored-data.ts';
 import { takeDirectory } from './take-directory.ts';
 import { writePrivately } from './write-privately.ts';
 import { importDefaultGuest } from './default-guest.ts';
@@ -29,6 +30,8 @@ export interface UpOptions {
   readonly nodes?: number;
   readonly listen?: ListenAddress;
   readonly auditLog?: string;
+  /** Says that the data was restored from a backup, also where that cannot be seen. */
+  readonly restored?: boolean;
   readonly logLevel: string;
 }
 
@@ -49,7 +52,9 @@ export async function up(
   try {
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
+    const news = await renew(options, directory, env);
     const server = await listen(options, directory, env, metrics, print);
+    for (const line of news) print(line);
     const plane = await startControlPlane({
       env,
       metrics,
@@ -119,6 +124,16 @@ function untilSignal(): Promise<NodeJS.Signals> {
     process.on('SIGTERM', resolve);
     for (const signal of ['SIGINT', 'SIGUSR2'] as const) process.once(signal, resolve);
   });
+}
+
+async function renew({ restored }: UpOptions, directory: string, { random }: Env): Promise<readonly string[]> {
+  try {
+    return await renewRestoredData(directory, { isRestored: restored === true, random });
+  } catch (error) {
+    const isTheirs = error instanceof StorageError || typeof (error as NodeJS.ErrnoException).code === 'string';
+    if (!isTheirs) throw error;
+    throw new UserError(`cannot start from ${directory}: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** An address that was asked for is used or refused; the default gives way to whoever has it already. */

@@ -12,6 +12,7 @@ import { Disruptions } from './disruption/disruptions.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
+import { Restorations } from './restoration/restorations.ts';
 import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
 import { WorkloadUpdates } from './workload-update/workload-updates.ts';
@@ -42,6 +43,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new VirtualMachines(context),
     new VirtualMachineInstances({ ...context, launcherImage }),
     new Seizures(context),
+    new Restorations(context),
     new Migrations({ ...context, launcherImage }),
     new MigrationLeftovers(context),
     new Disruptions(context),

@@ -115,6 +115,7 @@ describe('commands', () => {
     const others = [
       'up',
       'down',
+      'backup',
       'tour',
       'agent',
       'sync',

@@ -71,12 +71,21 @@ const spec = openObject('How the cluster runs guests.', {
   workloads: kept('Where agents run.'),
 });
 
+const restoration = object('What is to be settled since the data of the API was restored from a backup.', {
+  id: needed(text('What tells this restoration from others.')),
+  unheard: listOf(
+    'Nodes that have not said yet what their journals hold; until they have, no guest starts.',
+    text('Name of a node.'),
+  ),
+});
+
 const status = openObject('How the control plane is.', {
   phase: text('How far it is.'),
   conditions,
   observedGeneration: long('The generation that this was observed at.'),
   synchronizationAddresses: listOf('Where the synchronization controller is reached.', text('An address and a port.')),
   outdatedVirtualMachineInstanceWorkloads: integer('How many guests have an old launcher.'),
+  restoration,
 });
 
 /** The kind KubeVirt. */
@@ -99,6 +108,7 @@ export const kubeVirt: CustomKind = {
 
 export type KubeVirtConfiguration = Infer<typeof configuration>;
 export type KubeVirtSpec = Infer<typeof spec>;
+export type Restoration = Infer<typeof restoration>;
 export type KubeVirtStatus = Infer<typeof status>;
 
 export interface KubeVirt extends KubeObject {

@@ -59,3 +59,5 @@ export const VOLUME_UPDATE_LABEL = 'kubevirt.io/volume-update-migration';
 export const SOCKETS_ANNOTATION = 'godwit.dev/sockets';
 /** On a launcher pod: for how much memory of its guest it was made. */
 export const MEMORY_ANNOTATION = 'godwit.dev/memory';
+/** Says of a node which restoration of the API's data its agent has settled. */
+export const HEARD_ANNOTATION = 'godwit.dev/heard';

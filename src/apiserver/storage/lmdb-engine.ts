@@ -11,11 +11,12 @@ const FORMAT_KEY = 0;
 const FORMAT_NAME = 'godwit-log';
 const FORMAT_VERSION = 1;
 
-const FILE_MODE = 0o600;
-const DIRECTORY_MODE = 0o700;
+/** What is in a log may be secret. */
+export const FILE_MODE = 0o600;
+export const DIRECTORY_MODE = 0o700;
 
 /** With LMDB's usual 4 KiB, two objects of 1 KiB fill a page; large pages waste less and measured faster. */
-const PAGE_BYTES = 16 * 1024;
+export const PAGE_BYTES = 16 * 1024;
 
 /** Address space, not memory or disk. LMDB grows the map by itself past this, leaving the old one behind. */
 const MAP_BYTES = 8 * 1024 ** 3;
@@ -23,7 +24,8 @@ const MAP_BYTES = 8 * 1024 ** 3;
 /** The way down the tree, and the list of pages that are free. */
 const PAGES_ASIDE = 32;
 
-const DATA_FILE = 'data.mdb';
+/** LMDB's file in the directory of a log. */
+export const DATA_FILE = 'data.mdb';
 /** How LMDB's file begins, behind the header of its first page: a magic number, then the version of the format. */
 const MAGIC_OFFSET = 24;
 const MAGIC = Buffer.from([0xde, 0xc0, 0xef, 0xbe, 0x02, 0x00, 0x00, 0x00]);

@@ -115,6 +115,7 @@ async function machineAnswer(name: string, kind: Kind, scene: Scene): Promise<An
     node: seen.nodes.find(({ metadata }) => metadata.name === (guest && sourceNodeOf(guest))),
     queue,
     configuration: seen.kubeVirt?.spec.configuration ?? {},
+    unheard: seen.kubeVirt?.status?.restoration?.unheard ?? [],
     unfitness: guest && (await unfitnessOf(guest, scene)),
     nowMs: seen.nowMs,
   });

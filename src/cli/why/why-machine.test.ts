@@ -89,6 +89,14 @@ describe('a virtual machine', () => {
       'ended well',
       'godwit start',
     ],
+    [
+      'that waits for nodes to be heard since a restore',
+      { guest: guestOf('web', 'node-1', { phase: 'Scheduled' }), unheard: ['node-2', 'node-3'] },
+      'not started on node-1 yet',
+      'not heard since: node-2, node-3.',
+      'have said what their journals hold',
+      'out-of-service',
+    ],
     ['that is about to start', {}, 'about to start', 'Always', 'guest is made', undefined],
     [
       'that somebody started',

@@ -39,6 +39,8 @@ export interface MachineScene {
   readonly node: Node | undefined;
   readonly queue: Queue;
   readonly configuration: KubeVirtConfiguration;
+  /** Nodes that are to be heard before a guest starts, since the data of the API was restored. */
+  readonly unheard?: readonly string[];
   /** Why no node takes the guest's pod, node by node, where it has none; undefined where that is not known. */
   readonly unfitness: string | undefined;
   readonly nowMs: number;
@@ -222,6 +224,17 @@ function perNode(unfitness: string): string[] {
 
 function starting(scene: MachineScene, guest: VirtualMachineInstance): Told {
   const node = sourceNodeOf(guest) ?? 'its node';
+  const { unheard: nodes = [] } = scene;
+  if (nodes.length > 0)
+    return {
+      state: `It is not started on ${node} yet.`,
+      why: [`The data of the API was restored, and these nodes were not heard since: ${nodes.join(', ')}.`],
+      next: 'It starts once their agents have said what their journals hold, or they were given up: it might run there.',
+      actions: [
+        'bring them and their agents back',
+        `only of a machine that is off for good: 'kubectl taint node NODE node.kubernetes.io/out-of-service=nodeshutdown:NoExecute'`,
+      ],
+    };
   const wrong = findCondition(guest.status?.conditions, 'Synchronized');
   const isWrong = wrong?.status === 'False';
   return {

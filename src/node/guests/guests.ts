@@ -6,7 +6,7 @@ import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { errorText } from '../../kube/error-text.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
-import { isSettled } from '../../migration/right-to-run/decide.ts';
+import { isHeard, isSettled } from '../../migration/right-to-run/decide.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Refusal } from '../../migration/right-to-run/plan.ts';
 import { NO_STANDING } from '../../migration/right-to-run/standing.ts';
@@ -23,6 +23,7 @@ import type { PeerService } from '../migrations/peer.ts';
 import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import { Ending } from './ending.ts';
 import type { GuestNotes } from './guest-notes.ts';
+import { Hearing } from './hearing.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
@@ -57,6 +58,8 @@ const RECONCILE_TIMEOUT_MS = 300_000;
 const CONFLICT_MS = 100;
 /** How soon a machine is asked again that did not answer. */
 const UNKNOWN_MS = 2000;
+/** What is enqueued, besides pods, to say that all were looked at since the API's data was restored. */
+const HEARING = 'hearing';
 /** How soon it is looked again whether what was refused is refused still. */
 const REFUSED_MS = 30_000;
 /** How soon the other side of a migration is spoken to again that was not heard. */
@@ -93,6 +96,7 @@ export class Guests {
   readonly #turns = new Map<string, Promise<unknown>>();
   readonly #sayingAgain = new Set<string>();
   readonly #stopping = new AbortController();
+  readonly #hearing: Hearing;
   readonly #reports: Reports;
   readonly #controller: Controller;
   #departure: Departure | undefined;
@@ -113,6 +117,7 @@ export class Guests {
     this.peers = incoming;
     this.#migrations = migrations;
     this.#others = new OtherNodes(client, clock);
+    this.#hearing = new Hearing({ client, surroundings, journal, log: env.log });
     const steps = new Steps({
       client,
       journal,
@@ -191,10 +196,19 @@ export class Guests {
       if (!isOver(standing)) this.enqueue(podUID);
     }
     this.#surroundings.onChange((podUID) => this.enqueue(podUID));
+    this.#surroundings.onRestoration(() => this.#beHeard());
+    this.#beHeard();
     const stop = (): void => this.#stopping.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
     await this.#controller.run(signal);
     this.#migrations.letGo();
+  }
+
+  /** Since the API's data was restored, all that the journal knows of is looked at, what has ended too. */
+  #beHeard(): void {
+    if (!this.#hearing.isDue) return;
+    for (const { podUID } of this.#journal.pods()) this.enqueue(podUID);
+    this.enqueue(HEARING);
   }
 
   #newMigrations({ env, journal, machines, notes, preparation, migration }: GuestsOptions): {
@@ -237,6 +251,7 @@ export class Guests {
   }
 
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
+    if (podUID === HEARING) return this.#hearing.tell(signal);
     try {
       const note = this.#notes.get(podUID);
       const pod = await this.#surroundings.pod(podUID, note, signal);
@@ -277,6 +292,7 @@ export class Guests {
     const otherMs = await this.#lookAtOther(scene, standing, signal);
     const outcome = await this.#follow(scene, { prepared }, signal);
     const { refusal, view } = outcome;
+    if (this.#hearing.note(podUID, isHeard(view))) this.enqueue(HEARING);
     let pluggedMs: number | undefined;
     if (!this.#migrations.isStill(outcome)) {
       const { fields, retryAfterMs } = await this.#plugging.bring(outcome);
@@ -383,7 +399,10 @@ export class Guests {
     const vm = this.#journal.vmOf(podUID);
     if (vm === undefined) return this.#forget(podUID);
     const { kind } = this.#journal.standing(vm, podUID);
-    if (kind === 'ended' || kind === 'refused') return this.#forget(podUID);
+    if (kind === 'ended' || kind === 'refused') {
+      if (this.#hearing.note(podUID, true)) this.enqueue(HEARING);
+      return this.#forget(podUID);
+    }
     this.#env.log.warn('the journal knows a pod of which nothing else is known', { pod: podUID, vm });
     return { requeueAfterMs: REFUSED_MS };
   }

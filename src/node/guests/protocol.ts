@@ -142,10 +142,22 @@ export class Protocol {
       standing,
       machine: seen.fact,
       outOfService: new Set([...surroundings.outOfService(self), ...others.outOfService(scene.podUID, standing)]),
-      unheard: [],
+      unheard: await this.#unheard(guest, isStart, signal),
       wish,
     };
     return { view, plan: nextPlan(view, intent), spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
+  }
+
+  /** A guest that is gone has no record that could be set right: then this node has nothing more to say of it. */
+  async #unheard(
+    guest: VirtualMachineInstance | undefined,
+    isStart: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly string[]> {
+    const { surroundings } = this.#options;
+    if (isStart) return surroundings.unheard(signal);
+    const known = surroundings.restoration?.unheard ?? [];
+    return guest ? known : known.filter((name) => name !== surroundings.node);
   }
 
   async #start(

@@ -1,8 +1,8 @@
-import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
+import type { KubeVirt, Restoration } from '../../api/kubevirt/kube-virt.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
+import { HEARD_ANNOTATION, NODE_NAME_LABEL, TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
@@ -46,6 +46,7 @@ export class Surroundings {
   readonly #written = new Map<string, VirtualMachineInstance>();
   readonly #podWrites = new OwnWrites((podUID) => this.#onPod(podUID));
   #onPod: (podUID: string) => void = () => undefined;
+  #onRestoration: () => void = () => undefined;
 
   constructor(options: {
     readonly node: string;
@@ -93,11 +94,41 @@ export class Surroundings {
         agentIdOf(object) === agentIdOf(old) &&
         deepEqual(object.spec?.taints, old?.spec?.taints) &&
         readyTransition(object) === readyTransition(old);
-      if (!isSame) for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
+      if (isSame) return;
+      for (const pod of this.#pods.list()) callback(pod.metadata.uid ?? '');
+      this.#onRestoration();
     });
-    this.#kubeVirts.onChange(() => {
-      for (const { metadata } of this.#pods.list()) if (metadata.deletionTimestamp) callback(metadata.uid ?? '');
+    this.#kubeVirts.onChange(({ object, old }) => {
+      const isRestored = !deepEqual(object.status?.restoration, old?.status?.restoration);
+      for (const { metadata } of this.#pods.list())
+        if (metadata.deletionTimestamp || isRestored) callback(metadata.uid ?? '');
+      if (isRestored) this.#onRestoration();
     });
+  }
+
+  /** Calls back when nodes are to be heard, or were, since the API's data was restored. */
+  onRestoration(callback: () => void): void {
+    this.#onRestoration = callback;
+  }
+
+  /** What is to be settled since the API's data was restored; undefined where it never was. */
+  get restoration(): Restoration | undefined {
+    const [kubeVirt] = this.#kubeVirts.list();
+    return kubeVirt?.status?.restoration;
+  }
+
+  /** The restoration of which all is said, by what this node's own object says. */
+  get heardRestoration(): string | undefined {
+    return this.#nodes.get(this.node)?.metadata.annotations?.[HEARD_ANNOTATION];
+  }
+
+  /**
+   * Nodes that are to be heard before a guest is started, as the server says right now: what is watched may be of before
+   * the restore.
+   */
+  async unheard(signal: AbortSignal): Promise<readonly string[]> {
+    const { items } = await this.#client.list(kubeVirts, {}, signal);
+    return items.flatMap(({ status }) => status?.restoration?.unheard ?? []);
   }
 
   /** For how long a pod that is being deleted holds its guest; undefined where it does not. */
