@@ -1,13 +1,30 @@
 // What the nodes of this machine need from its distribution. Plain JavaScript: it runs before anything is built.
 import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 
 /** A command, and the package that brings it on Debian and Ubuntu. */
-const NEEDED = [
+const COMMON = [
   ['qemu-system-x86_64', 'qemu-system-x86'],
   // Of which the small Linux guest is built.
   ['gcc', 'gcc libc6-dev'],
   ['ld', 'binutils'],
 ];
+/** What the modules of their kernels are packed with. */
+const UNPACKERS = { ubuntu: ['zstd', 'zstd'], debian: ['xz', 'xz-utils'] };
+/** Until then Debian did not pack them. */
+const DEBIAN_WITHOUT = 12;
+
+/** What is needed where os-release says this. */
+export function neededOn(osRelease) {
+  const valueOf = (name) => new RegExp(`^${name}="?([^"\\n]*)"?$`, 'm').exec(osRelease)?.[1] ?? '';
+  const like = [valueOf('ID'), ...valueOf('ID_LIKE').split(' ')];
+  const family = like.find((id) => Object.hasOwn(UNPACKERS, id));
+  const isUnpacked = family === 'debian' && Number.parseInt(valueOf('VERSION_ID'), 10) <= DEBIAN_WITHOUT;
+  return family === undefined || isUnpacked ? COMMON : [...COMMON, UNPACKERS[family]];
+}
+
+const OS_RELEASE = '/etc/os-release';
+const NEEDED = neededOn(existsSync(OS_RELEASE) ? readFileSync(OS_RELEASE, 'utf8') : '');
 const INSTALL = 'apt-get install -y --no-install-recommends';
 const QUIET = '-qq -o DPkg::Lock::Timeout=120';
 

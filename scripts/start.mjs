@@ -1,7 +1,7 @@
 // `npm start`: sets up what is missing, then runs `godwit up` with the arguments given after `--`. The first time that a
 // data directory is used, `godwit tour` follows.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { ensureHostPackages, ensurePackageLists } from './host-packages.mjs';
@@ -16,6 +16,8 @@ const HELP = `npm start [-- OPTIONS] starts a cluster on this machine; the first
 All other options are those of 'godwit up':
 `;
 const GODWIT = 'npx --no-install godwit';
+/** How long a tour may take to leave things as they were. */
+const TOUR_END_MS = 10_000;
 const main = join(root, 'dist', 'cli', 'main.js');
 
 /** What follows an option, or comes after its equals sign. */
@@ -46,7 +48,9 @@ const isHelp = args.includes('--help') || args.includes('-h');
 const exitsAfterTour = given.includes('--exit-after-tour') && !isHelp;
 const usualDirectory = join(homedir(), '.godwit');
 const dataDirectory = resolve(valueOf(args, '--data-dir') ?? process.env.GODWIT_DATA_DIR ?? usualDirectory);
-const isFirst = !existsSync(join(dataDirectory, 'data'));
+/** There while a tour was begun and not brought to an end: whoever stops it is taken on it again. */
+const begun = join(dataDirectory, 'tour-begun');
+const isFirst = !existsSync(join(dataDirectory, 'data')) || existsSync(begun);
 const nodes = Number(valueOf(args, '--nodes') ?? 3);
 if (exitsAfterTour && given.includes('--no-tour')) fail('--no-tour and --exit-after-tour exclude each other', 2);
 if (exitsAfterTour && nodes < 2) fail('a tour needs two nodes or more: leave out --nodes', 2);
@@ -82,6 +86,7 @@ const up = spawn(process.execPath, [main, 'up', ...args], { stdio: ['inherit', '
 let tour;
 let tourCode;
 let isStopping = false;
+if (given.includes('--no-tour')) rmSync(begun, { force: true });
 const stop = () => {
   isStopping = true;
   tour?.kill('SIGTERM');
@@ -92,21 +97,31 @@ up.once('message', () => {
   up.disconnect();
   if (!hasTour || isStopping) return;
   console.log();
+  writeFileSync(begun, '');
   tour = spawn(process.execPath, [main, 'tour', '--data-dir', dataDirectory], { stdio: 'inherit' });
   tour.on('exit', (code) => {
     tourCode = code ?? 1;
+    if (!isStopping) rmSync(begun, { force: true });
     if (exitsAfterTour) up.kill('SIGTERM');
     else if (isStopping) return;
     else if (tourCode === 0) suggest();
     else console.error(`godwit: the cluster goes on; '${GODWIT} tour' takes the tour again`);
   });
 });
-// The terminal sends Ctrl-C to the children too; what is sent to this process alone is passed on.
-process.on('SIGINT', () => (isStopping = true));
+// The terminal sends Ctrl-C to the children too, who take it well to be told twice; what is sent to this process alone is
+// passed on.
+process.on('SIGINT', stop);
 process.on('SIGTERM', stop);
 up.on('exit', (code, signal) => {
-  tour?.kill('SIGTERM');
-  const upCode = code ?? (signal ? 1 : 0);
-  if (upCode === 0 && exitsAfterTour && tourCode === 0) console.log("The guest goes on; 'npm start' serves it again.");
-  process.exit(upCode || (exitsAfterTour ? (tourCode ?? 1) : 0));
+  const end = () => {
+    const upCode = code ?? (signal ? 1 : 0);
+    if (upCode === 0 && exitsAfterTour && tourCode === 0)
+      console.log("The guest goes on; 'npm start' serves it again.");
+    process.exit(upCode || (exitsAfterTour ? (tourCode ?? 1) : 0));
+  };
+  if (!tour || tourCode !== undefined) return end();
+  isStopping = true;
+  tour.once('exit', end);
+  tour.kill('SIGTERM');
+  setTimeout(() => tour.kill('SIGKILL'), TOUR_END_MS);
 });

@@ -1,5 +1,5 @@
-// Builds the Linux guest: Debian's cloud kernel as an ELF file, which starts faster than the compressed one, and an
-// initramfs with the few modules that it needs and one program of ours.
+// Builds the Linux guest: the kernel that Debian or Ubuntu has for virtual machines, as an ELF file where it can be unpacked,
+// which starts faster than the compressed one, and an initramfs with the few modules that it needs and one program of ours.
 //
 //   node guest/linux/build.mjs [--out DIR]
 //
@@ -23,11 +23,11 @@ import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { initramfs } from './initramfs.mjs';
+import { currentKernelPackages, kernelOfCache, modulesBelow, NoKernel } from './kernel-packages.mjs';
 import { modulesInOrder } from './modules.mjs';
 import { vmlinuxOf } from './vmlinux.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const META_PACKAGE = 'linux-image-cloud-amd64';
 /** Disks, network, the channel of the guest agent, ISO volumes, and the power button. */
 const MODULES = 'virtio_pci virtio_mmio virtio_blk virtio_net virtio_console virtio_rng isofs button evdev';
 const COMPILER_OPTIONS = [
@@ -59,7 +59,7 @@ function remedyFor(command) {
   const packages = { gcc: 'gcc libc6-dev', ld: 'binutils' }[command];
   return packages
     ? `: apt-get install -y --no-install-recommends ${packages}`
-    : '; the guest is made of Debian packages';
+    : '; the guest is made of packages of Debian or Ubuntu';
 }
 
 function sources() {
@@ -76,40 +76,31 @@ function cacheDirectory() {
   return directory;
 }
 
-/** The package of the current kernel: from the cache, else from the archive; without an archive the newest in the cache. */
-function kernelPackage() {
+/** The packages of the current kernel: from the cache, else from the archive; without an archive the newest in the cache. */
+function kernelPackages() {
   const cache = cacheDirectory();
-  const cached = readdirSync(cache)
-    .filter((name) => /^linux-image-.*\.deb$/.test(name))
-    .map((name) => join(cache, name))
-    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  const files = readdirSync(cache)
+    .filter((name) => /^linux-(image|modules)-.*\.deb$/.test(name))
+    .sort((a, b) => statSync(join(cache, b)).mtimeMs - statSync(join(cache, a)).mtimeMs);
+  const cached = kernelOfCache(files)?.map((file) => join(cache, file));
   let wanted;
   try {
-    wanted = currentKernel();
+    wanted = currentKernelPackages((args) => run('apt-cache', args));
   } catch (error) {
-    if (cached[0]) return cached[0];
-    throw error;
+    if (cached) return cached;
+    throw error instanceof NoKernel ? new BuildError(error.message) : error;
   }
-  const path = join(cache, wanted.file);
-  if (cached.includes(path)) return path;
   try {
-    return download(wanted.name, cache, path);
+    return wanted.map(({ name, file }) => (files.includes(file) ? join(cache, file) : download(name, cache, file)));
   } catch (error) {
-    if (!cached[0]) throw error;
-    process.stderr.write(`the kernel ${wanted.name} cannot be had now: taking ${basename(cached[0])}\n`);
-    return cached[0];
+    if (!cached) throw error;
+    process.stderr.write(`the kernel ${wanted[0].name} cannot be had now: taking ${basename(cached[0])}\n`);
+    return cached;
   }
 }
 
-function currentKernel() {
-  const depends = run('apt-cache', ['depends', META_PACKAGE]);
-  const name = /Depends: (linux-image-\S+)/.exec(depends)?.[1];
-  const version = name && /^Version: (\S+)/m.exec(run('apt-cache', ['show', '--no-all-versions', name]))?.[1];
-  if (!version) throw new BuildError(`the package lists do not know ${META_PACKAGE}: apt-get update`);
-  return { name, file: `${name}_${version.replaceAll(':', '%3a')}_amd64.deb` };
-}
-
-function download(name, cache, path) {
+function download(name, cache, wanted) {
+  const path = join(cache, wanted);
   const work = mkdtempSync(join(cache, '.download-'));
   try {
     // Who is root is asked to give the right to write here to somebody else; there is no need.
@@ -141,21 +132,29 @@ function put(out, name, bytes) {
   renameSync(temporary, join(out, name));
 }
 
+function modulesOf(work) {
+  try {
+    return modulesInOrder(modulesBelow(work), MODULES.split(' '));
+  } catch (error) {
+    throw new BuildError(error.message);
+  }
+}
+
 function build(out) {
   const stamp = stampOf();
   const isDone = ['vmlinux', 'initramfs'].every((name) => existsSync(join(out, name)));
   if (isDone && existsSync(join(out, 'stamp')) && readFileSync(join(out, 'stamp'), 'utf8') === stamp) return;
-  const kernel = kernelPackage();
+  const packages = kernelPackages();
   mkdirSync(out, { recursive: true });
   const work = mkdtempSync(join(tmpdir(), 'godwit-linux-guest-'));
   try {
-    run('dpkg-deb', ['-x', kernel, work]);
+    for (const each of packages) run('dpkg-deb', ['-x', each, work]);
     const program = join(work, 'init');
     const files = sources().filter((file) => file.endsWith('.c'));
     run('gcc', [...COMPILER_OPTIONS, '-I', join(here, '..', 'common'), '-o', program, ...files]);
     const image = readdirSync(join(work, 'boot')).find((name) => name.startsWith('vmlinuz-'));
-    if (!image) throw new BuildError(`${basename(kernel)} holds no kernel`);
-    const modules = modulesInOrder(join(work, 'lib', 'modules'), MODULES.split(' '));
+    if (!image) throw new BuildError(`${basename(packages[0])} holds no kernel`);
+    const modules = modulesOf(work);
     put(out, 'vmlinux', vmlinuxOf(readFileSync(join(work, 'boot', image))));
     put(out, 'initramfs', initramfs(readFileSync(program), modules));
     put(out, 'stamp', stamp);

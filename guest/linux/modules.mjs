@@ -3,7 +3,9 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
-const SUFFIX = /\.ko(\.xz)?$/;
+const SUFFIX = /\.ko(\.xz|\.zst)?$/;
+/** What unpacks them, and the package that has it. */
+const UNPACKERS = { '.xz': ['xz', 'xz-utils'], '.zst': ['zstd', 'zstd'] };
 
 /** The kernel treats both characters as one in names. */
 function nameOf(file) {
@@ -12,9 +14,12 @@ function nameOf(file) {
 
 /** Some distributions pack their modules. */
 function contentOf(file) {
-  if (file.endsWith('.ko')) return readFileSync(file);
-  const { stdout, status, error } = spawnSync('xz', ['-dc', file], { maxBuffer: 64 * 1024 * 1024 });
-  if (status !== 0) throw new Error(`${file} cannot be unpacked: ${error?.message ?? 'xz failed'}`);
+  const [, packed] = SUFFIX.exec(file);
+  if (!packed) return readFileSync(file);
+  const [command, name] = UNPACKERS[packed];
+  const { stdout, status, error } = spawnSync(command, ['-dc', file], { maxBuffer: 64 * 1024 * 1024 });
+  const why = error?.code === 'ENOENT' ? `there is no ${command}: apt-get install -y ${name}` : `${command} failed`;
+  if (status !== 0) throw new Error(`${basename(file)} cannot be unpacked: ${why}`);
   return stdout;
 }
 
