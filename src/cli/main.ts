@@ -1,11 +1,21 @@
 #!/usr/bin/env node
+import { realEnv } from '../env/real.ts';
 import { accessFailure } from './access-failure.ts';
 import { withPlainBooleans } from './boolean-arguments.ts';
+import { commandTree } from './completion/command-tree.ts';
+import { NAMES_COMMAND } from './completion/scripts.ts';
 import { UserError } from './failure.ts';
 import { asTyped, commandName } from './invocation.ts';
 import { program } from './program.ts';
 
 /** Runs the `godwit` command. docs/commands.md says what its exit codes mean. */
+
+const [first, ...typed] = process.argv.slice(2);
+if (first === NAMES_COMMAND) {
+  const { printNames } = await import('./completion/print-names.ts');
+  await printNames(commandTree(program), typed, realEnv('error'), (line) => void process.stdout.write(`${line}\n`));
+  process.exit(0);
+}
 
 try {
   await program.parseAsync(withPlainBooleans(process.argv.slice(2), program), { from: 'user' });

@@ -16,6 +16,10 @@ export interface OptionNode {
   readonly values: 'files' | 'directories' | 'other';
 }
 
+/** What the cluster has names for. */
+const NAMED_KINDS = ['vm', 'vmi', 'migration', 'node'] as const;
+export type NamedKind = (typeof NAMED_KINDS)[number];
+
 export interface CommandNode {
   readonly name: string;
   readonly aliases: readonly string[];
@@ -23,6 +27,8 @@ export interface CommandNode {
   readonly options: readonly OptionNode[];
   /** What may be its first argument, where that is one of a few words. */
   readonly words: readonly string[];
+  /** Of what its argument may be the name, in the cluster. */
+  readonly names: readonly NamedKind[];
   /** Whether its arguments may be files. */
   readonly takesFiles: boolean;
   readonly children: readonly CommandNode[];
@@ -37,6 +43,7 @@ export function commandTree(command: Command): CommandNode {
     description: command.description(),
     options: help.visibleOptions(command).map(optionNode),
     words: wordsOf(command),
+    names: namedKinds(command),
     takesFiles: command.registeredArguments.some((argument) => argument.name() === 'file'),
     children: help
       .visibleCommands(command)
@@ -55,6 +62,13 @@ function optionNode(option: Option): OptionNode {
     choices: argChoices ?? [],
     values: /<file>/.test(flags) ? 'files' : /<directory>/.test(flags) ? 'directories' : 'other',
   };
+}
+
+/** Kinds that it says it takes, or that its first argument is called by. */
+function namedKinds(command: Command): readonly NamedKind[] {
+  const words = wordsOf(command);
+  const [first] = command.registeredArguments;
+  return NAMED_KINDS.filter((kind) => (words.length > 0 ? words.includes(kind) : first?.name() === kind));
 }
 
 /** Kinds that a usage such as `[vm|vmi] <name>` offers, and choices of the first argument. */

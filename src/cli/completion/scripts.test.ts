@@ -29,7 +29,7 @@ describe('the tree of commands', () => {
   it('is what commander knows', () => {
     expect(tree.children.map(({ name }) => name)).toEqual(['pause', 'image']);
     const [pause, image] = tree.children;
-    expect(pause).toMatchObject({ words: ['vm', 'vmi'], takesFiles: false });
+    expect(pause).toMatchObject({ words: ['vm', 'vmi'], names: ['vm', 'vmi'], takesFiles: false });
     expect(image?.children.map(({ name, aliases, takesFiles }) => [name, aliases, takesFiles])).toEqual([
       ['list', ['ls'], false],
       ['import', [], true],
@@ -42,15 +42,25 @@ describe('bash', () => {
   const script = completionScript('bash', tree);
 
   /** What it offers after these words; the last one is being typed. */
-  function offered(...words: readonly string[]): string[] {
+  function offered(this: { readonly before: string } | void, ...words: readonly string[]): string[] {
     const typed = ['godwit', ...words].map((word) => `'${word}'`).join(' ');
     const { stdout, stderr } = spawnSync('bash', ['--norc'], {
-      input: `compopt() { :; }\n${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _godwit; printf '%s\\n' "\${COMPREPLY[@]}"\n`,
+      input: `compopt() { :; }\n${this?.before ?? 'godwit() { :; }'}\n${script}\nCOMP_WORDS=(${typed}); COMP_CWORD=${words.length}; _godwit; printf '%s\\n' "\${COMPREPLY[@]}"\n`,
       encoding: 'utf8',
     });
     expect(stderr).toBe('');
     return stdout.split('\n').filter((line) => line !== '');
   }
+
+  it('offers names of the cluster, for which it asks the program itself', () => {
+    const godwit = 'godwit() { echo "asked:$*" | tr " " ":"; echo web; }';
+    const say = (...words: readonly string[]): string[] => offered.call({ before: godwit }, ...words);
+    expect(say('pause', 'w')).toEqual(['web']);
+    expect(say('pause', '')).toEqual(['vm', 'vmi', 'asked:__names:pause', 'web']);
+    expect(say('pause', '-n', 'shop', 'vm', '')).toEqual(['asked:__names:pause:-n:shop:vm', 'web']);
+    expect(say('pause', '-')).not.toContain('web');
+    expect(say('image', 'list', '')).toEqual([]);
+  });
 
   it.each<[string, string[], string[]]>([
     ['commands', [''], ['pause', 'image']],

@@ -1,6 +1,12 @@
 import type { CommandNode, OptionNode } from './command-tree.ts';
 
-/** Scripts that complete commands in shells; pure. Each is a function of the tree, and looks at nothing when it runs. */
+/**
+ * Scripts that complete commands in shells; pure. Each is a function of the tree. For names of the cluster they ask the program
+ * itself (`NAMES_COMMAND`), which prints nothing where it cannot tell.
+ */
+
+/** Prints names that can follow the words behind it; for these scripts alone. */
+export const NAMES_COMMAND = '__names';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof SHELLS)[number];
@@ -43,13 +49,13 @@ function bashScript(root: CommandNode): string {
   const all = placed(root);
   const cases = all.map(({ path, node }) => {
     const flags = node.options.flatMap(flagsOf).join(' ');
-    return `    ${quoted(path.join(' '))}) words=${quoted(namesOf(node).join(' '))} flags=${quoted(flags)} files=${node.takesFiles ? 'yes' : ''} ;;`;
+    return `    ${quoted(path.join(' '))}) words=${quoted(namesOf(node).join(' '))} flags=${quoted(flags)} files=${node.takesFiles ? 'yes' : ''} names=${node.names.length > 0 ? 'yes' : ''} ;;`;
   });
   const known = all.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   const valued = uniqueOptions(all);
   return `# bash completion for ${root.name}; load it with: source <(${root.name} completion bash)
 _${root.name}() {
-  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} path='' each words='' flags='' files=''
+  local word=\${COMP_WORDS[COMP_CWORD]} before=\${COMP_WORDS[COMP_CWORD-1]} path='' each words='' flags='' files='' names=''
   for each in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
     case "\${path:+$path }$each" in
       ${known.join('|')}) path="\${path:+$path }$each" ;;
@@ -62,6 +68,11 @@ ${valued.map((option) => `    ${flagsOf(option).join('|')}) ${bashValues(option)
   case "$path" in
 ${cases.join('\n')}
   esac
+  if [[ -n $names && $word != -* ]]; then
+    names=$("\${COMP_WORDS[0]}" ${NAMES_COMMAND} "\${COMP_WORDS[@]:1:COMP_CWORD-1}" 2> /dev/null)
+    [[ -n $words && " $words " == *" $before "* ]] && words=''
+    words="$words $names"
+  fi
   if [[ $word == -* ]]; then COMPREPLY=($(compgen -W "$flags" -- "$word"))
   elif [[ -n $words ]]; then COMPREPLY=($(compgen -W "$words" -- "$word"))
   elif [[ -n $files ]]; then compopt -o filenames; COMPREPLY=($(compgen -f -- "$word"))
@@ -96,13 +107,13 @@ function zshScript(root: CommandNode): string {
       ...node.words.map((word) => described(word, '')),
     ];
     const flags = node.options.flatMap((option) => flagsOf(option).map((flag) => described(flag, option.description)));
-    return `    ${quoted(path.join(' '))}) words_=(${words.join(' ')}); flags=(${flags.join(' ')}); files=${node.takesFiles ? 'yes' : "''"} ;;`;
+    return `    ${quoted(path.join(' '))}) words_=(${words.join(' ')}); flags=(${flags.join(' ')}); files=${node.takesFiles ? 'yes' : "''"}; names=${node.names.length > 0 ? 'yes' : "''"} ;;`;
   });
   const known = all.filter(({ path }) => path.length > 0).map(({ path }) => quoted(path.join(' ')));
   return `#compdef ${root.name}
 # zsh completion for ${root.name}; load it with: source <(${root.name} completion zsh)
 _${root.name}() {
-  local path_='' each files=''
+  local path_='' each files='' names=''
   local -a words_ flags
   for each in "\${(@)words[2,CURRENT-1]}"; do
     case "\${path_:+$path_ }$each" in
@@ -117,6 +128,10 @@ ${uniqueOptions(all)
   case "$path_" in
 ${cases.join('\n')}
   esac
+  if [[ -n $names && "\${words[CURRENT]}" != -* ]]; then
+    (( \${words_[(Ie)\${words[CURRENT-1]}]} )) && words_=()
+    words_+=(\${(f)"$(\${words[1]} ${NAMES_COMMAND} \${words[2,CURRENT-1]} 2> /dev/null)"})
+  fi
   if [[ "\${words[CURRENT]}" == -* ]]; then _describe option flags
   elif (( \${#words_} )); then _describe command words_
   elif [[ -n $files ]]; then _files
@@ -148,6 +163,7 @@ function fishScript(root: CommandNode): string {
         ({ name, description }) => `complete -c ${root.name} -f ${at} -a ${quoted(name)} -d ${fishQuoted(description)}`,
       ),
       ...node.options.map((option) => `complete -c ${root.name} ${at} ${fishOption(option)}`),
+      ...(node.names.length > 0 ? [`complete -c ${root.name} -f ${at} -a '(__${root.name}_names)'`] : []),
       ...(node.takesFiles ? [`complete -c ${root.name} -F ${at}`] : []),
     ];
   });
@@ -163,6 +179,10 @@ end
 function __${root.name}_at
   set -l now (__${root.name}_path)
   test "$now" = "$argv[1]"
+end
+function __${root.name}_names
+  set -l typed (commandline -opc)
+  $typed[1] ${NAMES_COMMAND} $typed[2..] 2> /dev/null
 end
 complete -c ${root.name} -f
 ${lines.join('\n')}`;

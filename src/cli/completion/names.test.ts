@@ -1,0 +1,32 @@
+import { describe, expect, it } from 'vitest';
+import { program } from '../program.ts';
+import { commandTree } from './command-tree.ts';
+import { wantedNames } from './names.ts';
+
+const tree = commandTree(program);
+
+describe('names that can follow', () => {
+  it.each<[string, readonly string[] | undefined]>([
+    ['migrate', ['vm']],
+    ['drain', ['node']],
+    ['why', ['vm', 'vmi', 'migration', 'node']],
+    ['why node', ['node']],
+    ['why web', undefined],
+    ['why node node-1', undefined],
+    ['pause vmi', ['vmi']],
+    ['policy explain', ['vm']],
+    ['policy', undefined],
+    ['migrate web', undefined],
+    ['migrate --watch', ['vm']],
+    ['up', undefined],
+    ['', undefined],
+  ])('"%s" are of %j', (typed, kinds) => {
+    expect(wantedNames(tree, typed.split(' ').filter(Boolean))?.kinds).toEqual(kinds);
+  });
+
+  it('are those of the cluster and the namespace that were typed', () => {
+    const typed = ['stop', '-n', 'shop', '--context=west', '--kubeconfig', '/k'];
+    expect(wantedNames(tree, typed)?.cluster).toEqual({ namespace: 'shop', context: 'west', kubeconfig: '/k' });
+    expect(wantedNames(tree, ['stop', '-n'])?.cluster).toEqual({});
+  });
+});

@@ -1,0 +1,52 @@
+import type { ClusterOptions } from '../cluster-connection.ts';
+import type { CommandNode, NamedKind, OptionNode } from './command-tree.ts';
+
+/** Which names of the cluster can follow what was typed; pure. */
+
+export interface WantedNames {
+  readonly kinds: readonly NamedKind[];
+  /** The cluster, and the namespace, as far as they were typed. */
+  readonly cluster: ClusterOptions;
+}
+
+const CLUSTER_OPTIONS: ReadonlyMap<string, keyof ClusterOptions> = new Map([
+  ['--kubeconfig', 'kubeconfig'],
+  ['--context', 'context'],
+  ['--data-dir', 'dataDir'],
+  ['--namespace', 'namespace'],
+]);
+
+/** What is wanted after these words of a command line, without the program's own name; undefined for nothing. */
+export function wantedNames(root: CommandNode, typed: readonly string[]): WantedNames | undefined {
+  let node = root;
+  const places: string[] = [];
+  const cluster: { -readonly [key in keyof ClusterOptions]: string } = {};
+  for (let at = 0; at < typed.length; at++) {
+    const word = typed[at] ?? '';
+    if (word.startsWith('-')) {
+      const [name = '', value] = word.split(/=(.*)/s);
+      const option = optionOf(root, node, name);
+      if (!option?.takesValue) continue;
+      const field = CLUSTER_OPTIONS.get(option.long ?? '');
+      if (value === undefined) at++;
+      const said = value ?? typed[at];
+      if (field !== undefined && said !== undefined) cluster[field] = said;
+      continue;
+    }
+    const child = places.length === 0 ? childOf(node, word) : undefined;
+    if (child) node = child;
+    else places.push(word);
+  }
+  const [first, ...rest] = places;
+  if (first === undefined) return node.names.length > 0 ? { kinds: node.names, cluster } : undefined;
+  const kind = node.names.find((each) => each === first);
+  return kind !== undefined && rest.length === 0 && node.words.includes(kind) ? { kinds: [kind], cluster } : undefined;
+}
+
+function childOf({ children }: CommandNode, word: string): CommandNode | undefined {
+  return children.find(({ name, aliases }) => name === word || aliases.includes(word));
+}
+
+function optionOf(root: CommandNode, node: CommandNode, name: string): OptionNode | undefined {
+  return [...node.options, ...root.options].find(({ long, short }) => long === name || short === name);
+}
