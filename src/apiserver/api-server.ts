@@ -9,7 +9,7 @@ import type { ApiRequest, ApiResponse } from './http/message.ts';
 import { HttpServer } from './http/server.ts';
 import { AuditLog } from './observability/audit.ts';
 import { AuditFile } from './observability/audit-file.ts';
-import { loadOrCreatePki } from './pki/cluster-pki.ts';
+import { certificateEnds, loadOrCreatePki } from './pki/cluster-pki.ts';
 import { kubeconfigFor } from './pki/kubeconfig.ts';
 import { openLmdbEngine } from './storage/lmdb-engine.ts';
 import type { StorageError } from './storage/port.ts';
@@ -36,6 +36,8 @@ export interface ApiServer {
   readonly port: number;
   /** An admin's kubeconfig; secret. */
   readonly kubeconfig: string;
+  /** What it shows to others, or signs with, and when each of these ends. */
+  readonly certificates: readonly (readonly [certificate: string, endsMs: number])[];
   /** Answers a request of this very process, whose certificate is taken for verified; never rejects. */
   readonly handle: (request: ApiRequest) => Promise<ApiResponse>;
   /** Resolves, with the reason, when the storage has failed and the process has to end. */
@@ -98,6 +100,7 @@ export async function startApiServer(options: ApiServerOptions): Promise<ApiServ
       url,
       port: actualPort,
       kubeconfig: kubeconfigFor(pki, url),
+      certificates: certificateEnds(pki),
       handle: (request) => core.handle(request),
       failed,
       stop: async () => {

@@ -13,6 +13,7 @@ import { NodeTakenError } from '../node/registration/node-registration.ts';
 import { UserError } from './failure.ts';
 import { nodeServices } from './node-services.ts';
 import { ownAddress } from './own-address.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 import { takeDirectory } from './take-directory.ts';
 
 /** `godwit agent`: the agent of one node, until a signal. Its guests go on without it. */
@@ -55,6 +56,7 @@ export async function agent(options: AgentOptions, env: Env, print: (line: strin
   const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
   try {
     const metrics = new KubeMetrics(env.clock);
+    addProcessMetrics(metrics, 'agent');
     const identity = await joined({ options, directory, env, metrics }, stopping.signal);
     const address = options.address ?? (await ownAddress(identity.access.server));
     const { services, leave } = await nodeServices({ options, directory, env, metrics, identity, address });

@@ -61,6 +61,7 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     ...extensionServices({
       env,
       client: extension,
+      metrics,
       listen: { host: '127.0.0.1', port: options.extensionPort },
       reach: 'address',
       version: VERSION,

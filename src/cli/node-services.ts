@@ -122,6 +122,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
     preferredPorts: [readLastPort(directory) ?? [], AGENT_PORTS].flat(),
   });
   rememberPort(directory, server.port);
+  metrics.certificates('agent', () => certificatesOf(identity, certificate));
   const removal = new DirectoryRemoval({
     env,
     client,
@@ -144,6 +145,15 @@ async function showKeys(keys: AgentKeys, identity: NodeIdentity, serving: Manage
     shown?.onChange(() => keys.note(shown.current?.certificatePem));
     shown?.beforeChange((...next) => keys.announce(...next));
   }
+}
+
+/** What the agent shows to others, and when it ends. */
+function* certificatesOf(
+  { clientCertificate }: NodeIdentity,
+  serving: ManagedCertificate,
+): Generator<readonly [string, number]> {
+  if (clientCertificate?.current) yield ['agent-client', clientCertificate.current.notAfterMs];
+  if (serving.current) yield ['agent-serving', serving.current.notAfterMs];
 }
 
 async function startEngine(directory: string, env: Env): Promise<Engine> {

@@ -20,6 +20,7 @@ import { StreamMetrics } from '../sync/wire/stream-metrics.ts';
 import { followPort } from './configured-port.ts';
 import { HealthServer } from './health-server.ts';
 import { ownAddress } from './own-address.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 import { takeDirectory } from './take-directory.ts';
 import type { ListenAddress } from './up.ts';
 
@@ -75,6 +76,7 @@ interface Work {
 async function work(job: Work, signal: AbortSignal): Promise<void> {
   const { options, env, access, print } = job;
   const metrics = new KubeMetrics(env.clock);
+  addProcessMetrics(metrics, 'synchronization');
   const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
   const client = new Client(transport, FIELD_MANAGER);
   const clusterId = await persistently(env, signal, () => clusterIdOf(client, signal));

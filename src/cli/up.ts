@@ -7,6 +7,7 @@ import type { Env } from '../env/ports.ts';
 import { realProcesses } from '../env/real-processes.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { startControlPlane } from './control-plane.ts';
+import { addProcessMetrics } from './process-metrics.ts';
 import { sharedPathOf, startNodes, usualNodeCount } from './start-nodes.ts';
 import { renewRestoredData } from './restored-data.ts';
 import { takeDirectory } from './take-directory.ts';
@@ -52,9 +53,11 @@ export async function up(
   try {
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
+    addProcessMetrics(metrics, 'control-plane');
     const news = await renew(options, directory, env);
     const server = await listen(options, directory, env, metrics, print);
     for (const line of news) print(line);
+    metrics.certificates('API server', () => server.certificates);
     const plane = await startControlPlane({
       env,
       metrics,

@@ -9,6 +9,7 @@ import { DrainReports } from './evacuation/drain-reports.ts';
 import { Evacuations } from './evacuation/evacuations.ts';
 import { DisruptionBudgets } from './disruption-budget/disruption-budgets.ts';
 import { Disruptions } from './disruption/disruptions.ts';
+import { ControlMetrics } from './metrics/control-metrics.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
@@ -38,7 +39,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
   const { env, client, metrics, launcherImage, apiServerHost } = options;
   const informers = new SharedInformers({ client, env });
   const recorder = new EventRecorder({ client, env, component: COMPONENT });
-  const context: ControlContext = { env, client, informers, recorder, metrics };
+  const context = { env, client, informers, recorder, metrics } satisfies ControlContext;
   const controllers = [
     new VirtualMachines(context),
     new VirtualMachineInstances({ ...context, launcherImage }),
@@ -53,6 +54,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new WorkloadUpdates({ ...context, launcherImage }),
     new NodeCertificates({ ...context, apiServerHost }),
     new DirectoryVolumes(context),
+    new ControlMetrics(context),
   ];
   return [...informers.all(), recorder, ...controllers];
 }

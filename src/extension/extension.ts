@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeVirtConfiguration } from '../api/kubevirt/kube-virt.ts';
 import { errorMessage } from '../api/error-message.ts';
@@ -8,6 +9,7 @@ import type { Client } from '../kube/client.ts';
 import { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer.ts';
 import { kubeVirts } from '../kube/kubevirt-resources.ts';
+import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
@@ -28,6 +30,7 @@ export interface ExtensionOptions {
   readonly env: Env;
   /** Speaks as the extension's own identity. */
   readonly client: Client;
+  readonly metrics?: Pick<KubeMetrics, 'certificates'>;
   /** Where to listen; port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   /** How API servers reach it: where it listens, or through its Service. */
@@ -84,6 +87,12 @@ class Extension implements Service {
     this.#options = options;
     this.#knowledge = knowledge;
     this.synced = new Promise((resolve) => (this.#resolveSynced = resolve));
+    options.metrics?.certificates('extension', () => {
+      const { certificatePem } = this.#standing?.certificate ?? {};
+      return certificatePem === undefined
+        ? []
+        : [['extension', Date.parse(new X509Certificate(certificatePem).validTo)]];
+    });
   }
 
   async run(signal: AbortSignal): Promise<void> {

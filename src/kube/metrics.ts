@@ -1,8 +1,9 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../env/ports.ts';
 import { MeteredTransport } from './metered-transport.ts';
-import { renderQueues } from './queue-metrics.ts';
+import { QUEUE_METRICS, renderQueues } from './queue-metrics.ts';
 import { QueueStats } from './queue-stats.ts';
+import { addSampledGauge, type Sample } from './sampled-gauge.ts';
 import { SteadyTime } from './steady-time.ts';
 import type { Transport } from './transport.ts';
 
@@ -52,12 +53,24 @@ export interface RequestMetrics {
   took(method: string, durationMs: number): void;
 }
 
+/** A metric as whoever writes about it has to know it. */
+export interface DescribedMetric {
+  readonly name: string;
+  readonly type: string;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
+/** The certificates of a process that somebody knows, and when each of them ends. */
+export type Certificates = () => Iterable<readonly [certificate: string, endsMs: number]>;
+
 export class KubeMetrics {
   /** For metrics of others that are to be rendered along with these. */
   readonly registry = new Registry();
   readonly #clock: Clock;
   readonly #time: SteadyTime;
   readonly #queues = new Map<string, QueueStats>();
+  readonly #certificates = new Map<string, Certificates>();
   readonly #reconciles = this.#counter('controller_runtime_reconcile_total', 'Reconciles by how they ended.', [
     'result',
   ]);
@@ -108,6 +121,13 @@ export class KubeMetrics {
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#time = new SteadyTime(clock);
+    addSampledGauge({
+      registry: this.registry,
+      name: 'godwit_certificate_expiration_timestamp_seconds',
+      help: 'When the certificates that this process uses end, as seconds since 1970.',
+      labels: ['certificate'],
+      samples: () => this.#endsOfCertificates(),
+    });
   }
 
   /** The transport, with all that goes through it counted as requests to this host. */
@@ -120,6 +140,11 @@ export class KubeMetrics {
     const stats = new QueueStats();
     this.#queues.set(name, stats);
     return stats;
+  }
+
+  /** Has it told when these certificates end; they take the place of those that the same owner named before. */
+  certificates(owner: string, certificates: Certificates): void {
+    this.#certificates.set(owner, certificates);
   }
 
   controller(name: string, workers: number): ControllerMetrics {
@@ -168,6 +193,11 @@ export class KubeMetrics {
     return `${await this.registry.metrics()}\n${renderQueues(this.#queues, this.#clock.now())}`;
   }
 
+  /** All metrics that there are by now, whether they have series or not. */
+  async describe(): Promise<readonly DescribedMetric[]> {
+    return [...(await describeRegistry(this.registry)), ...QUEUE_METRICS];
+  }
+
   /** The media type of what `render` answers. */
   get contentType(): string {
     return this.registry.contentType;
@@ -194,6 +224,11 @@ export class KubeMetrics {
     };
   }
 
+  *#endsOfCertificates(): Generator<Sample<'certificate'>> {
+    for (const certificates of this.#certificates.values())
+      for (const [certificate, endsMs] of certificates()) yield [{ certificate }, endsMs / 1000];
+  }
+
   #counter(name: string, help: string, labels: readonly string[] = []): Counter {
     return new Counter({ name, help, labelNames: ['controller', ...labels], registers: [this.registry] });
   }
@@ -201,4 +236,14 @@ export class KubeMetrics {
   #gauge(name: string, help: string): Gauge {
     return new Gauge({ name, help, labelNames: ['controller'], registers: [this.registry] });
   }
+}
+
+/** The metrics of a registry. */
+export async function describeRegistry(registry: Registry): Promise<DescribedMetric[]> {
+  const metrics = await registry.getMetricsAsJSON();
+  return metrics.map(({ name, help, type }) => {
+    // The types of prom-client do not tell of the names of labels.
+    const { labelNames } = registry.getSingleMetric(name) as unknown as { readonly labelNames: readonly string[] };
+    return { name, help, type: String(type), labels: labelNames };
+  });
 }

@@ -22,6 +22,7 @@ import { JournalFile } from './journal/journal-file.ts';
 import { LONELY_NODE } from './migrations/lonely-node.ts';
 import type { NodeMigration } from './migrations/node-migration.ts';
 import type { PeerService } from './migrations/peer.ts';
+import { NodeMetrics } from './node-metrics.ts';
 import type { GuestVolumes } from './volumes/guest-volumes.ts';
 import type { ImageStamps } from './volumes/image-stamp-files.ts';
 
@@ -81,6 +82,7 @@ export class Agent {
   /** Resolves when all that former agents wrote down has been read. */
   readonly #journal: Promise<JournalFile>;
   #resolveJournal: (journal: JournalFile) => void = () => undefined;
+  readonly #metrics: NodeMetrics | undefined;
   #guests: Guests | undefined;
 
   constructor(options: AgentOptions) {
@@ -92,6 +94,9 @@ export class Agent {
     this.#recorder = new EventRecorder({ client, env, component: 'virt-handler', host: nodeName });
     this.#surroundings = new Surroundings({ node: nodeName, agentId, client, informers });
     this.#notes = new GuestNotes(files, `${directory}/notes`);
+    const guests = (): number => this.#guests?.count ?? 0;
+    const counted = { clock: env.clock, node: nodeName, guests };
+    this.#metrics = options.metrics && new NodeMetrics({ registry: options.metrics.registry, ...counted });
     this.#machines = new Machines({
       hypervisor,
       runOf: (podUID) => this.#runOf(podUID),
@@ -148,9 +153,11 @@ export class Agent {
         stamps: this.#options.stamps,
         interfacesOf,
         migration: this.#options.migration ?? LONELY_NODE,
+        nodeMetrics: this.#metrics,
         ...(metrics ? { metrics } : {}),
       });
       this.#resolveRunning(this.#guests);
+      this.#metrics?.ready(true);
       const upkeep = new RunUpkeep({
         env,
         surroundings: this.#surroundings,
@@ -164,6 +171,7 @@ export class Agent {
       });
       await Promise.all([this.#guests.run(signal), upkeep.run(signal)]);
     } finally {
+      this.#metrics?.ready(false);
       this.#machines.letGo();
       await journal.close();
     }
@@ -173,7 +181,7 @@ export class Agent {
   async #openJournal(): Promise<JournalFile> {
     const { journal, env, nodeName } = this.#options;
     try {
-      return await JournalFile.open(journal, env.log);
+      return await JournalFile.open(journal, env.log, () => this.#metrics?.journalFailed());
     } catch (error) {
       if (!(error instanceof JournalDamagedError)) throw error;
       const advice = 'nothing is started or ended until it is whole again, or put aside once no machine runs there';

@@ -40,6 +40,7 @@ export function synchronizationServices(options: SynchronizationOptions): readon
     connect: (listener) => exchange.connect(listener),
     trust: exchange.trust,
   });
+  metrics.certificates('synchronization', () => exchange.trust.certificateEnds());
   exchange.onRevoked = (peer) => synchronizations.revoked(peer);
   const advertisement = new Advertisement({ env, client, informers, ready, addresses: () => addresses });
   return [...informers.all(), exchange, synchronizations, advertisement];

@@ -48,7 +48,8 @@ interface Series {
 
 export class ApiServerMetrics {
   readonly #clock: Clock;
-  readonly #registry = new Registry();
+  /** Everything that is counted. */
+  readonly registry = new Registry();
   readonly #requests: Counter;
   readonly #durations: Histogram;
   readonly #longRunning: Gauge;
@@ -137,12 +138,12 @@ export class ApiServerMetrics {
 
   /** Everything in Prometheus' text format. */
   render(): Promise<string> {
-    return this.#registry.metrics();
+    return this.registry.metrics();
   }
 
   /** The media type of what `render` answers. */
   get contentType(): string {
-    return this.#registry.contentType;
+    return this.registry.contentType;
   }
 
   #seriesOf(info: RequestInfo, isServed: boolean): Series {
@@ -178,44 +179,28 @@ export class ApiServerMetrics {
   }
 
   #collectOnRead(objectCounts: ObjectCounts): void {
-    const registers = [this.#registry];
     const objects: Gauge = new Gauge({
       name: 'apiserver_storage_objects',
       help: 'Objects stored, by resource.',
       labelNames: ['resource'],
-      registers,
+      registers: [this.registry],
       collect: () => {
         objects.reset();
         for (const { bucket, count } of objectCounts()) objects.labels(bucket).set(count);
       },
     });
-    const memory: Gauge = new Gauge({
-      name: 'process_resident_memory_bytes',
-      help: 'Resident memory of this process.',
-      registers,
-      collect: () => memory.set(process.memoryUsage.rss()),
-    });
-    const processor: Gauge = new Gauge({
-      name: 'process_cpu_seconds_total',
-      help: 'Processor time that this process has used.',
-      registers,
-      collect: () => {
-        const { user, system } = process.cpuUsage();
-        processor.set((user + system) / 1e6);
-      },
-    });
   }
 
   #counter(name: string, help: string, labelNames: string[]): Counter {
-    return new Counter({ name, help, labelNames, registers: [this.#registry] });
+    return new Counter({ name, help, labelNames, registers: [this.registry] });
   }
 
   #gauge(name: string, help: string, labelNames: string[]): Gauge {
-    return new Gauge({ name, help, labelNames, registers: [this.#registry] });
+    return new Gauge({ name, help, labelNames, registers: [this.registry] });
   }
 
   #histogram(name: string, help: string, labelNames: string[], buckets: number[]): Histogram {
-    return new Histogram({ name, help, labelNames, buckets, registers: [this.#registry] });
+    return new Histogram({ name, help, labelNames, buckets, registers: [this.registry] });
   }
 }
 

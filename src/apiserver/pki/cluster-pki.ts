@@ -99,6 +99,19 @@ export async function loadOrCreatePki(directory: string, env: Env, hosts: readon
   };
 }
 
+/** When the certificates end, each under a name for people. */
+export function certificateEnds(pki: ClusterPki): (readonly [certificate: string, endsMs: number])[] {
+  const named = [
+    ['cluster-authority', pki.clusterAuthority],
+    ['front-proxy-authority', pki.frontProxyAuthority],
+    ['api-server', pki.server],
+    ['admin-kubeconfig', pki.admin],
+    ['front-proxy-client', pki.frontProxyClient],
+    ['node-client', pki.nodeClient],
+  ] as const;
+  return named.map(([name, { certificatePem }]) => [name, endOf(certificatePem)]);
+}
+
 interface Store {
   readonly directory: string;
   readonly env: Env;
@@ -117,7 +130,7 @@ async function loadOrCreateAuthority(store: Store, file: string, commonName: str
   if (!identity || !isAuthority(identity)) {
     throw new UnusableKeys(path, 'a certificate authority with its key');
   }
-  const expiresMs = Date.parse(new X509Certificate(identity.certificatePem).validTo);
+  const expiresMs = endOf(identity.certificatePem);
   if (expiresMs - store.env.clock.now() < LEAF_VALIDITY_MS) {
     store.env.log.warn('a certificate authority ends within a year', { path, expires: new Date(expiresMs) });
   }
@@ -196,4 +209,8 @@ function isCurrent(identity: Identity, authority: Authority, options: Certificat
     dnsNames.every((name) => certificate.checkHost(name) !== undefined) &&
     ipAddresses.every((address) => certificate.checkIP(address) !== undefined)
   );
+}
+
+function endOf(certificatePem: string): number {
+  return Date.parse(new X509Certificate(certificatePem).validTo);
 }

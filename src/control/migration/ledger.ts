@@ -3,12 +3,14 @@ import { Backoff } from '../../kube/backoff.ts';
 import type { Client } from '../../kube/client.ts';
 import { errorText } from '../../kube/error-text.ts';
 import { Gate } from '../../kube/gate.ts';
+import type { KubeMetrics } from '../../kube/metrics.ts';
 import type { Service } from '../../kube/service.ts';
 import type { SlotHolder, SlotRequest, SlotState } from '../../migration/slots/request.ts';
 import { assertLawful, SlotBook, type SlotRules } from '../../migration/slots/slot-book.ts';
 import { areOver, startedHolders } from './ledger-migrations.ts';
 import { createLedger, readLedger, replaceLedger, type StoredLedger } from './ledger-object.ts';
 import { newestRules } from './ledger-rules.ts';
+import { SlotMetrics, type SlotView } from './slot-metrics.ts';
 
 /**
  * Gives slots to migrations, by writing them into one object on the server before anybody uses them.
@@ -30,6 +32,7 @@ export interface LedgerOptions {
   readonly rules: () => SlotRules;
   /** Told of each holder whose standing has changed, or who has lost it. */
   readonly onChange: (holder: SlotHolder) => void;
+  readonly metrics?: KubeMetrics | undefined;
 }
 
 const BACKOFF = { baseMs: 50, maxMs: 10_000 };
@@ -50,6 +53,7 @@ export class Ledger implements Service {
   readonly #rules: () => SlotRules;
   readonly #onChange: (holder: SlotHolder) => void;
   readonly #book: SlotBook;
+  readonly #metrics: SlotMetrics | undefined;
   readonly #opened = new Gate();
   readonly #work = new Gate();
   /** When holders that nobody stands up for are looked at again. */
@@ -58,13 +62,15 @@ export class Ledger implements Service {
   #stored: StoredLedger | undefined;
   #isLoaded = false;
 
-  constructor({ env, client, rules, onChange }: LedgerOptions) {
+  constructor({ env, client, rules, onChange, metrics }: LedgerOptions) {
     this.#env = env;
     this.#log = env.log.child({ component: this.name });
     this.#client = client;
     this.#rules = rules;
     this.#onChange = onChange;
     this.#book = new SlotBook(rules(), env.random);
+    const view = (): SlotView | undefined => (this.#isLoaded ? this.#book : undefined);
+    this.#metrics = metrics && new SlotMetrics(metrics.registry, view, () => env.clock.now());
     this.#opened.close();
   }
 
@@ -130,6 +136,7 @@ export class Ledger implements Service {
         // Nobody knows what became of the write, if it was one.
         this.#stored = undefined;
         if (signal.aborted) return;
+        this.#metrics?.failed();
         this.#log.warn('slots cannot be given now', { error: errorText(error) });
         await sleep(this.#env.clock, backoff.next(), signal);
       }
@@ -174,12 +181,14 @@ export class Ledger implements Service {
   #load(stored: StoredLedger | undefined): void {
     this.#stored = stored;
     if (!stored) return;
+    const isFirst = !this.#isLoaded;
     this.#isLoaded = true;
     const before = this.#book.ledger.holders;
     const changed = this.#book.load(stored.ledger, this.#env.clock.now());
     for (const uid of changed) {
       const holder = stored.ledger.holders.get(uid) ?? before.get(uid);
       if (holder) this.#onChange(holder);
+      if (!isFirst && !before.has(uid)) this.#metrics?.given();
     }
   }
 

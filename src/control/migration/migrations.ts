@@ -41,6 +41,7 @@ import { heldUp } from './held-up.ts';
 import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, pairKeysOf, uidsOf } from './keys.ts';
 import { Ledger } from './ledger.ts';
 import { slotRules } from './ledger-rules.ts';
+import { OutcomeMetrics } from './outcome-metrics.ts';
 import { Pairs } from './pairs.ts';
 import { requestOfHalf, requestWithin } from './slot-requests.ts';
 import { isNewlyUnfit, MigrationSteps, STALE } from './steps.ts';
@@ -78,6 +79,7 @@ export class Migrations implements Service {
   readonly #pairs: Pairs;
   readonly #steps: MigrationSteps;
   readonly #finished: FinishedMigrations;
+  readonly #outcomes: OutcomeMetrics | undefined;
   readonly #controller: Controller;
   /** What was last heard of copies, by the migration's UID, and when: a clock of ours, since theirs may be wrong. */
   readonly #news = new Map<string, { readonly text: string; readonly atMs: number }>();
@@ -98,6 +100,7 @@ export class Migrations implements Service {
       env,
       client,
       rules: () => slotRules(this.#kubeVirt()),
+      metrics,
       onChange: ({ members }) => {
         for (const { namespace, name } of members) this.#controller.enqueue(`${namespace}/${name}`);
       },
@@ -107,6 +110,7 @@ export class Migrations implements Service {
     this.#pairs = new Pairs(options);
     this.#steps = new MigrationSteps({ ...options, configuration, wake, pairs: this.#pairs });
     this.#finished = new FinishedMigrations({ ...options, configuration });
+    this.#outcomes = metrics && new OutcomeMetrics(metrics.registry);
     this.#controller = new Controller({
       name: 'migration-controller',
       env,
@@ -195,7 +199,10 @@ export class Migrations implements Service {
     if (done === STALE) return { requeueAfterMs: RECHECK_MS };
     const told = await this.#tell(done.facts, { ...done.input, sourcePod: source?.metadata.name }, signal);
     this.#tellPeople(migration, told, done.input, decision);
-    if (isFinalMigration(told)) return this.#finish(told, signal);
+    if (isFinalMigration(told)) {
+      this.#outcomes?.finished(told, done.input.failure);
+      return this.#finish(told, signal);
+    }
     const untilMs = this.#want(told);
     if (untilMs !== undefined && facts.guest && migration.status?.phase === undefined)
       this.#recorder.event(

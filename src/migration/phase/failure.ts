@@ -65,6 +65,9 @@ const MESSAGES: Readonly<Record<FailureReason, string>> = {
   TargetTimeout: 'the other half had no target pod in time',
 };
 
+/** All reasons that there are. */
+export const FAILURE_REASONS = Object.keys(MESSAGES) as readonly FailureReason[];
+
 /** A failure in words; details are what only this case knows. */
 export function failure(reason: FailureReason, details = ''): MigrationFailure {
   const sentence = MESSAGES[reason];

@@ -88,6 +88,17 @@ export class SlotBook {
     return [...this.#holders.values()].filter(({ uid }) => !this.#wishes.has(uid) && !this.#over.has(uid));
   }
 
+  /** How many stand in line, and since when the first of them was to move. */
+  get waiting(): { readonly count: number; readonly oldestMs: number | undefined } {
+    let [count, oldestMs]: [number, number | undefined] = [0, undefined];
+    for (const { item, request } of this.#wishes.values()) {
+      if (!item) continue;
+      count++;
+      oldestMs = Math.min(oldestMs ?? request.createdMs, request.createdMs);
+    }
+    return { count, oldestMs };
+  }
+
   /** What a migration wants now, until it is told anew. */
   want(request: SlotRequest, nowMs: number): void {
     const { uid, kind, sourceNode } = request;

@@ -19,6 +19,7 @@ import { Migrations } from '../migrations/migrations.ts';
 import { comingSizes, filledVolumes } from '../migrations/moved-images.ts';
 import type { NodeMigration } from '../migrations/node-migration.ts';
 import { Outgoing } from '../migrations/outgoing.ts';
+import type { NodeMetrics } from '../node-metrics.ts';
 import type { PeerService } from '../migrations/peer.ts';
 import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import { Ending } from './ending.ts';
@@ -49,6 +50,7 @@ export interface GuestsOptions {
   readonly interfacesOf?: InterfacesOf | undefined;
   readonly migration: NodeMigration;
   readonly metrics?: KubeMetrics;
+  readonly nodeMetrics?: NodeMetrics | undefined;
 }
 
 const WORKERS = 16;
@@ -156,6 +158,13 @@ export class Guests {
     });
   }
 
+  /** How many guests are this node's to execute. */
+  get count(): number {
+    let count = 0;
+    for (const { standing } of this.#journal.pods()) if (standing.kind === 'holding') count++;
+    return count;
+  }
+
   /** Asks for a pod to be looked at. */
   enqueue(podUID: string): void {
     if (podUID !== '') this.#controller.enqueue(podUID);
@@ -211,7 +220,7 @@ export class Guests {
     this.enqueue(HEARING);
   }
 
-  #newMigrations({ env, journal, machines, notes, preparation, migration }: GuestsOptions): {
+  #newMigrations({ env, journal, machines, notes, preparation, migration, nodeMetrics }: GuestsOptions): {
     readonly incoming: Incoming;
     readonly migrations: Migrations;
   } {
@@ -227,6 +236,7 @@ export class Guests {
       cpus,
       machines,
       describe,
+      metrics: nodeMetrics,
       advance: (podUID) => void advance(podUID),
       enqueue: (podUID) => this.enqueue(podUID),
       tell: (podUID) => this.#controller.enqueue(podUID, { afterMs: NEWS_MS }),

@@ -36,6 +36,7 @@ import { needsRoom } from './needs-room.ts';
 export class JournalFile {
   readonly #file: DurableFile;
   readonly #log: Logger;
+  readonly #onFailure: () => void;
   /** What the file says. */
   #records: JournalRecord[];
   readonly #standings = new Map<string, Map<string, JournaledStanding>>();
@@ -47,9 +48,10 @@ export class JournalFile {
   #waiting: Waiting[] = [];
   #writing: Promise<void> | undefined;
 
-  private constructor(file: DurableFile, log: Logger, records: readonly JournalRecord[]) {
+  private constructor(file: DurableFile, log: Logger, records: readonly JournalRecord[], onFailure: () => void) {
     this.#file = file;
     this.#log = log;
+    this.#onFailure = onFailure;
     this.#records = [...records];
     this.#index();
     this.#space = spaceOf(0, 0);
@@ -58,15 +60,16 @@ export class JournalFile {
 
   /**
    * Reads the journal, and makes one where there is none. Rejects with a JournalDamagedError when something other than a
-   * crash has changed it: then it attests nothing, and nothing of this node may be started, continued or ended.
+   * crash has changed it: then it attests nothing, and nothing of this node may be started, continued or ended. Whoever
+   * counts is told of each write that fails.
    */
-  static async open(file: DurableFile, log: Logger): Promise<JournalFile> {
+  static async open(file: DurableFile, log: Logger, onFailure = (): void => undefined): Promise<JournalFile> {
     const bytes = (await file.read()) ?? new Uint8Array();
     const contents = decodeJournal(bytes);
     requireUndamaged(bytes, contents);
     const { records, isTorn } = contents;
     if (isTorn) log.warn('the last entry of the journal was not written whole, and is dropped');
-    const journal = new JournalFile(file, log, records);
+    const journal = new JournalFile(file, log, records, onFailure);
     // What lies behind the last whole entry must be gone before anything is added.
     await journal.#rewrite();
     return journal;
@@ -206,6 +209,7 @@ export class JournalFile {
       this.#isBroken ||= !isHarmless(error);
       const what = this.#isBroken ? 'the journal cannot be written, and is written anew' : 'no room for the journal';
       this.#log.error(what, { error: errorMessage(error) });
+      this.#onFailure();
       throw error;
     }
   }

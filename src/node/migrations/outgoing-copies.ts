@@ -9,6 +9,7 @@ import { TransportError } from '../../kube/transport.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
 import type { Machines } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
+import type { NodeMetrics } from '../node-metrics.ts';
 import { Copy } from './copy.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
 import { channelStatus, wantedMethod } from './copy-method.ts';
@@ -35,6 +36,7 @@ export interface OutgoingOptions {
   readonly cpus: number;
   readonly machines: Machines;
   readonly describe: DescribeMachine;
+  readonly metrics?: Pick<NodeMetrics, 'follow'> | undefined;
   /** Called when the protocol may go on, now. */
   readonly advance: (podUID: string) => void;
   /** Called when all is to be looked at anew. */
@@ -145,7 +147,7 @@ export class OutgoingCopies {
     const { credentials } = this.#options;
     const { opened, method, disks } = leaving.opened ?? {};
     if (!opened || !method || !disks) return;
-    await this.#startWith(podUID, leaving, async (machine) => {
+    await this.#startWith(podUID, guest, leaving, async (machine) => {
       const road = method.isEncrypted && !opened.secrets ? undefined : await this.#road(machine, opened);
       const files = opened.credentials ? await credentials.write(podUID, opened.credentials) : undefined;
       const context = this.#context(podUID, machine, guest, disks, leaving);
@@ -171,7 +173,7 @@ export class OutgoingCopies {
     const { describe } = this.#options;
     const known = guest?.status?.migrationState ?? {};
     const startedAtMs = known.startTimestamp === undefined ? undefined : Date.parse(known.startTimestamp);
-    await this.#startWith(podUID, leaving, async (machine) => {
+    await this.#startWith(podUID, guest, leaving, async (machine) => {
       const { copiedDisks } = await describe(podUID, guest);
       const places = new Set(copiedDisks.map(placeName));
       // Nobody may have said yet to this agent that they are: the guest would be let go without them.
@@ -184,6 +186,7 @@ export class OutgoingCopies {
 
   async #startWith(
     podUID: string,
+    guest: VirtualMachineInstance | undefined,
     leaving: Leaving,
     prepare: (machine: Machine) => Promise<PreparedCopy>,
   ): Promise<void> {
@@ -195,7 +198,10 @@ export class OutgoingCopies {
       if (leaving.isCalledOff) {
         leaving.failure ??= CANCELLED;
         await undo();
-      } else leaving.copy = begin();
+      } else {
+        leaving.copy = begin();
+        this.#options.metrics?.follow(guest, leaving.copy);
+      }
     } catch (error) {
       this.log(podUID, 'a copy cannot begin', error);
       leaving.failure ??= `the copy could not begin: ${errorMessage(error)}`;

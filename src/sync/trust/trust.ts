@@ -1,4 +1,4 @@
-import type { X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { errorMessage } from '../../api/error-message.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import { type Env, sleep } from '../../env/ports.ts';
@@ -10,7 +10,7 @@ import { SyncError } from '../channel.ts';
 import { type AddressRules, parseAddressRules } from '../wire/address-rules.ts';
 import type { ProvenPeer } from '../wire/stream-link.ts';
 import type { TlsMaterial, TlsTrust } from '../wire/tls.ts';
-import { bundleText, clusterIdOf, hasSigned, isGood, parseBundle } from './bundle.ts';
+import { bundleEndMs, bundleText, clusterIdOf, hasSigned, isGood, parseBundle } from './bundle.ts';
 import {
   addressesOf,
   type ConfigMap,
@@ -129,6 +129,17 @@ export class Trust implements Service, TlsTrust {
   /** The clusters that are trusted, with those for which that was revoked. */
   peers(): TrustedPeer[] {
     return [...this.#peers.values()];
+  }
+
+  /** When what this cluster shows ends, and what it knows others by: the last authority that each has told of. */
+  *certificateEnds(): Generator<readonly [certificate: string, endsMs: number]> {
+    if (this.#own) {
+      const { leaf, authorities } = this.#own;
+      yield ['synchronization', bundleEndMs([new X509Certificate(leaf.certificatePem)])];
+      yield ['synchronization-authority', bundleEndMs(parseBundle(bundleOf(authorities)))];
+    }
+    for (const { clusterId, authorities } of this.#peers.values())
+      yield [`peer-${clusterId}`, bundleEndMs(authorities)];
   }
 
   /** The addresses that may be dialed; undefined where nobody has said which. */
