@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import type { ProcessName } from '../../src/cli/process-metrics.ts';
+import type { DescribedMetric } from '../../src/kube/metrics.ts';
+import { metricsOfProcesses } from '../support/process-metrics.ts';
+
+/** Every metric is documented; the tables of docs/metrics.md are what the processes register. */
+
+const PAGE = '../../docs/metrics.md';
+const INTRODUCTION = `# Metrics
+
+The tables of this page are made from what the processes register: \`npx vitest run test/monitoring/metrics-page.test.ts -u\`
+writes it anew, and a test fails where it is not so. Metrics that KubeVirt has are named as there; those that Kubernetes'
+own controllers and servers have, as there; what is only here begins with \`godwit_\`.
+
+- [\`monitoring/alerts.yaml\`](../monitoring/alerts.yaml): rules for Prometheus, each with what to do about it in
+  [operations.md](operations.md). \`kubevirt_vmi_phase_count\` and \`kubevirt_number_of_vms\` are sums that it records.
+- [\`monitoring/dashboard.json\`](../monitoring/dashboard.json): a dashboard for Grafana (Dashboards, Import).
+
+## Where they are
+
+| process | where | who may read them |
+|---|---|---|
+| \`godwit up\`: API server, controllers, extension | \`/metrics\` of the API server | whoever may \`get\` the path \`/metrics\` |
+| \`godwit agent\` | \`/metrics\` of its port, which the Node's \`daemonEndpoints\` name; or \`/api/v1/nodes/NODE/proxy/metrics\` | whoever may \`get\` \`nodes/metrics\`; through the API server \`nodes/proxy\`, which is far more |
+| \`godwit sync\` | \`--metrics HOST:PORT\`, without TLS; \`godwit up\` has it on 127.0.0.1, at the port in the file \`synchronization-metrics-port\` of the data directory | whoever reaches the port |
+
+The role \`system:monitoring\` may read the first two, and nothing else. An account for Prometheus, and its token:
+
+\`\`\`console
+$ kubectl create serviceaccount prometheus -n kubevirt
+$ kubectl create clusterrolebinding prometheus --clusterrole=system:monitoring --serviceaccount=kubevirt:prometheus
+$ kubectl create token prometheus -n kubevirt --duration=8760h > prometheus-token
+\`\`\`
+
+With the certificate of the cluster's authority (\`certificate-authority-data\` of the kubeconfig) in \`cluster-ca.pem\`:
+
+\`\`\`yaml
+scrape_configs:
+  - job_name: godwit
+    scheme: https
+    authorization: { credentials_file: prometheus-token }
+    tls_config: { ca_file: cluster-ca.pem }
+    static_configs:
+      - targets: ['127.0.0.1:6443']
+  - job_name: node-1
+    scheme: https
+    authorization: { credentials_file: prometheus-token }
+    # Only agents of machines other than the API server's are known by their addresses, too.
+    tls_config: { ca_file: cluster-ca.pem, server_name: node-1 }
+    static_configs:
+      - targets: ['127.0.0.1:9186']
+rule_files: [alerts.yaml]
+\`\`\`
+
+Numbers that are of the cluster, and not of a process (those of machines, guests, migrations and nodes), are told by the
+control plane that leads alone, so that sums over all of them count nothing twice. Series of a copy that is over are told
+for five minutes more, since most copies take less time than passes between two looks. What a guest itself does (processor,
+memory, network, disks) is not counted yet.
+`;
+
+const SECTIONS: readonly (readonly [title: string, name: ProcessName])[] = [
+  ['The control plane', 'control-plane'],
+  ['Agents', 'agent'],
+  ['Synchronization', 'synchronization'],
+];
+
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+function table(metrics: readonly DescribedMetric[]): string[] {
+  const sorted = metrics.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const rows = sorted.map(
+    ({ name, type, labels, help }) =>
+      `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${cell(help)} |`,
+  );
+  return ['| metric | type | labels | |', '|---|---|---|---|', ...rows, ''];
+}
+
+describe('metrics', async () => {
+  const processes = await metricsOfProcesses();
+  const of = (name: ProcessName): readonly DescribedMetric[] => processes.get(name) ?? [];
+  const isCommon = ({ name }: DescribedMetric): boolean =>
+    SECTIONS.every(([, each]) => of(each).some((metric) => metric.name === name));
+
+  it('are all on their page', async () => {
+    const sections = SECTIONS.flatMap(([title, name]) => [
+      `## ${title}`,
+      '',
+      ...table(of(name).filter((metric) => !isCommon(metric))),
+    ]);
+    const page = [INTRODUCTION, '## Every process', '', ...table(of('agent').filter(isCommon)), ...sections].join('\n');
+    await expect(`${page.trimEnd()}\n`).toMatchFileSnapshot(PAGE);
+  });
+
+  it('are named as Prometheus asks, and say what they are in a sentence', () => {
+    for (const { name, type, help, labels } of [...processes.values()].flat()) {
+      expect(name).toMatch(/^[a-z][a-z0-9_]*$/);
+      expect(help, name).toMatch(/^[A-Z].*\.$/);
+      expect(new Set(labels).size, name).toBe(labels.length);
+      // KubeVirt's are as they are, and so are those of Kubernetes.
+      if (name.startsWith('godwit_')) expect(type === 'counter', name).toBe(name.endsWith('_total'));
+    }
+  });
+
+  it('mean the same wherever they are', () => {
+    const known = new Map<string, DescribedMetric>();
+    for (const metric of [...processes.values()].flat()) {
+      const { name, type, help, labels } = metric;
+      expect({ type, help, labels }).toEqual({ type, help, labels, ...pick(known.get(name)) });
+      known.set(name, metric);
+    }
+  });
+});
+
+function pick(metric: DescribedMetric | undefined): Partial<DescribedMetric> {
+  return metric ? { type: metric.type, help: metric.help, labels: metric.labels } : {};
+}
