@@ -9,7 +9,7 @@ import { virtualMachineInstance } from './virtual-machine-instance.ts';
 import { virtualMachineInstanceMigration } from './virtual-machine-instance-migration.ts';
 
 /** The kinds of KubeVirt's API groups that we define. */
-const KUBEVIRT_KINDS: readonly CustomKind[] = [
+export const KUBEVIRT_KINDS: readonly CustomKind[] = [
   virtualMachine,
   virtualMachineInstance,
   virtualMachineInstanceMigration,

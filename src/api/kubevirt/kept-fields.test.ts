@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { virtualMachineInstanceWarnings, virtualMachineWarnings } from './kept-fields.ts';
+import { configurationWarnings, virtualMachineInstanceWarnings, virtualMachineWarnings } from './kept-fields.ts';
 import { CONTAINER_DISK_MACHINE, objectsOf, PLACED_MACHINE } from './manifests.fixture.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
@@ -32,6 +32,12 @@ describe('fields that are kept', () => {
     const spec = { domain: { devices: {}, launchSecurity: {} } };
     expect(virtualMachineInstanceWarnings(spec)).toEqual([
       'spec.domain.launchSecurity is kept, but nothing acts on it here',
+    ]);
+  });
+  it('are said of the cluster as well', () => {
+    const migrations = { network: 'fast', allowPostCopy: true, unsafeMigrationOverride: false };
+    expect(configurationWarnings({ migrations }, 'spec.configuration')).toEqual([
+      'spec.configuration.migrations.network is kept, but nothing acts on it here',
     ]);
   });
   it('are told once, where they also keep the guest from starting', () => {

@@ -1,3 +1,4 @@
+import type { KubeVirtConfiguration } from './kube-virt.ts';
 import { unstartableWarnings } from './unstartable-fields.ts';
 import type { VirtualMachineSpec } from './virtual-machine.ts';
 import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec.ts';
@@ -8,7 +9,7 @@ import type { VirtualMachineInstanceSpec } from './virtual-machine-instance-spec
  */
 
 /** Paths below the spec of a guest; `[]` is any item of a list. */
-const NOT_ACTED_ON: readonly string[] = [
+export const NOT_ACTED_ON: readonly string[] = [
   'accessCredentials',
   'dnsConfig',
   'dnsPolicy',
@@ -46,6 +47,15 @@ const NOT_ACTED_ON: readonly string[] = [
   'volumes[].sysprep',
 ];
 
+/** The same of the cluster's configuration. */
+const CONFIGURATION_NOT_ACTED_ON: readonly string[] = [
+  'migrations.matchSELinuxLevelOnMigration',
+  'migrations.network',
+  'migrations.unsafeMigrationOverride',
+  'migrations.utilityVolumesTimeout',
+  'vmStateStorageClass',
+];
+
 const STEPS: readonly (readonly string[])[] = NOT_ACTED_ON.map((path) => path.replaceAll('[]', '.[]').split('.'));
 
 /** What to tell the author of a machine. */
@@ -60,6 +70,11 @@ export function virtualMachineWarnings(spec: VirtualMachineSpec): string[] {
 /** What to tell the author of a guest. */
 export function virtualMachineInstanceWarnings(spec: VirtualMachineInstanceSpec): string[] {
   return guestWarnings(spec, 'spec');
+}
+
+/** What to tell the author of a cluster's configuration. */
+export function configurationWarnings(configuration: KubeVirtConfiguration, path: string): string[] {
+  return CONFIGURATION_NOT_ACTED_ON.flatMap((each) => found(configuration, each.split('.'), 0, path)).map(warning);
 }
 
 function guestWarnings(spec: VirtualMachineInstanceSpec, path: string): string[] {

@@ -31,19 +31,26 @@ const developerConfiguration = openObject('What is tried out.', {
 });
 
 const networkConfiguration = openObject('How guests are on networks.', {
-  defaultNetworkInterface: text('How a guest without networks is on that of its pod: bridge or masquerade.'),
+  defaultNetworkInterface: text(
+    'How a guest without networks is on that of its pod: bridge, the default, or masquerade, which can move.',
+  ),
 });
 
 const configuration = openObject('How guests are run.', {
   migrations: migrationConfiguration,
-  evictionStrategy: choice('What happens to guests that say nothing when they have to leave.', EVICTION_STRATEGIES),
+  evictionStrategy: choice(
+    'What happens to guests that say nothing when they have to leave; None, the default, shuts them down.',
+    EVICTION_STRATEGIES,
+  ),
   developerConfiguration,
   network: networkConfiguration,
-  machineType: text('The machine of guests that name none.'),
-  cpuModel: text('The processor of guests that name none.'),
-  cpuRequest: quantity('What a launcher pod asks for, for each processor of a guest that says nothing.'),
+  machineType: text('The machine of guests that name none; q35 by default.'),
+  cpuModel: text('The processor of guests that name none; host-model by default.'),
+  cpuRequest: quantity(
+    'What a launcher pod asks for, for each processor of a guest that says nothing; a processor by cpuAllocationRatio by default.',
+  ),
   vmRolloutStrategy: choice(
-    'When changes of a machine reach its guest: with its next start, or at once where they can.',
+    'When changes of a machine reach its guest: with its next start, or at once where they can, which is the default.',
     ['Stage', 'LiveUpdate'],
   ),
   liveUpdateConfiguration: openObject('How much guests may grow while they run.', {
@@ -51,7 +58,7 @@ const configuration = openObject('How guests are run.', {
     maxCpuSockets: count('How many sockets a guest may get that says nothing, whatever it starts with.'),
     maxGuest: quantity('How much memory a guest may get that says nothing, whatever it starts with.'),
   }),
-  vmStateStorageClass: text('The storage class for the state of firmware and TPM.'),
+  vmStateStorageClass: text('The storage class for the state of firmware and TPM. Nothing acts on it here.'),
 });
 
 const workloadUpdateStrategy = object('How guests get a new launcher.', {
@@ -60,15 +67,15 @@ const workloadUpdateStrategy = object('How guests get a new launcher.', {
     choice('What may be done.', ['LiveMigrate', 'Evict']),
   ),
   batchEvictionSize: integer('How many are evicted at once; 10 by default.'),
-  batchEvictionInterval: text('How long to wait between that, such as 1m.'),
+  batchEvictionInterval: text('How long to wait between that; 1m by default.'),
 });
 
 const spec = openObject('How the cluster runs guests.', {
   configuration,
   workloadUpdateStrategy,
   synchronizationPort: text('Port of the synchronization controller; 9185 by default.'),
-  infra: kept('Where control-plane components run.'),
-  workloads: kept('Where agents run.'),
+  infra: kept('Where control-plane components run. Nothing acts on it here.'),
+  workloads: kept('Where agents run. Nothing acts on it here.'),
 });
 
 const restoration = object('What is to be settled since the data of the API was restored from a backup.', {

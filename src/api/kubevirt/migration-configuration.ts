@@ -13,9 +13,11 @@ const portRange = object(
 
 /** How migrations are carried out, cluster-wide; frozen into the status of each guest that moves. */
 export const migrationConfiguration = object('How migrations are carried out.', {
-  parallelMigrationsPerCluster: count('How many may run at once in the cluster; 5 by default.'),
-  parallelOutboundMigrationsPerNode: count('How many may leave one node at once; 2 by default.'),
-  parallelInboundMigrationsPerNode: count('How many may come to one node at once; 2 by default.'),
+  parallelMigrationsPerCluster: count(
+    'How many may run at once in the cluster; 5 by default, 1000 at most. 0 lets none begin.',
+  ),
+  parallelOutboundMigrationsPerNode: count('How many may leave one node at once; 2 by default. 0 lets none leave.'),
+  parallelInboundMigrationsPerNode: count('How many may come to one node at once; 2 by default. 0 lets none come.'),
   priorityAgeingSeconds: count(
     'Seconds of waiting that lift a migration to the next class, never to system-critical; 0, the default, for never.',
   ),
@@ -23,20 +25,23 @@ export const migrationConfiguration = object('How migrations are carried out.', 
   bandwidthPerMigration: quantity('Bytes per second of one migration at most; 0, the default, for no limit.'),
   completionTimeoutPerGiB: long('Seconds that each GiB may take before something is done about it; 150 by default.'),
   progressTimeout: long('Seconds without progress after which a migration is given up; 150 by default.'),
-  maxDowntimeMs: long('Milliseconds that the guest may stand still; 900 by default.', {
-    minimum: 1,
-    maximum: 2_000_000,
-  }),
-  utilityVolumesTimeout: long('Seconds to wait for utility volumes to go; 150 by default.'),
-  allowAutoConverge: flag('Whether a guest that writes too fast is slowed down.'),
-  allowPostCopy: flag('Whether the guest may go on at its target before all of its memory is there.'),
-  allowWorkloadDisruption: flag('Whether a guest that does not converge may be paused; follows allowPostCopy.'),
-  unsafeMigrationOverride: flag('Whether migrations that seem unsafe are let through.'),
-  disableTLS: flag(
-    'Whether the copy may be sent unencrypted. It is encrypted nevertheless: both sides prove who they are by it.',
+  maxDowntimeMs: long(
+    'Milliseconds that the guest may stand still; 900 by default. Changed only with a gate that tunes it.',
+    {
+      minimum: 1,
+      maximum: 2_000_000,
+    },
   ),
-  matchSELinuxLevelOnMigration: flag("Whether the target gets the source's SELinux level."),
-  network: text('The network that migrations use.'),
+  utilityVolumesTimeout: long('Seconds to wait for utility volumes to go. Nothing acts on it here: there are none.'),
+  allowAutoConverge: flag('Whether a guest that writes too fast is slowed down; false by default.'),
+  allowPostCopy: flag('Whether the guest may go on at its target before all of its memory is there; false by default.'),
+  allowWorkloadDisruption: flag('Whether a guest that does not converge may be paused; follows allowPostCopy.'),
+  unsafeMigrationOverride: flag('Whether migrations that seem unsafe are let through. Nothing acts on it here.'),
+  disableTLS: flag(
+    'Whether the copy is sent unencrypted, within the cluster; both sides still prove who they are, and there is no post-copy.',
+  ),
+  matchSELinuxLevelOnMigration: flag("Whether the target gets the source's SELinux level. Nothing acts on it here."),
+  network: text('The network that migrations use. Nothing acts on it here: an agent is reached at its own address.'),
   portRange,
   nodeDrainTaintKey: text('Key of the taint that empties a node; kubevirt.io/drain by default.'),
   disruptionHoldSeconds: count(

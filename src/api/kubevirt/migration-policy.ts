@@ -23,7 +23,7 @@ export const migrationPolicySpec = openObject('Which guests it is for, and how t
   progressTimeout: long('Seconds without progress after which a migration is given up.'),
   maxDowntimeMs: long('Milliseconds that the guest may stand still.', { minimum: 1, maximum: 2_000_000 }),
   disableTLS: flag(
-    'Whether the copy may be sent unencrypted. It is encrypted nevertheless: both sides prove who they are by it.',
+    'Whether the copy is sent unencrypted, within the cluster; both sides still prove who they are, and there is no post-copy.',
   ),
   experimental: migrationExperiments,
 });

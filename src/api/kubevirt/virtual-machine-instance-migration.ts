@@ -49,17 +49,19 @@ const key = {
 
 /** Open, so that a webhook can name what nobody knows, instead of the API server dropping it in silence. */
 export const migrationSpec = openObject('Which guest moves, and how.', {
-  vmName: text('Name of the guest.'),
+  vmName: text('Name of the guest, in the same namespace. It or vmiName must be given.'),
   vmiName: text('The same as vmName.'),
   addedNodeSelector: mapOf(
-    'Labels that the target node must have, besides those that the guest asks for.',
+    'Labels that the target node must have, besides those that the guest asks for, which win.',
     text('A value.'),
   ),
-  priority: text('The class: system-critical, user-triggered or system-maintenance; below all of them when absent.'),
+  priority: text(
+    'The class: system-critical, user-triggered or system-maintenance; below all of them when absent. Who sets it needs the verb use on migrationpriorities.kubevirt.io of that name.',
+  ),
   cause: cause('Why the guest moves. Set by who is asked to move it, not by who asks.'),
   sendTo: openObject('Makes this the half that the guest leaves.', {
     ...key,
-    connectURL: needed(text('Where the synchronization controller of the other half is reached.')),
+    connectURL: needed(text('Where the synchronization controller of the other half is reached: HOST:PORT.')),
   }),
   receive: openObject('Makes this the half that the guest comes to.', key),
 });

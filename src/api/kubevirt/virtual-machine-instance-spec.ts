@@ -16,11 +16,11 @@ export const virtualMachineInstanceSpec = object('What the guest is, and where i
   volumes: listOf("Contents of the guest's disks.", volume, AT_MOST),
   networks: listOf('Networks that the guest is on.', network, AT_MOST),
   evictionStrategy: choice(
-    'What happens when the guest has to leave its node: None, LiveMigrate, LiveMigrateIfPossible or External.',
+    "What happens when the guest has to leave its node: it is shut down; it moves or stays; it moves or is shut down; others see to it. The cluster's by default.",
     EVICTION_STRATEGIES,
   ),
   terminationGracePeriodSeconds: long('How long the guest may take to shut down before it is cut off; 30 by default.'),
-  startStrategy: choice('Paused: the guest starts paused.', ['Paused']),
+  startStrategy: choice('Paused: the guest is held before its first instruction.', ['Paused']),
   nodeSelector: mapOf('Labels that the node must have.', text('A value.')),
   affinity: borrowed('Rules about nodes, and about pods to be near to or away from.', affinity),
   tolerations: listOf('Taints that the launcher pod tolerates.', borrowed('A taint.', toleration)),

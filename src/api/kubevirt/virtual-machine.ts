@@ -72,15 +72,24 @@ const templateMetadata = object(
 );
 
 const spec = object('What the machine is, and whether it should run.', {
-  running: flag('Whether the guest should run; runStrategy says more.'),
-  runStrategy: choice('When the guest should run.', RUN_STRATEGIES),
+  running: flag('Whether the guest should run. Deprecated: use runStrategy, of which exactly one of the two is given.'),
+  runStrategy: choice(
+    'When the guest should run: always; again unless it ended well; when users say so; not at all; until it ends; once it comes from elsewhere.',
+    RUN_STRATEGIES,
+  ),
   template: needed(
     object('What its guests are made from.', { metadata: templateMetadata, spec: virtualMachineInstanceSpec }),
   ),
   instancetype: matcher('The instance type that says how large the guest is.'),
   preference: matcher('The preference that fills in what the template leaves open.'),
-  dataVolumeTemplates: listOf('DataVolumes that are made for the machine.', kept('A DataVolume.')),
-  updateVolumesStrategy: choice('What happens when the claims of volumes change.', ['Migration', 'Replacement']),
+  dataVolumeTemplates: listOf(
+    'DataVolumes that are made for the machine. Nothing acts on it here: make the claims yourself.',
+    kept('A DataVolume.'),
+  ),
+  updateVolumesStrategy: choice(
+    'What happens when the claims of volumes change: contents are moved while the guest runs, or the next start takes the new claims, which is the default.',
+    ['Migration', 'Replacement'],
+  ),
 });
 
 const stateChangeRequest = object('Something that a user asked for.', {

@@ -1,11 +1,12 @@
 import { child, type FieldError, forbidden } from '../../api/field-error.ts';
 import { featureGateWarnings, isFeatureGateEnabled } from '../../api/kubevirt/feature-gates.ts';
+import { configurationWarnings } from '../../api/kubevirt/kept-fields.ts';
 import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { kubeVirts } from '../../kube/kubevirt-resources.ts';
 import type { WebhookContext } from './context.ts';
 import { ALLOWED, invalidVerdict, verdictOf, type Webhook } from './review.ts';
 
-/** The cluster's configuration: there is one, and gates that do nothing here are worth a word. */
+/** The cluster's configuration: there is one, and gates and fields that do nothing here are worth a word. */
 export function validateKubeVirt({ client }: WebhookContext): Webhook {
   return async ({ object, oldObject, operation }, signal) => {
     if (!object) return ALLOWED;
@@ -20,10 +21,11 @@ export function validateKubeVirt({ client }: WebhookContext): Webhook {
       if (items.length > 0 && !items.some(isSame))
         return invalidVerdict([forbidden('', `KubeVirt is already created: ${describe(items[0])}`)]);
     }
-    return verdictOf(
-      downtimeErrors(old, configuration),
-      featureGateWarnings(configuration, child('spec', 'configuration')),
-    );
+    const path = child('spec', 'configuration');
+    return verdictOf(downtimeErrors(old, configuration), [
+      ...featureGateWarnings(configuration, path),
+      ...configurationWarnings(configuration, path),
+    ]);
   };
 }
 
