@@ -52,7 +52,7 @@ function recording() {
   const log = { ...silentLogger, warn: write, error: write, child: () => log };
   const clock = new ManualClock();
   const client = new Client(transport, 'test');
-  const recorder = new EventRecorder({
+  const recorder = new EventRecorder<string>({
     client,
     env: { clock, random: seededRandom(1), log },
     component: 'godwit',

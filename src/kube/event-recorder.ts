@@ -1,3 +1,4 @@
+import type { EventReason } from '../api/event-reasons.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { dnsSubdomainErrors } from '../api/names.ts';
 import { ApiError } from '../api/status.ts';
@@ -56,7 +57,7 @@ const REQUEST_MS_MAX = 10_000;
  * Writes core/v1 Events about objects, in the background. Events that repeat before they are written are written once,
  * with their count. Nothing here ever throws or waits: an event is never worth the failure of what it tells about.
  */
-export class EventRecorder implements Service {
+export class EventRecorder<Reason extends string = EventReason> implements Service {
   readonly name = 'event recorder';
   readonly needsLeadership = false;
   readonly #client: Client;
@@ -88,7 +89,7 @@ export class EventRecorder implements Service {
    * Says that something happened to an object. The reason is one word in UpperCamelCase that programs can compare, the
    * message a sentence for people.
    */
-  event(object: EventTarget, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  event(object: EventTarget, type: 'Normal' | 'Warning', reason: Reason, message: string): void {
     try {
       const about = { involvedObject: referenceTo(object), type, reason, message: shortened(message) };
       const nowMs = this.#env.clock.now();

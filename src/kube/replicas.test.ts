@@ -59,7 +59,7 @@ class Replica {
     const client = clientOf(name);
     const env = { clock, random: seededRandom(name.charCodeAt(0)), log: silentLogger };
     this.informer = new Informer({ client, resource: configMaps, env, namespace: 'replicas' });
-    const events = new EventRecorder({ client, env, component: name });
+    const events = new EventRecorder<string>({ client, env, component: name });
     const controller = new Controller({
       name: 'labels',
       env,

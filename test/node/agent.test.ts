@@ -231,7 +231,7 @@ describe('a guest that is to go', () => {
     expect(scene.host.machines[0]?.end?.reason).toBe('Killed');
   });
   it('never starts when it is deleted before', async () => {
-    scene.volumeErrors.set('root', new VolumeError('root', 'ImageNotFound', 'there is no image "x"'));
+    scene.volumeErrors.set('root', new VolumeError('root', 'ErrImagePull', 'there is no image "x"'));
     await scene.makeGuest({ volumes: [{ name: 'root', emptyDisk: { capacity: '1Gi' } }] });
     const pod = await scene.bind();
     await scene.settle();
@@ -318,22 +318,22 @@ describe('a node that is left', () => {
 
 describe('what a machine needs', () => {
   it('is waited for, by name, until it is there', async () => {
-    scene.volumeErrors.set('root', new VolumeError('root', 'ImageNotFound', 'there is no image "x"'));
+    scene.volumeErrors.set('root', new VolumeError('root', 'ErrImagePull', 'there is no image "x"'));
     await scene.makeGuest({ volumes: [{ name: 'root', emptyDisk: { capacity: '1Gi' } }] });
     const pod = await scene.bind();
     const message = 'volume root: there is no image "x"';
     await scene.until(async () =>
       expect((await podOf(pod)).status).toMatchObject({
         phase: 'Pending',
-        containerStatuses: [{ state: { waiting: { reason: 'ImageNotFound', message } } }],
+        containerStatuses: [{ state: { waiting: { reason: 'ErrImagePull', message } } }],
       }),
     );
     await scene.until(async () =>
       expect((await scene.guest()).status?.conditions).toContainEqual(
-        expect.objectContaining({ type: 'Synchronized', status: 'False', reason: 'ImageNotFound', message }),
+        expect.objectContaining({ type: 'Synchronized', status: 'False', reason: 'ErrImagePull', message }),
       ),
     );
-    expect(await scene.events()).toContain(`web Warning ImageNotFound: ${message}`);
+    expect(await scene.events()).toContain(`web Warning ErrImagePull: ${message}`);
     await scene.pass(60_000, 5000);
     expect(scene.agentWrites).toHaveLength(1);
     scene.volumeErrors.clear();

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
@@ -240,7 +241,7 @@ export class NodeLifecycle implements Service {
     return this.#leases.listNotOlderThan(resourceVersion, scope, signal);
   }
 
-  #say(node: Node, reason: string, message: string): void {
+  #say(node: Node, reason: EventReason, message: string): void {
     this.#recorder.event(node, 'Normal', reason, message);
   }
 }

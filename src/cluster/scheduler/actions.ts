@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import { formatTime, type JsonObject, type KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { type Env, sleep } from '../../env/ports.ts';
@@ -13,7 +14,7 @@ const podResource: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', k
 
 /** Says what happened, for people. */
 export interface Recorder {
-  event(object: KubeObject, type: 'Normal' | 'Warning', reason: string, message: string): void;
+  event(object: KubeObject, type: 'Normal' | 'Warning', reason: EventReason, message: string): void;
 }
 
 /** Attempts to bind a pod before another node is looked for. */

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import { BETA_STORAGE_CLASS, SELECTED_NODE } from '../../api/storage.ts';
 import type { PersistentVolume, PersistentVolumeClaim, StorageClass } from '../../migration/fit/objects.ts';
 import {
@@ -11,7 +12,7 @@ import {
 /** What people are told about a claim, or a volume. */
 export interface Notice {
   readonly type: 'Normal' | 'Warning';
-  readonly reason: string;
+  readonly reason: EventReason;
   readonly message: string;
 }
 
@@ -119,10 +120,10 @@ function provision(className: string, storageClass: StorageClass | undefined): C
   return { type: 'provision', provisioner, notice: { type: 'Normal', reason: 'ExternalProvisioning', message } };
 }
 
-function wait(type: Notice['type'], reason: string, message: string): ClaimDecision {
+function wait(type: Notice['type'], reason: EventReason, message: string): ClaimDecision {
   return { type: 'wait', notice: { type, reason, message } };
 }
 
-function lost(reason: string, message: string): ClaimDecision {
+function lost(reason: EventReason, message: string): ClaimDecision {
   return { type: 'lose', notice: { type: 'Warning', reason, message } };
 }

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import { needsBudget } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -140,7 +141,7 @@ export class Budgets {
     await this.#context.client.patch(disruptionBudgets, namespace, name, patch, signal);
   }
 
-  #tell(guest: VirtualMachineInstance, type: 'Normal' | 'Warning', reason: string, message: string): void {
+  #tell(guest: VirtualMachineInstance, type: 'Normal' | 'Warning', reason: EventReason, message: string): void {
     this.#context.recorder.event(guest, type, reason, message);
   }
 }

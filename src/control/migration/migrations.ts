@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import { isMarked } from '../../api/kubevirt/evacuation.ts';
 import { wantsEvacuation } from '../../api/kubevirt/eviction-strategy.ts';
 import type { KubeVirt, KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
@@ -406,7 +407,7 @@ export class Migrations implements Service {
     { failure, unfitness }: StatusInput,
     { step }: MigrationDecision,
   ): void {
-    const event = (type: 'Normal' | 'Warning', reason: string, message: string): void =>
+    const event = (type: 'Normal' | 'Warning', reason: EventReason, message: string): void =>
       this.#recorder.event(before, type, reason, message);
     const isNew = status?.phase !== before.status?.phase;
     if (isNew && failure) event('Warning', 'FailedMigration', failure.message);

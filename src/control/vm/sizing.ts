@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import type { Sizing } from '../../api/kubevirt/guest-draft.ts';
 import type { Instancetype } from '../../api/kubevirt/instancetype.ts';
 import type { Preference } from '../../api/kubevirt/preference.ts';
@@ -25,9 +26,9 @@ export interface KeptSizing {
 
 /** What the machine refers to cannot be had: a reason for programs, a message for people. */
 export class SizingError extends Error {
-  readonly reason: string;
+  readonly reason: EventReason;
 
-  constructor(reason: string, message: string, cause?: unknown) {
+  constructor(reason: EventReason, message: string, cause?: unknown) {
     super(message, { cause });
     this.name = 'SizingError';
     this.reason = reason;

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
@@ -242,7 +243,7 @@ export class VirtualMachines implements Service {
     return this.#failed(machine, 'AlreadyExists', message);
   }
 
-  #failed(machine: VirtualMachine, reason: string, message: string): Failure {
+  #failed(machine: VirtualMachine, reason: EventReason, message: string): Failure {
     this.#recorder.event(machine, 'Warning', reason, message);
     return { reason, message };
   }
@@ -374,7 +375,8 @@ export class VirtualMachines implements Service {
   /** Why a machine is not started, whatever is asked of it. */
   #unstartable(machine: VirtualMachine, { action }: Decision, uncopied: readonly ClaimChange[]): Failure | undefined {
     if (action !== 'start' || uncopied.length === 0) return undefined;
-    const [reason, message] = ['ManualRecoveryRequired', uncopiedMessage(uncopied)];
+    const reason = 'ManualRecoveryRequired';
+    const message = uncopiedMessage(uncopied);
     const isNew = findCondition(machine.status?.conditions, 'Failure')?.message !== message;
     return isNew ? this.#failed(machine, reason, message) : { reason, message };
   }

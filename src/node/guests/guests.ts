@@ -308,7 +308,11 @@ export class Guests {
       const { fields, retryAfterMs } = await this.#plugging.bring(outcome);
       pluggedMs = retryAfterMs;
       await this.#reports.tellGuest(outcome, fields, signal);
-      await this.#reports.tellPod(outcome, refusal?.code === 'StaleImage' ? unusable(refusal) : prepared, signal);
+      await this.#reports.tellPod(
+        outcome,
+        refusal?.code === 'StaleImage' ? unusable(refusal.message) : prepared,
+        signal,
+      );
     }
     if (!pod && isSettled(view)) await this.#forget(podUID);
     return soonest([
@@ -437,8 +441,8 @@ interface Departure {
 }
 
 /** An image was left behind after all had been prepared: that cannot be put right for this pod any more. */
-function unusable({ code, message }: Refusal): Prepared {
-  return { kind: 'impossible', cause: { reason: code, message } };
+function unusable(message: string): Prepared {
+  return { kind: 'impossible', cause: { reason: 'StaleImage', message } };
 }
 
 function isOver({ kind }: JournaledStanding): boolean {

@@ -64,7 +64,7 @@ export class Plugging {
 
   async #try<T>(
     guest: VirtualMachineInstance,
-    what: string,
+    what: 'Processor' | 'Memory',
     plug: () => Promise<T | undefined>,
   ): Promise<T | undefined | 'failed'> {
     const { recorder, log } = this.#options;

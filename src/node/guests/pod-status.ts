@@ -37,10 +37,10 @@ export function waitingStatus(pod: LauncherPod, cause: Cause, nowMs: number): La
 }
 
 /** Why a pod that is no launcher never runs here. */
-export const NOT_A_LAUNCHER: Cause = {
+export const NOT_A_LAUNCHER = {
   reason: 'NotALauncher',
   message: 'this node runs the launcher pods of virtual machines, and no others',
-};
+} as const satisfies Cause;
 
 /** The pod will never run here. It stays Pending: whoever made it may want it elsewhere. */
 export function foreignStatus(pod: LauncherPod, nowMs: number): LauncherPodStatus {

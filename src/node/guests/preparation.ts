@@ -1,4 +1,5 @@
 import { errorMessage } from '../../api/error-message.ts';
+import type { EventReason } from '../../api/event-reasons.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Clock, DiskFiles, UserIdentity } from '../../env/ports.ts';
 import { type MachineSpec, MachineSpecError } from '../../hypervisor/machine.ts';
@@ -20,8 +21,13 @@ export type SpecOf = (
  */
 export type Prepared =
   | ({ readonly kind: 'ready'; readonly spec: MachineSpec } & Pick<PreparedVolumes, 'accepted' | 'notices'>)
-  | { readonly kind: 'missing'; readonly cause: Cause; readonly retryAfterMs: number }
-  | { readonly kind: 'impossible'; readonly cause: Cause };
+  | { readonly kind: 'missing'; readonly cause: Obstacle; readonly retryAfterMs: number }
+  | { readonly kind: 'impossible'; readonly cause: Obstacle };
+
+/** Why a machine is not prepared; people hear of it by an event. */
+export interface Obstacle extends Cause {
+  readonly reason: EventReason;
+}
 
 /** What a migration fills. */
 type ComingDisks = Pick<KnownDisks, 'filled' | 'sizesBytes'>;

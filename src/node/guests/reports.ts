@@ -14,8 +14,8 @@ import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { causeOf, guestStatus, hasSucceeded } from './guest-status.ts';
 import { isPodOver, type LauncherPod, launcherPods, type LauncherPodStatus } from './launcher-pod.ts';
-import { type Cause, endedStatus, foreignStatus, NOT_A_LAUNCHER, runningStatus, waitingStatus } from './pod-status.ts';
-import type { Prepared } from './preparation.ts';
+import { endedStatus, foreignStatus, NOT_A_LAUNCHER, runningStatus, waitingStatus } from './pod-status.ts';
+import type { Obstacle, Prepared } from './preparation.ts';
 import type { Outcome } from './scene.ts';
 import type { Steps } from './steps.ts';
 
@@ -123,7 +123,7 @@ export class Reports {
   }
 
   /** Once is enough: the pod remembers it. */
-  #complain(guest: VirtualMachineInstance, pod: LauncherPod, { reason, message }: Cause): void {
+  #complain(guest: VirtualMachineInstance, pod: LauncherPod, { reason, message }: Obstacle): void {
     const known = pod.status?.containerStatuses?.[0]?.state.waiting;
     if (known?.reason !== reason || known.message !== message)
       this.#options.recorder.event(guest, 'Warning', reason, message);

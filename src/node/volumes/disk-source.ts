@@ -69,7 +69,7 @@ export async function forVolume<T>(volume: string, act: () => Promise<T>): Promi
 }
 
 /** What the file system says has a code; the rest are complaints about sizes, labels and names. */
-function reasonOf(error: unknown): string {
+function reasonOf(error: unknown): 'DiskFull' | 'InvalidVolume' | 'DiskFailed' {
   const { code } = error as { code?: unknown };
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'DiskFull';
   return code === undefined ? 'InvalidVolume' : 'DiskFailed';

@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { UserIdentity } from '../../env/ports.ts';
@@ -55,9 +56,9 @@ export interface GuestVolumes {
 export class VolumeError extends Error {
   readonly volume: string;
   /** A word for conditions and events, such as `ErrImagePull`. */
-  readonly reason: string;
+  readonly reason: EventReason;
 
-  constructor(volume: string, reason: string, message: string, cause?: unknown) {
+  constructor(volume: string, reason: EventReason, message: string, cause?: unknown) {
     super(`volume ${volume}: ${message}`, { cause });
     this.name = 'VolumeError';
     this.volume = volume;

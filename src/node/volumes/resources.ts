@@ -16,7 +16,11 @@ export interface Secret extends KubeObject {
   data?: { readonly [key: string]: string };
 }
 
-function core<T extends KubeObject>(plural: string, kind: string, namespaced = true): Resource<T> {
+/** The kinds that a volume cannot do without; a reason of an event says which one is missing. */
+type NeededKind = 'ConfigMap' | 'Secret' | 'PersistentVolumeClaim' | 'PersistentVolume';
+type Needed<T extends KubeObject> = Resource<T> & { readonly kind: NeededKind };
+
+function core<T extends KubeObject>(plural: string, kind: NeededKind, namespaced = true): Needed<T> {
   return { group: '', version: 'v1', plural, kind, namespaced };
 }
 
@@ -55,7 +59,7 @@ export class ObjectReader {
   }
 
   /** Rejects with a VolumeError where there is no such object. */
-  async get<T extends KubeObject>(resource: Resource<T>, name: string): Promise<T> {
+  async get<T extends KubeObject>(resource: Needed<T>, name: string): Promise<T> {
     const object = await this.find(resource, name);
     if (object) return object;
     throw new VolumeError(this.#volume, `${resource.kind}NotFound`, `there is no ${resource.kind} ${name}`);
