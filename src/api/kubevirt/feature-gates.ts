@@ -5,19 +5,44 @@ import type { KubeVirtConfiguration } from './kube-virt.ts';
 /** Alpha is off unless it is switched on, Beta is on unless it is switched off. */
 type Stage = 'Alpha' | 'Beta';
 
-const STAGES = {
-  MigrationPriorityQueue: 'Beta',
-  DecentralizedLiveMigration: 'Alpha',
-  PreemptionEvictionLiveMigration: 'Alpha',
-  NoExecuteTaintEvictionLiveMigration: 'Alpha',
-  MigrationStallDetection: 'Alpha',
-  MigrationDowntimeTuning: 'Alpha',
-} as const satisfies Readonly<Record<string, Stage>>;
+interface Gate {
+  readonly stage: Stage;
+  /** What is there while it is on. */
+  readonly description: string;
+}
 
-export type FeatureGate = keyof typeof STAGES;
+/** The gates that make a difference here. docs/configuration.md lists them. */
+export const FEATURE_GATES = {
+  MigrationPriorityQueue: {
+    stage: 'Beta',
+    description: 'Migrations wait in the order of their classes; without it, in the order in which they came.',
+  },
+  DecentralizedLiveMigration: {
+    stage: 'Alpha',
+    description: 'Guests move to other namespaces and clusters; `godwit up` runs the synchronization controller.',
+  },
+  PreemptionEvictionLiveMigration: {
+    stage: 'Alpha',
+    description: 'A launcher pod that is preempted holds its guest until it has moved.',
+  },
+  NoExecuteTaintEvictionLiveMigration: {
+    stage: 'Alpha',
+    description: 'A launcher pod that a NoExecute taint drives away holds its guest until it has moved.',
+  },
+  MigrationStallDetection: {
+    stage: 'Alpha',
+    description: '`experimental.stallDetector` and `maxDowntimeMs` may be set, and are obeyed.',
+  },
+  MigrationDowntimeTuning: {
+    stage: 'Alpha',
+    description: '`experimental.downtimeTuning` and `maxDowntimeMs` may be set, and are obeyed.',
+  },
+} as const satisfies Readonly<Record<string, Gate>>;
+
+export type FeatureGate = keyof typeof FEATURE_GATES;
 
 /** Gates of KubeVirt for what we do in any case. They say nothing new, and nobody needs to hear of them. */
-const ALWAYS_ON: ReadonlySet<string> = new Set([
+export const ALWAYS_ON: ReadonlySet<string> = new Set([
   'CPUNodeDiscovery',
   'HostDisk',
   'InstancetypeReferencePolicy',
@@ -32,7 +57,7 @@ const ALWAYS_ON: ReadonlySet<string> = new Set([
 ]);
 
 /** Gates of KubeVirt for what we do not do. */
-const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
+export const WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'AlignCPUs',
   'AutoResourceLimitsGate',
   'BochsDisplayForEFIGuests',
@@ -86,7 +111,7 @@ type Configuration = Pick<KubeVirtConfiguration, 'developerConfiguration'>;
 export function isFeatureGateEnabled(gate: FeatureGate, configuration: Configuration = {}): boolean {
   const { featureGates = [], disabledFeatureGates = [] } = configuration.developerConfiguration ?? {};
   if (featureGates.includes(gate)) return true;
-  return STAGES[gate] === 'Beta' && !disabledFeatureGates.includes(gate);
+  return FEATURE_GATES[gate].stage === 'Beta' && !disabledFeatureGates.includes(gate);
 }
 
 /** What to tell the author of a configuration about gates that do nothing here. */
@@ -101,7 +126,7 @@ export function featureGateWarnings(configuration: Configuration, path: string):
 }
 
 function warningsOf(gate: string, path: string): string[] {
-  if (Object.hasOwn(STAGES, gate) || ALWAYS_ON.has(gate)) return [];
+  if (Object.hasOwn(FEATURE_GATES, gate) || ALWAYS_ON.has(gate)) return [];
   if (WITHOUT_EFFECT.has(gate)) return [`${path}: feature gate ${JSON.stringify(gate)} has no effect here`];
   return [`${path}: unknown feature gate ${JSON.stringify(gate)}`];
 }
