@@ -10,6 +10,7 @@ import { virtualMachineInstanceMigrations } from '../kube/kubevirt-resources.ts'
 import { type ClusterConnection, type ClusterOptions, subresourcePath, withCluster } from './cluster-connection.ts';
 import { UserError } from './failure.ts';
 import { dryRunOf, missingGuest, put } from './machine-power.ts';
+import { withRemedy } from './power-remedies.ts';
 import { watchMigration } from './watch/watch-migration.ts';
 import { LineView, TerminalView } from './watch/watch-view.ts';
 
@@ -50,7 +51,7 @@ export async function migrate(
       await put(connection, path, body);
     } catch (error) {
       if (error instanceof ApiError && error.code === 404) throw await missingGuest(connection, name, error);
-      throw isUnderWay(error) ? alreadyMoving(name, connection, error) : error;
+      throw isUnderWay(error) ? alreadyMoving(name, connection, error) : withRemedy(error, name);
     }
     print(`VM ${name} was scheduled to migrate`);
     if (isWatched) await follow(name, before, { connection, env, print, terminal });

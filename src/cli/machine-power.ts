@@ -11,6 +11,7 @@ import {
   withCluster,
 } from './cluster-connection.ts';
 import { UserError } from './failure.ts';
+import { withRemedy } from './power-remedies.ts';
 
 /** `godwit start|stop|restart|pause|unpause`: what virtctl does by the same names. */
 
@@ -39,10 +40,9 @@ export async function changePower(
   const grace = action === 'stop' ? { gracePeriod } : { gracePeriodSeconds: gracePeriod };
   await withCluster(options, env, async (connection) => {
     const path = subresourcePath(connection.namespace, 'virtualmachines', name, action);
-    await put(connection, path, {
-      ...(paused ? { paused } : {}),
-      ...(force ? grace : {}),
-      ...dryRunOf(options, print),
+    const body = { ...(paused ? { paused } : {}), ...(force ? grace : {}), ...dryRunOf(options, print) };
+    await put(connection, path, body).catch((error: unknown) => {
+      throw withRemedy(error, name);
     });
   });
   print(`VM ${name} was scheduled to ${action}`);
@@ -81,7 +81,7 @@ export async function changePause(
     } catch (error) {
       if (kind === 'vm' && error instanceof ApiError && error.code === 404)
         throw await missingGuest(connection, name, error);
-      throw error;
+      throw withRemedy(error, name);
     }
   });
   print(`VMI ${name} was scheduled to ${action}`);

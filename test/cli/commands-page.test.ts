@@ -18,7 +18,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
   \`~/.kube/config\`, else what a pod has by itself. It works with any kubeconfig that kubectl works with.
 - **As a plugin of kubectl.** \`kubectl godwit migrate web\` is the same as \`godwit migrate web\` once \`kubectl-godwit\` is on the
   path, as it is where the package is installed; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
-- **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\` prints more for people.
+- **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\`, of lists, prints more for people.
 - **Colours** are for terminals alone, and for nobody who has set \`NO_COLOR\`.
 - **Errors** are one sentence on standard error, with what to do about it.
 - **virtctl.** \`start\`, \`stop\`, \`restart\`, \`pause\`, \`unpause\`, \`console\`, \`migrate\`, \`migrate-cancel\` and \`evacuate-cancel\` take

@@ -133,7 +133,7 @@ describe('power', () => {
 
   it('refuses in one sentence', async () => {
     await expect(changePower('start', 'box', options, env, print)).rejects.toThrow(
-      'Operation cannot be fulfilled on virtualmachine.kubevirt.io "box": VM is already running',
+      'Operation cannot be fulfilled on virtualmachine.kubevirt.io "box": VM is already running; \'godwit restart box\' starts it anew',
     );
     await expect(changePower('stop', 'box', { ...options, force: true }, env, print)).rejects.toThrow('go together');
     await expect(changePower('stop', 'box', { kubeconfig: '/none' }, env, print)).rejects.toThrow(
