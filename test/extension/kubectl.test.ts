@@ -1,7 +1,11 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { objectsOf, POLICIES } from '../../src/api/kubevirt/manifests.fixture.ts';
 import { type Finished, runCli, startCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 
 /** Machines as users of kubectl and of our own commands meet them, on a cluster without nodes. */
@@ -173,6 +177,60 @@ describe('migrations', () => {
     });
     expect(await kubectl.ok('get vmim')).toBe('');
     expect(await kubectl.ok('explain vmim.spec.addedNodeSelector')).toContain('Labels that the target node must have');
+  });
+});
+
+describe('the examples', () => {
+  const directory = fileURLToPath(new URL('../../examples', import.meta.url));
+  const file = (name: string): string[] => ['-f', join(directory, name)];
+  let there: Kubectl;
+  let place: string;
+  beforeAll(async () => ({ kubectl: there, namespace: place } = await cluster.namespace('examples')));
+
+  it('apply as they are', async () => {
+    await there.ok(['apply', '--server-side', ...file('configuration.yaml')]);
+    // What guests are moved to other namespaces with is switched on.
+    const featureGates = [
+      'PreemptionEvictionLiveMigration',
+      'NoExecuteTaintEvictionLiveMigration',
+      'DecentralizedLiveMigration',
+    ];
+    const patch = JSON.stringify({ spec: { configuration: { developerConfiguration: { featureGates } } } });
+    await kubectl.ok(['patch', 'kubevirt', 'kubevirt', '-n', 'kubevirt', '--type=merge', '-p', patch]);
+    // One is made anew each time, of a guest that runs; test/vm/examples.test.ts makes it.
+    const files = readdirSync(directory).filter((name) => name.endsWith('.yaml') && name !== 'migration.yaml');
+    const dry = ['apply', '--server-side', '--dry-run=server', ...files.flatMap(file)];
+    const told = await eventually(async () => {
+      const { code, stdout, stderr } = await there.run(dry);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+      return stdout.trim().split('\n');
+    });
+    for (const line of told) expect(line).toMatch(/serverside-applied \(server dry run\)$/);
+  });
+
+  it('of policies, rights and sizes do what they say', async () => {
+    const names = ['migration-policies.yaml', 'migration-priorities.yaml', 'vm-cluster-instancetype.yaml'];
+    await there.ok(['apply', ...names.flatMap(file)]);
+    const may = (what: string): Promise<{ stdout: string }> =>
+      there.run(['auth', 'can-i', 'use', what, '--as=rebalancer']);
+    expect((await may('migrationpriorities.kubevirt.io/system-maintenance')).stdout).toBe('yes\n');
+    expect((await may('migrationpriorities.kubevirt.io/system-critical')).stdout).toBe('no\n');
+    const template = { metadata: { labels: { 'workload-type': 'db', 'operating-system': 'linux' } }, spec: GUEST };
+    await there.apply(machine('db', { runStrategy: 'Halted', template }));
+    const explained = (): ReturnType<typeof runCli> =>
+      runCli(['policy', 'explain', 'db', '-n', place, '--kubeconfig', cluster.godwit.kubeconfig]);
+    expect((await explained()).stdout).toContain(`The policy databases holds for ${place}/db.`);
+    await there.ok(['label', 'namespace', place, 'hpc-workloads=true']);
+    expect((await explained()).stdout).toContain(`The policy hpc-databases holds for ${place}/db.`);
+  });
+
+  it('of a receiver waits for its guest', async () => {
+    await there.ok(['apply', ...file('receiver.yaml')]);
+    await eventually(async () => {
+      const shown = ['get', 'vm,vmim', '-o', 'jsonpath={.items[*].status.printableStatus} {.items[*].status.phase}'];
+      expect(await there.ok(shown)).toMatch(/WaitingForReceiver.* WaitingForSync/);
+    });
+    await there.ok(['delete', ...file('receiver.yaml'), ...file('migration-policies.yaml')]);
   });
 });
 

@@ -29,6 +29,16 @@ describe('the examples', () => {
     expect(signsOfLife(text)[0]?.boot).toBe(host.signs(guest)[0]?.boot);
   });
 
+  it('migration.yaml moves it', async () => {
+    const path = fileURLToPath(new URL('../../examples/migration.yaml', import.meta.url));
+    const [, name = ''] = /\/(\S+) created/.exec(await host.kubectl.ok(['create', '-f', path])) ?? [];
+    const before = await host.guest('guest');
+    await host.kubectl.ok(['wait', 'vmim', name, '--for=jsonpath={.status.phase}=Succeeded', '--timeout=50s']);
+    const after = await host.guest('guest');
+    expect(after.status.nodeName).not.toBe(before.status.nodeName);
+    expect(await host.lives('guest')).toMatchObject({ memory: 'ok', disk: 'ok' });
+  });
+
   it('vmi.yaml is a guest on its own, from an image', async () => {
     await apply('vmi.yaml');
     expect(await host.lives('probe')).toMatchObject({ memory: 'ok', disk: 'ok' });

@@ -25,35 +25,48 @@ function objectsIn(file: string): KubeObject[] {
 }
 
 const all = files.flatMap((file) =>
-  objectsIn(file).map((object) => [`${file}: ${object.kind} ${object.metadata.name}`, object] as const),
+  objectsIn(file).map((object) => [`${file}: ${object.kind} ${object.metadata.name}`, object, file] as const),
 );
+/** What a machine that waits for a guest needs. */
+const CONFIGURATION = { developerConfiguration: { featureGates: ['DecentralizedLiveMigration'] } };
 
 let api: InProcessApi;
-let namespace: string;
+/** Each file is tried in one of its own. */
+const namespaces = new Map<string, string>();
 beforeAll(async () => {
   api = await InProcessApi.start();
-  namespace = await makeNamespace(api);
-  for (const body of KUBEVIRT_CRDS) (await api.request('POST', CRDS, { body })).expect(201);
+  for (const file of files) namespaces.set(file, await makeNamespace(api));
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubevirt' } };
+  (await api.request('POST', '/api/v1/namespaces', { body })).expect(201);
+  for (const crd of KUBEVIRT_CRDS) (await api.request('POST', CRDS, { body: crd })).expect(201);
   await eventually(async () => (await api.request('GET', '/apis/kubevirt.io/v1')).expect(200));
 });
 afterAll(() => api.stop());
 
-function pathOf({ apiVersion, kind }: KubeObject): string {
+function pathOf({ apiVersion, kind, metadata }: KubeObject, file: string): string {
   const crd = KUBEVIRT_CRDS.find((each) => (each.spec as Anything).names.kind === kind);
-  const plural = crd ? (crd.spec as Anything).names.plural : `${kind.toLowerCase()}s`;
+  const { names, scope = 'Namespaced' } = (crd?.spec ?? {}) as Anything;
   const { group, version } = parseApiVersion(apiVersion);
-  return `${group === '' ? '/api' : `/apis/${group}`}/${version}/namespaces/${namespace}/${plural}`;
+  const place = scope === 'Cluster' ? '' : `/namespaces/${metadata.namespace ?? namespaces.get(file)}`;
+  return `${group === '' ? '/api' : `/apis/${group}`}/${version}${place}/${names?.plural ?? `${kind.toLowerCase()}s`}`;
 }
 
 describe('the manifests of the examples', () => {
   it('are there', () => expect(files).toEqual(expect.arrayContaining(['vm.yaml', 'vmi.yaml'])));
 
-  it.each(all)('%s is taken as it is, in the current namespace', async (_, object) => {
-    expect(object.metadata.namespace).toBeUndefined();
-    const path = `${pathOf(object)}?fieldValidation=Strict`;
-    const answer = await eventually(async () => (await api.request('POST', path, { body: object })).expect(201));
+  it.each(files)('%s says what it shows', (file) => {
+    expect(readFileSync(join(directory, file), 'utf8')).toMatch(/^# [A-Z]/);
+  });
+
+  it.each(all)('%s is taken as it is, in the current namespace', async (_, object, file) => {
+    // The cluster's configuration alone has its place.
+    expect(object.metadata.namespace).toBe(object.kind === 'KubeVirt' ? 'kubevirt' : undefined);
+    const path = pathOf(object, file);
+    const answer = await eventually(async () =>
+      (await api.request('POST', `${path}?fieldValidation=Strict`, { body: object })).expect(201),
+    );
     expect(answer.warnings).toEqual([]);
-    const { spec } = (await api.request('GET', `${pathOf(object)}/${object.metadata.name}`)).expect(200).json;
+    const { spec } = (await api.request('GET', `${path}/${answer.json.metadata.name}`)).expect(200).json;
     if (object.spec) expect(spec).toMatchObject(object.spec);
   });
 
@@ -61,7 +74,7 @@ describe('the manifests of the examples', () => {
     '%s asks for nothing that is ignored',
     (_, object) => {
       const spec = object.spec as unknown as VirtualMachineSpec;
-      expect(virtualMachineErrors(spec, {})).toEqual([]);
+      expect(virtualMachineErrors(spec, CONFIGURATION)).toEqual([]);
       expect(virtualMachineWarnings(spec)).toEqual([]);
     },
   );
