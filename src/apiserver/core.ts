@@ -39,6 +39,7 @@ import { Pipeline } from './pipeline.ts';
 import type { ClusterPki } from './pki/cluster-pki.ts';
 import { decodeStored } from './registry/codec.ts';
 import { Catalog } from './registry/catalog.ts';
+import { EventExpiry } from './registry/event-expiry.ts';
 import { ResourceRegistry } from './registry/registry.ts';
 import { Router } from './router.ts';
 import { ServerWrites } from './server-writes.ts';
@@ -181,7 +182,8 @@ export class ApiServerCore {
     });
     const signer = new CertificateSigner({ env, registry, authorizer, authority: pki.clusterAuthority });
     const roleAggregation = new RoleAggregation({ registry, roles, log: env.log });
-    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer, roleAggregation];
+    const expiry = this.#eventExpiry();
+    this.#controllers = [customResources, this.#aggregator, this.#localServices(), signer, roleAggregation, expiry];
   }
 
   /** Makes what every cluster has, and starts the server's own controllers. Ready when it resolves. */
@@ -282,6 +284,16 @@ export class ApiServerCore {
       delete: (name: string) => this.#writes.delete(apiServices, '', name),
     };
     return new LocalApiServices(ports, this.#options.env.log);
+  }
+
+  #eventExpiry(): EventExpiry {
+    const { env, store } = this.#options;
+    const definition = this.#definition('', 'events');
+    const { context } = this.#writes;
+    const remove = async (namespace: string, name: string, resourceVersion: string): Promise<void> => {
+      await this.registry.delete(context, { definition, namespace, name }, { preconditions: { resourceVersion } });
+    };
+    return new EventExpiry({ env, store, remove });
   }
 
   #definition(group: string, plural: string): ResourceDefinition {

@@ -23,8 +23,8 @@ This page is made from what the code knows: \`npx vitest run test/docs/events-pa
 fails where it is not the same.
 
 \`kubectl events --for vmi/NAME\`, or \`kubectl describe\`, shows what happened to an object; \`godwit why VM|MIGRATION|NODE\`
-puts it into one answer, with what comes next and what you could do. One that repeats is counted. Events
-stay until their namespace goes, or somebody deletes them.
+puts it into one answer, with what comes next and what you could do. Events go an hour after they
+were last written; one that repeats is counted.
 `;
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
