@@ -109,7 +109,11 @@ function rulesOf(schema: Schema): string[] {
   const values = (schema.enum ?? items?.enum)?.filter((value) => value !== '');
   const rules = schema['x-kubernetes-validations'] ?? [];
   return [
-    ...(values ? [`One of ${values.map((value) => `\`${String(value)}\``).join(', ')}.`] : []),
+    ...(values
+      ? [
+          `One of ${values.map((value) => `\`${typeof value === 'string' ? value : JSON.stringify(value)}\``).join(', ')}.`,
+        ]
+      : []),
     ...(schema.default === undefined ? [] : [`Default: \`${JSON.stringify(schema.default)}\`.`]),
     ...bounds(minimum, maximum, ''),
     ...bounds(minLength, maxLength, ' characters'),

@@ -137,7 +137,9 @@ describe('the configuration', () => {
       .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
       .map((name) => readFileSync(join(SOURCES, name), 'utf8'))
       .join('\n');
-    const read = [...code.matchAll(/(?:process\.env|environment)(?:\.|\[')([A-Z][A-Z0-9_]+)/g)].map(([, name]) => name);
+    const read = [...code.matchAll(/(?:process\.env|environment)(?:\.|\[')([A-Z][A-Z0-9_]+)/g)].map(
+      ([, name = '']) => name,
+    );
     expect([...new Set(read)].toSorted()).toEqual(ENVIRONMENT.map(([name]) => name).toSorted());
   });
 });
