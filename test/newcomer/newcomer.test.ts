@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -16,9 +16,11 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Likeness } from '../docs/likeness.ts';
+import { type ShownCommand, stepsOf } from '../docs/page.ts';
+import { Terminal } from '../docs/terminal.ts';
 import { eventually } from '../support/eventually.ts';
 import { say } from '../support/say.ts';
-import { consoleBlocks, differences, type Shown } from './readme.ts';
 
 /**
  * Somebody who has never seen the project: clones it, starts it, and does what the README says, which must answer what
@@ -36,7 +38,9 @@ let home = '';
 let clone = '';
 let newcomer: typeof NOBODY | undefined;
 let serving: ChildProcess | undefined;
-let shown: readonly Shown[] = [];
+let shown: readonly ShownCommand[] = [];
+let terminal: Terminal;
+const likeness = new Likeness();
 
 function sh(command: string, args: readonly string[], cwd: string): void {
   const { status, stderr } = spawnSync(command, args, { cwd, encoding: 'utf8' });
@@ -78,39 +82,6 @@ function environment(): NodeJS.ProcessEnv {
   return { PATH, LANG, HOME: home, TMPDIR: temporary, KUBECONFIG: join(home, '.godwit', 'kubeconfig') };
 }
 
-/** A command as the newcomer types it, and what it prints. */
-function type(command: string): { readonly child: ChildProcess; readonly output: () => string } {
-  const child = spawn('sh', ['-c', command], {
-    cwd: clone,
-    env: environment(),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: true,
-    ...newcomer,
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk: Buffer) => (output += chunk));
-  return { child, output: () => output.replaceAll(home, '/home/you') };
-}
-
-async function typeToEnd(command: string): Promise<{ readonly code: number | null; readonly output: string }> {
-  const { child, output } = type(command);
-  await once(child, 'close');
-  return { code: child.exitCode, output: output() };
-}
-
-/** Of a command that goes on for ever, as much as the README shows. */
-async function typeAndLeave(command: string, lines: number): Promise<string> {
-  const { child, output } = type(command);
-  const whole = (): string[] =>
-    output()
-      .split('\n')
-      .slice(0, -1)
-      .filter((line) => !line.startsWith('npm '));
-  await eventually(() => expect(whole().length, output()).toBeGreaterThanOrEqual(lines), PATIENCE_MS);
-  process.kill(-(child.pid ?? 0), 'SIGTERM');
-  return whole().slice(0, lines).join('\n');
-}
-
 function qemus(): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -137,11 +108,14 @@ beforeAll(() => {
   if (newcomer) chownSync(home, newcomer.uid, newcomer.gid);
   cloneWorkTree();
   lendDownloads();
-  shown = consoleBlocks(readFileSync(join(clone, 'README.md'), 'utf8'), 'Start');
+  const steps = stepsOf(readFileSync(join(clone, 'README.md'), 'utf8'), 'Start');
+  shown = steps.filter((step) => step.kind === 'command');
+  const options = { directory: clone, env: environment(), home };
+  terminal = new Terminal(newcomer ? { ...options, user: newcomer } : options);
 });
 afterAll(async () => {
   if (serving?.pid !== undefined && serving.exitCode === null) process.kill(-serving.pid, 'SIGKILL');
-  await typeToEnd('node dist/cli/main.js down');
+  await terminal.typeToEnd('node dist/cli/main.js down');
   for (const pid of qemus()) process.kill(pid, 'SIGKILL');
   rmSync(home, { recursive: true, force: true, maxRetries: 3 });
 });
@@ -155,18 +129,18 @@ function shownFor(command: string): readonly string[] {
 describe('a newcomer', () => {
   it('starts, and sees the tour that the README shows', async () => {
     expect(shown[0]?.command).toMatch(/^git clone /);
-    const { code, output } = await typeToEnd('npm start -- --exit-after-tour');
+    const { code, output } = await terminal.typeToEnd('npm start -- --exit-after-tour');
     expect(code, output).toBe(0);
     // oxlint-disable-next-line no-control-regex -- that there are none is what is tested
     expect(output).not.toMatch(/\u001b/);
     const end = "Stopped.\nThe guest goes on; 'npm start' serves it again.";
     expect(output).toContain(end);
-    expect(differences(shownFor('npm start'), output.replace(end, ''))).toEqual([]);
+    expect(likeness.difference(shownFor('npm start'), output.replace(end, '')), output).toBeUndefined();
     expect(qemus()).toHaveLength(1);
   });
 
   it('starts again, and finds the guest again', async () => {
-    const { child, output } = type('npm start');
+    const { child, output } = terminal.type('npm start');
     serving = child;
     await eventually(() => expect(output()).toContain('kubectl get nodes'), PATIENCE_MS);
     expect(output()).not.toContain('tour');
@@ -176,25 +150,14 @@ describe('a newcomer', () => {
   it('does what the README says, and sees what it shows', async () => {
     const rest = shown.filter(({ command }) => !/^(git clone|npm start|export) /.test(`${command} `));
     expect(rest.length).toBeGreaterThan(3);
-    for (const { command, output } of rest) {
-      say(`a newcomer types: ${command}`);
-      if (/ -f\b/.test(command)) {
-        expect(differences(output, await typeAndLeave(command, output.length)), command).toEqual([]);
-        continue;
-      }
-      await eventually(async () => {
-        const told = await typeToEnd(command);
-        expect(told.code, told.output).toBe(0);
-        expect(differences(output, told.output), `${command}\n${told.output}`).toEqual([]);
-      }, PATIENCE_MS).catch(async (error: unknown) => {
-        say((await typeToEnd('kubectl get events,vmim -o wide; kubectl get vmim -o yaml')).output);
-        throw error;
-      });
-    }
+    await terminal.play(rest, likeness).catch(async (error: unknown) => {
+      say((await terminal.typeToEnd('kubectl get events,vmim -o wide; kubectl get vmim -o yaml')).output);
+      throw error;
+    });
   });
 
   it('stops everything', async () => {
-    const { code, output } = await typeToEnd('npx --no-install godwit down --stop-vms');
+    const { code, output } = await terminal.typeToEnd('npx --no-install godwit down --stop-vms');
     expect(code, output).toBe(0);
     if (serving?.exitCode === null) await once(serving, 'exit');
     expect(serving?.exitCode).toBe(0);
