@@ -52,6 +52,9 @@ export function defaultDataDirectory(): string {
 /** Where the synchronization controller of this machine has its directory. */
 export const synchronizationBelow = (dataDirectory: string): string => join(dataDirectory, 'synchronization');
 
+/** What the agent of a node has in its directory, and a control plane has not. */
+export const AGENT_ID_FILE = 'agent-id';
+
 /** When a process started; undefined when there is none, or nothing of it is left but a name that nobody has read yet. */
 function startTicksOf(pid: number): string | undefined {
   try {

@@ -1,6 +1,7 @@
-import { resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { Clock } from '../env/ports.ts';
-import { synchronizationBelow } from './data-directory.ts';
+import { AGENT_ID_FILE, synchronizationBelow } from './data-directory.ts';
 import { STOP_GUESTS_TIMEOUT_MS } from './kept-process.ts';
 import { nodeDirectories } from './local-nodes.ts';
 import { stopHolder } from './stop-holder.ts';
@@ -10,7 +11,7 @@ export interface DownOptions {
   readonly stopVms?: boolean;
 }
 
-/** Stops the control plane of a data directory and the agents of its nodes, and returns once they are gone. */
+/** Stops the control plane of a data directory and the agents of its nodes, or the one agent that has it; returns once they are gone. */
 export async function down(options: DownOptions, clock: Clock, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
   const signal = options.stopVms ? 'SIGUSR2' : 'SIGTERM';
@@ -22,7 +23,8 @@ export async function down(options: DownOptions, clock: Clock, print: (line: str
   );
   const synchronization = await stopHolder(synchronizationBelow(directory), clock);
   const agents = left.flatMap((it) => (it ? [it.pid] : []));
-  if (holder) print(`Stopped the control plane in ${directory} (process ${holder.pid}).`);
+  const what = existsSync(join(directory, AGENT_ID_FILE)) ? 'agent' : 'control plane';
+  if (holder) print(`Stopped the ${what} in ${directory} (process ${holder.pid}).`);
   if (agents.length > 0) print(`Stopped the agents of its nodes (processes ${agents.join(', ')}).`);
   if (synchronization) print(`Stopped its synchronization controller (process ${synchronization.pid}).`);
   if (!holder && !synchronization && agents.length === 0) print(`Nothing runs in ${directory}.`);

@@ -36,6 +36,7 @@ import { diskBytesOf } from '../node/volumes/disk-size.ts';
 import { ImageStampFiles } from '../node/volumes/image-stamp-files.ts';
 import { NodeVolumes } from '../node/volumes/node-volumes.ts';
 import type { AgentOptions } from './agent.ts';
+import { AGENT_ID_FILE } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort } from './last-port.ts';
 import { VERSION } from './version.ts';
@@ -188,7 +189,7 @@ async function startEngine(directory: string, env: Env): Promise<Engine> {
 
 /** What tells the agent of this directory, and of its journal, from every other. */
 async function ownAgentId(directory: string, { random }: Env): Promise<string> {
-  const file = realDurableFile(join(directory, 'agent-id'));
+  const file = realDurableFile(join(directory, AGENT_ID_FILE));
   try {
     const known = new TextDecoder().decode((await file.read()) ?? new Uint8Array()).trim();
     if (known !== '') return known;
