@@ -2,7 +2,13 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 import { defineConfig } from 'vitest/config';
 
 /** What takes minutes. It goes first, so that it does not come last when everything else is over. */
-const LONG = ['right-to-run.model.test.ts', 'swarm.sim.test.ts', 'planted-bugs.sim.test.ts', 'newcomer.test.ts'];
+const LONG = [
+  'right-to-run.model.test.ts',
+  'swarm.sim.test.ts',
+  'planted-bugs.sim.test.ts',
+  'newcomer.test.ts',
+  'tutorials.test.ts',
+];
 const PURE = 'pure';
 /**
  * What is tried once more with two migrations for each move, to another namespace and back: all that is about the guest, not about

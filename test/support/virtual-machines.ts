@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { WebSocket } from 'ws';
@@ -13,6 +13,7 @@ import { IMAGES } from './guest-manifests.ts';
 import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } from './guests.ts';
 import { HttpClient } from './http-client.ts';
 import { Kubectl } from './kubectl.ts';
+import { commandLineOf, processesIn } from './processes-in.ts';
 import { say } from './say.ts';
 import { SerialKeeper } from './serial-keeper.ts';
 
@@ -378,10 +379,7 @@ export class VirtualMachines {
 
   /** Ours are told by the directory, which nobody else has: they have it among their arguments, or run in it. */
   #processes(): number[] {
-    return readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
-      .map(Number)
-      .filter((pid) => `${commandLineOf(pid)} ${placeOf(pid)}`.includes(`${this.#directory}/`));
+    return processesIn(this.#directory);
   }
 }
 
@@ -391,24 +389,6 @@ export function conditionOf(object: Anything, type: string): Anything {
 
 function pathOf(kind: string, namespace = 'default'): string {
   return `${GROUPS[kind] ?? ''}/namespaces/${namespace}/${kind.toLowerCase()}s`;
-}
-
-function commandLineOf(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'latin1');
-  } catch {
-    // It has ended meanwhile.
-    return '';
-  }
-}
-
-function placeOf(pid: number): string {
-  try {
-    return readlinkSync(`/proc/${pid}/cwd`);
-  } catch {
-    // It has ended meanwhile, or is none of our business.
-    return '';
-  }
 }
 
 function isQemu(pid: number): boolean {

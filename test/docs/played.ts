@@ -1,0 +1,42 @@
+/** Which pages tests play, and what no test types. `test/tidy/documentation.test.ts` sees that nothing is forgotten. */
+
+/** Played on one cluster of three nodes, one after another; each leaves it as it found it. */
+export const ON_ONE_CLUSTER = [
+  'docs/tutorials/first-vm.md',
+  'docs/tutorials/drain.md',
+  'docs/tutorials/policies.md',
+  'docs/tutorials/priorities.md',
+  'docs/tutorials/another-machine.md',
+] as const;
+
+/** Starts two clusters itself. */
+export const ON_TWO_CLUSTERS = 'docs/tutorials/another-cluster.md';
+
+/** Played on a cluster without nodes. */
+export const WITHOUT_NODES = ['docs/guests.md', 'docs/trust.md', 'docs/updates.md'] as const;
+
+/** Played by a newcomer who has cloned the repository: the section `Start`. */
+export const BY_A_NEWCOMER = 'README.md';
+
+const DRAIN = 'an illustration: the tutorial drain.md plays it';
+const PAIR = 'an illustration: the tutorial another-cluster.md plays a move, test/decentralized tries every other kind';
+const LOST = 'needs a host that is lost for good; test/vm and test/decentralized lose one';
+
+/** Commands that are shown and that no test types as they are, each with the reason; `*` for all of a page. */
+export const NOT_PLAYED: readonly (readonly [page: string, command: string, reason: string])[] = [
+  ['docs/commands.md', '*', "the commands' own help; that each names what there is is tested with all other commands"],
+  ['docs/decentralized.md', '*', PAIR],
+  ['docs/evacuation.md', '*', DRAIN],
+  ['docs/eviction.md', '*', DRAIN],
+  ['docs/guests.md', 'kubectl get vmi web', 'the port is another each time; test/vm asks at it'],
+  ['docs/migration.md', '*', 'an illustration: the tutorial first-vm.md plays it'],
+  ['docs/nodes.md', '*', 'an illustration with an address of its own: the tutorial another-machine.md plays it'],
+  ['docs/simulation.md', '*', 'takes minutes; test/cli/simulate.test.ts runs it for less'],
+  ['docs/switchover.md', '*', LOST],
+  ['docs/trust.md', 'KUBECONFIG=', 'the tutorial another-cluster.md plays it'],
+  [
+    'docs/trust.md',
+    'kubectl -n kubevirt patch',
+    'of what is there once two clusters know each other; test/sync changes it',
+  ],
+];

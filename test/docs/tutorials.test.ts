@@ -1,0 +1,20 @@
+import { afterAll, beforeAll, it, vi } from 'vitest';
+import { sample } from '../support/sample.ts';
+import { ON_ONE_CLUSTER, ON_TWO_CLUSTERS } from './played.ts';
+import { Reader } from './reader.ts';
+
+/** Somebody who does what the tutorials say, with real guests, and sees what they show: all of them in a full run. */
+
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 300_000 });
+
+const drawn = sample([...ON_ONE_CLUSTER, ON_TWO_CLUSTERS], 2);
+const reader = new Reader();
+beforeAll(() => reader.start());
+afterAll(() => reader.leave());
+
+it.each(drawn.filter((page) => page !== ON_TWO_CLUSTERS))('%s', async (page) => {
+  await reader.follow(page);
+  await reader.findsNothingLeft();
+});
+
+it.each(drawn.filter((page) => page === ON_TWO_CLUSTERS))('%s', (page) => reader.follow(page));

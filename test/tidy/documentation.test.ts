@@ -1,0 +1,156 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, normalize, relative } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Command } from 'commander';
+import { describe, expect, it } from 'vitest';
+import { program } from '../../src/cli/program.ts';
+import { commandsIn, fencedIn } from '../docs/page.ts';
+import { BY_A_NEWCOMER, NOT_PLAYED, ON_ONE_CLUSTER, ON_TWO_CLUSTERS, WITHOUT_NODES } from '../docs/played.ts';
+
+/** Documentation that cannot rot unseen: links lead somewhere, commands exist, and tests type them, or it is said why not. */
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const INDEX = 'docs/README.md';
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...['docs', 'guest', 'examples', 'bench']
+    .filter((directory) => existsSync(join(root, directory)))
+    .flatMap((directory) => readdirSync(join(root, directory), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.md'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name))),
+];
+const textOf = new Map(pages.map((page) => [page, readFileSync(join(root, page), 'utf8')]));
+
+/** Without what is fenced. */
+function prose(page: string): string {
+  return (textOf.get(page) ?? '').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+}
+
+/** As GitHub names the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const seen = new Map<string, number>();
+  return new Set(
+    [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
+      const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+      const slug = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
+      const count = seen.get(slug) ?? 0;
+      seen.set(slug, count + 1);
+      return count === 0 ? slug : `${slug}-${count}`;
+    }),
+  );
+}
+
+interface Link {
+  readonly page: string;
+  readonly target: string;
+  /** The file that it leads to. */
+  readonly file: string;
+  readonly anchor: string | undefined;
+}
+
+function linksOf(page: string): Link[] {
+  return [...prose(page).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .map((target) => {
+      const [path = '', anchor] = target.split('#');
+      return { page, target, file: path === '' ? page : normalize(join(dirname(page), path)), anchor };
+    });
+}
+
+describe('links', () => {
+  it('lead to what there is', () => {
+    const broken = pages
+      .flatMap(linksOf)
+      .filter(({ file, anchor }) => {
+        if (!existsSync(join(root, file))) return true;
+        return anchor !== undefined && textOf.has(file) && !anchorsOf(file).has(anchor);
+      })
+      .map(({ page, target }) => `${page}: ${target}`);
+    expect(broken).toEqual([]);
+  });
+
+  it('lead from the index to every page', () => {
+    const linked = linksOf(INDEX).map(({ file }) => file);
+    const missing = pages.filter((page) => page.startsWith('docs/') && page !== INDEX);
+    expect(missing.filter((page) => !linked.some((file) => file === page || page.startsWith(`${file}/`)))).toEqual([]);
+    expect(linksOf('README.md').map(({ file }) => file)).toContain(INDEX);
+  });
+});
+
+interface Typed {
+  readonly page: string;
+  readonly line: number;
+  readonly command: string;
+  /** Whether a page that is played plays it. */
+  readonly isConsole: boolean;
+}
+
+/** Everything behind a prompt. */
+const typed: readonly Typed[] = pages.flatMap((page) =>
+  fencedIn(textOf.get(page) ?? '').flatMap((fenced) => {
+    const isConsole = fenced.language === 'console';
+    if (!isConsole && !fenced.lines.some((line) => line.startsWith('$ '))) return [];
+    return commandsIn(fenced).map(({ command, line }) => ({ page, line, command, isConsole }));
+  }),
+);
+
+const PLAYED: ReadonlySet<string> = new Set([...ON_ONE_CLUSTER, ON_TWO_CLUSTERS, ...WITHOUT_NODES, BY_A_NEWCOMER]);
+const isListed = ({ page, command }: Pick<Typed, 'page' | 'command'>): boolean =>
+  NOT_PLAYED.some(([where, what]) => where === page && (what === '*' || command.startsWith(what)));
+
+describe('commands on pages', () => {
+  it('are fenced so that it is clear whether they are played', () => {
+    const unclear = pages.flatMap((page) =>
+      fencedIn(textOf.get(page) ?? '')
+        .filter(({ language }) => ['', 'sh', 'bash', 'shell', 'shell-session'].includes(language))
+        .map(({ line }) => `${page}:${line}: say console, text, yaml or what it is`),
+    );
+    expect(unclear).toEqual([]);
+  });
+
+  it('are played, or it is said why not', () => {
+    const forgotten = typed.filter((each) => !(each.isConsole && PLAYED.has(each.page)) && !isListed(each));
+    expect(forgotten.map(({ page, line, command }) => `${page}:${line}: ${command}`)).toEqual([]);
+    const idle = NOT_PLAYED.filter(
+      ([where, what]) => !typed.some((each) => each.page === where && (what === '*' || each.command.startsWith(what))),
+    );
+    expect(idle).toEqual([]);
+  });
+
+  it('are commands and options that there are', () => {
+    expect(
+      typed.flatMap(({ page, line, command }) => faultsOf(command).map((fault) => `${page}:${line}: ${fault}`)),
+    ).toEqual([]);
+  });
+});
+
+/** What a command line says that `godwit` does not know. */
+function faultsOf(line: string): string[] {
+  return line
+    .replaceAll('\\\n', ' ')
+    .split(/\|\||&&|[|;&]|\$\(|\s#\s/)
+    .map((part) => part.trim().split(/\s+/))
+    .flatMap((words) => {
+      const at = words.indexOf('godwit');
+      const isCommand = words
+        .slice(0, Math.max(at, 0))
+        .every((word) => /^(\w+=.*|npx|--no-install|sudo|kubectl)$/.test(word));
+      return at < 0 || !isCommand ? [] : faultsOfWords(words.slice(at + 1));
+    });
+}
+
+function faultsOfWords(words: readonly string[]): string[] {
+  let [command, rest]: [Command, readonly string[]] = [program, words];
+  while (command.commands.length > 0) {
+    const next = command.commands.find((each) => each.name() === rest[0] || each.aliases().includes(rest[0] ?? ''));
+    if (!next) return rest[0]?.startsWith('-') ? [] : [`there is no command ${words.join(' ')}`];
+    [command, rest] = [next, rest.slice(1)];
+  }
+  const known = new Set(['--help', ...command.options.map(({ long }) => long)]);
+  return rest
+    .filter((word) => /^--[a-z]/.test(word))
+    .map((word) => word.replace(/=.*/, ''))
+    .filter((option) => !known.has(option))
+    .map((option) => `there is no option ${option} of ${command.name()}`);
+}
