@@ -18,7 +18,7 @@ const COMPLAINT = /^(?:(?:kubectl )?godwit: |error: |Error from server|no$)/;
 const DRY_RUN = / --dry-run\b/;
 /** What only looks can be looked at again, until the cluster is as far as the page shows it. */
 const LOOKS = [
-  /^(?:\w+=\S+ )*kubectl (?:get|describe|events|logs|auth)\b/,
+  /^(?:\w+=\S+ )*kubectl (?:--\S+ \S+ )*(?:get|describe|events|logs|auth)\b/,
   /^(?:\w+=\S+ )*(?:npx --no-install )?godwit (?:status|queue|why|logs|policy explain|(?:image|token|trust) list)\b/,
   /\| godwit console\b/,
   DRY_RUN,
