@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { apiVersionOf, type JsonObject, type KubeObject } from '../../api/meta.ts';
 import { badRequest } from '../../api/status.ts';
 import { toTable } from '../../machinery/table.ts';
@@ -6,7 +5,7 @@ import { LIST_CHUNK_BYTES } from '../http/limits.ts';
 import type { ApiResponse } from '../http/message.ts';
 import { decodeStored, textFor } from '../registry/codec.ts';
 import type { Stored } from '../storage/store.ts';
-import type { Representation } from './negotiate.ts';
+import { type Representation, toYaml } from './negotiate.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import { Turns } from './turns.ts';
 
@@ -26,7 +25,10 @@ export function includeObjectOf(query: URLSearchParams): 'None' | 'Metadata' | '
   const value = query.get('includeObject') ?? '';
   if (value === '' || value === 'Metadata') return 'Metadata';
   if (value === 'None' || value === 'Object') return value;
-  throw badRequest(`invalid includeObject ${JSON.stringify(value)}: supported values: "None", "Metadata", "Object"`);
+  const wanted = "must be 'Metadata', 'Object', 'None', or empty";
+  throw badRequest(
+    `Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(value)}: ${wanted}`,
+  );
 }
 
 /** Answers a list. */
@@ -82,11 +84,11 @@ function inFormat(
       encode: (stored) => JSON.stringify(itemOf(stored)),
     };
   return {
-    opening: `${stringify(head)}${field}:${count === 0 ? ' []' : ''}\n`,
+    opening: `${toYaml(head)}${field}:${count === 0 ? ' []' : ''}\n`,
     separator: '',
     closing: '',
     // A list of one is written as each element of a longer one.
-    encode: (stored) => stringify([itemOf(stored)]),
+    encode: (stored) => toYaml([itemOf(stored)]),
   };
 }
 

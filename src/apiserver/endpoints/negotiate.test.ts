@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { negotiate, warningHeaders } from './negotiate.ts';
+import { parse } from 'yaml';
+import { negotiate, toYaml, warningHeaders } from './negotiate.ts';
 
 describe('content negotiation', () => {
   const kubectl =
@@ -18,6 +19,13 @@ describe('content negotiation', () => {
   });
   it('refuses what it cannot produce', () =>
     expect(() => negotiate('application/xml')).toThrow('only the following media types are accepted'));
+  it('writes YAML that older parsers read as the same', () => {
+    const value = { b: { labels: { a: 'yes', b: 'off', c: '1_000', d: '0o7', e: 'text' } }, a: [{ name: 'x' }] };
+    const text = toYaml(value);
+    expect(text).toContain('a: "yes"');
+    expect(text).toMatch(/^a:\n- name: x\nb:\n/);
+    for (const version of ['1.1', '1.2'] as const) expect(parse(text, { version })).toEqual(value);
+  });
   it('keeps warnings inside one header line', () => {
     expect(warningHeaders(['a "b"\nc', 'a "b"\nc'])).toEqual({ warning: ['299 - "a \\"b\\" c"'] });
   });

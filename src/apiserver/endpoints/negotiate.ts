@@ -77,6 +77,14 @@ function quote(text: string): string {
   return text.replaceAll(CONTROL_CHARACTERS, ' ').replaceAll('\\', '\\\\').replaceAll('"', '\\"');
 }
 
+/**
+ * A value as YAML that every parser of Kubernetes' world reads alike: what an older version of YAML takes for a boolean or a number is
+ * quoted. Sorted and indented as kube-apiserver does.
+ */
+export function toYaml(value: unknown): string {
+  return stringify(value, { compat: 'yaml-1.1', indentSeq: false, sortMapEntries: true });
+}
+
 /** A complete answer in the form that was asked for. `text` is its JSON. */
 export function respond(
   representation: Representation,
@@ -84,6 +92,6 @@ export function respond(
   text: string,
   warnings: readonly string[] = [],
 ): ApiResponse {
-  const body = representation.format === 'yaml' ? stringify(JSON.parse(text)) : `${text}\n`;
+  const body = representation.format === 'yaml' ? toYaml(JSON.parse(text)) : `${text}\n`;
   return { status, headers: { 'content-type': representation.contentType, ...warningHeaders(warnings) }, body };
 }
