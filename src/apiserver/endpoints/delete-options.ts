@@ -39,7 +39,7 @@ export async function readDeleteOptions(request: ApiRequest): Promise<ReadDelete
 function fromQuery(query: URLSearchParams): JsonObject {
   const value: JsonObject = {};
   const grace = query.get('gracePeriodSeconds');
-  if (grace !== null && grace !== '') value['gracePeriodSeconds'] = wholeNumber('gracePeriodSeconds', grace);
+  if (grace !== null && grace !== '') value['gracePeriodSeconds'] = wholeNumber(grace);
   const policy = query.get('propagationPolicy');
   if (policy !== null && policy !== '') value['propagationPolicy'] = policy;
   const orphan = query.get('orphanDependents');
@@ -47,9 +47,8 @@ function fromQuery(query: URLSearchParams): JsonObject {
   return value;
 }
 
-function wholeNumber(parameter: string, text: string): number {
-  if (!/^-?\d{1,15}$/.test(text))
-    throw badRequest(`invalid ${parameter} ${JSON.stringify(text)}: it must be a whole number`);
+function wholeNumber(text: string): number {
+  if (!/^-?\d{1,15}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   return Number(text);
 }
 

@@ -99,15 +99,17 @@ export function watchOptionsOf(query: URLSearchParams): WatchOptions {
 /** A resourceVersion parameter as a revision. */
 export function revisionOf(text: string | null): number | undefined {
   if (text === null || text === '' || text === '0') return undefined;
-  if (!/^\d{1,15}$/.test(text))
-    throw badRequest(`invalid resource version ${JSON.stringify(text)}: it must be a number that this server gave out`);
+  if (!/^\d{1,15}$/.test(text)) {
+    const reason = `strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`;
+    throw badRequest(`invalid resource version: resourceVersion: Invalid value: ${JSON.stringify(text)}: ${reason}`);
+  }
   return Number(text);
 }
 
 /** Refuses a revision from the future: it belongs to another server, or to one that lost its data. */
 export function refuseFuture(store: Store, revision: number | undefined): void {
   if (revision === undefined || revision <= store.revision) return;
-  throw new ApiError(504, 'Timeout', `Too large resource version: ${revision}, current: ${store.revision}`, {
+  throw new ApiError(504, 'Timeout', `Timeout: Too large resource version: ${revision}, current: ${store.revision}`, {
     causes: [{ reason: 'ResourceVersionTooLarge', message: 'Too large resource version' }],
     retryAfterSeconds: 1,
   });
@@ -136,10 +138,10 @@ function decodeContinue(token: string): Continuation {
 
 function wholeNumber(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
-  if (text === null || text === '' || text === '0') return undefined;
-  if (!/^\d{1,9}$/.test(text))
-    throw badRequest(`invalid ${name} ${JSON.stringify(text)}: it must be a positive number`);
-  return Number(text);
+  if (text === null || text === '') return undefined;
+  if (!/^-?\d{1,9}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  // Less than one is no limit.
+  return Number(text) > 0 ? Number(text) : undefined;
 }
 
 function refuse(errors: readonly FieldError[]): void {

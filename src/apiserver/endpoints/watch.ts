@@ -103,7 +103,6 @@ class EventEncoder {
     const { group, version, kind } = this.#request.definition;
     const metadata = {
       resourceVersion: String(revision),
-      creationTimestamp: null,
       ...(annotations ? { annotations } : {}),
     };
     return this.#line('BOOKMARK', { apiVersion: apiVersionOf(group, version), kind, metadata });
@@ -123,7 +122,7 @@ class EventEncoder {
       listMeta: { resourceVersion: object.metadata.resourceVersion },
     });
     // The columns travel once; after that they would only be repeated.
-    if (this.#hasSentColumns) table['columnDefinitions'] = [];
+    if (this.#hasSentColumns) table['columnDefinitions'] = null;
     this.#hasSentColumns = true;
     return table;
   }
