@@ -2,7 +2,7 @@ import { apiVersionOf, formatTime, type Json, type KubeObject, parseApiVersion }
 import type { ResourceDefinition } from '../../api/resource.ts';
 import { FIELD_IMMUTABLE } from '../../api/validate-meta.ts';
 import { type FieldError, forbidden, invalid, required } from '../../api/field-error.ts';
-import { ApiError, badRequest, invalidObject, unsupportedMediaType } from '../../api/status.ts';
+import { ApiError, badRequest, conflict, invalidObject, unsupportedMediaType } from '../../api/status.ts';
 import { applyObject, checkApplied } from '../../machinery/apply/apply.ts';
 import { type Decoded, decodeJson, decodeYaml } from '../../machinery/decode.ts';
 import { goNameOf, goText } from '../../machinery/go-text.ts';
@@ -143,7 +143,8 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
   const { definition } = target;
   if (fieldManager === '') throw invalidOptions(required('fieldManager', 'is required for apply patch'));
   const applied = appliedObject(decoded.value, definition);
-  if (applied.metadata.name === undefined) applied.metadata.name = target.name;
+  const { name, uid } = applied.metadata;
+  if (name === undefined) applied.metadata.name = target.name;
   const application = {
     applied,
     schema: definition.schema,
@@ -167,7 +168,21 @@ function applyPatch(decoded: Decoded, options: PatchOptions): Patch {
     if (live) refuseOtherUid(target, live, merged);
     return merged;
   };
-  return { isApply: true, apply, create: () => withoutVersion(apply(undefined)) };
+  const create = (): KubeObject => {
+    // Not filled in, as it is in no whole object that is to be created.
+    if (name === undefined)
+      throw badRequest(
+        `the name of the object (${target.name} based on URL) was undeterminable: name must be provided`,
+      );
+    if (uid)
+      throw conflict(
+        definition,
+        target.name,
+        `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
+      );
+    return withoutVersion(apply(undefined));
+  };
+  return { isApply: true, apply, create };
 }
 
 function repeated(path: string): string {
