@@ -52,6 +52,9 @@ describe('defaults of a pod', () => {
     });
   });
 
+  it('ends who would be given less than no time as soon as is graceful', () =>
+    expect(specOf({ terminationGracePeriodSeconds: -5 })['terminationGracePeriodSeconds']).toBe(1));
+
   it('treats an empty string as absent', () => {
     expect(specOf({ restartPolicy: '' })['restartPolicy']).toBe('Always');
   });
@@ -188,7 +191,15 @@ describe('defaults of a pod', () => {
 
   it('says why a gated pod is not scheduled', () => {
     const pod = defaultedPod(podDefinition, { schedulingGates: [{ name: 'example.com/wait' }] });
-    expect(pod['status']).toMatchObject({ conditions: [{ type: 'PodScheduled', reason: 'SchedulingGated' }] });
+    expect(pod['status']).toMatchObject({
+      conditions: [
+        {
+          type: 'PodScheduled',
+          reason: 'SchedulingGated',
+          lastTransitionTime: pod.metadata.creationTimestamp ?? null,
+        },
+      ],
+    });
   });
 
   it('survives wrong types, which the schema reports', () => {

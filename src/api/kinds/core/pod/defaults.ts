@@ -2,7 +2,17 @@
 
 import type { JsonObject, KubeObject } from '../../../meta.ts';
 import { canonicalizeAmounts, fillAmounts } from '../amounts.ts';
-import { ensureObject, has, isSet, objectAt, objectsAt, setDefault, setDefaultNumber, textAt } from '../fields.ts';
+import {
+  ensureObject,
+  has,
+  isSet,
+  numberAt,
+  objectAt,
+  objectsAt,
+  setDefault,
+  setDefaultNumber,
+  textAt,
+} from '../fields.ts';
 import { pullPolicyFor } from './image.ts';
 import { applyPodResourceDefaults } from './pod-resources.ts';
 import { qosClassOf } from './qos.ts';
@@ -16,6 +26,8 @@ export function applyPodDefaults(pod: KubeObject): void {
   const spec = ensureObject(pod, 'spec');
   if (spec === undefined) return;
   applyPodSpecDefaults(spec);
+  // Negative ones are taken for the shortest that is still graceful; a template keeps what it says.
+  if ((numberAt(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) spec['terminationGracePeriodSeconds'] = 1;
   for (const container of [...objectsAt(spec, 'containers'), ...objectsAt(spec, 'initContainers')]) {
     requestWhatIsLimited(container);
     if (isSet(spec, 'hostNetwork')) openHostPorts(container);

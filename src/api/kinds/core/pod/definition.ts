@@ -1,5 +1,4 @@
 import type { JsonObject, KubeObject } from '../../../meta.ts';
-import { dnsLabelErrors } from '../../../names.ts';
 import type { Strategy, SubresourceDefinition } from '../../../resource.ts';
 import { objectSchema } from '../../meta.ts';
 import { bindingSchema, evictionSchema } from '../../meta-options.ts';
@@ -14,13 +13,15 @@ import { qosClassOf } from './qos.ts';
 import { podErrors } from './validate-pod.ts';
 import { podStatusUpdateErrors, prepareStatus } from './validate-status.ts';
 import { ephemeralUpdateErrors, podUpdateErrors } from './validate-update.ts';
+import { podWarnings } from './warnings.ts';
 
 const strategy: Strategy = {
   applyDefaults: applyPodDefaults,
   prepareForCreate(pod) {
     const spec = objectAt(pod, 'spec') ?? {};
     pod['status'] = { phase: 'Pending', qosClass: qosClassOf(spec) };
-    if (objectsAt(spec, 'schedulingGates').length > 0) markGated(pod['status'] as JsonObject);
+    if (objectsAt(spec, 'schedulingGates').length > 0)
+      markGated(pod['status'] as JsonObject, pod.metadata.creationTimestamp ?? null);
   },
   prepareForStatusUpdate: prepareStatus,
   prepareForSubresourceUpdate(subresource, pod, old) {
@@ -31,14 +32,7 @@ const strategy: Strategy = {
   validateStatusUpdate: podStatusUpdateErrors,
   validateSubresourceUpdate: (subresource, pod, old) =>
     subresource === 'ephemeralcontainers' ? ephemeralUpdateErrors(pod, old) : [],
-  warnings(pod, old) {
-    const { name = '' } = pod.metadata;
-    const messages = old === undefined ? dnsLabelErrors(name) : [];
-    if (messages.length === 0) return [];
-    const advice =
-      "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended";
-    return [`${advice}: [${messages.join(' ')}]`];
-  },
+  warnings: podWarnings,
 };
 
 /** A write through `ephemeralcontainers` says nothing about the rest of the pod. */
@@ -53,13 +47,13 @@ function restoreAllButEphemeral(pod: KubeObject, old: KubeObject): void {
 }
 
 /** Says why nobody schedules the pod. */
-function markGated(status: JsonObject): void {
+function markGated(status: JsonObject, since: string | null): void {
   status['conditions'] = [
     {
       type: 'PodScheduled',
       status: 'False',
       lastProbeTime: null,
-      lastTransitionTime: null,
+      lastTransitionTime: since,
       reason: 'SchedulingGated',
       message: 'Scheduling is blocked due to non-empty scheduling gates',
     },
