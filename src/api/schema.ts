@@ -80,7 +80,7 @@ export const bool = (extra: Extra = {}): Schema => ({ type: 'boolean', ...extra 
 /** Base64 on the wire, bytes in protobuf. */
 export const bytes = (extra: Extra = {}): Schema => ({ type: 'string', format: 'byte', ...extra });
 export const time = (extra: Extra = {}): Schema => ({ type: 'string', format: 'date-time', nullable: true, ...extra });
-/** MicroTime: read leniently, written with six digits. */
+/** MicroTime: with six fractional digits, neither fewer nor more. */
 export const microTime = (extra: Extra = {}): Schema => ({
   type: 'string',
   format: 'micro-time',

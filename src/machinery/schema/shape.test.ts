@@ -68,6 +68,16 @@ const CASES: readonly [kind: string, object: Json, sentence: string | undefined]
     'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"',
   ],
   [
+    'Lease',
+    { spec: { renewTime: '2020-01-01T00:00:00Z' } },
+    'parsing time "2020-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"',
+  ],
+  [
+    'Lease',
+    { spec: { renewTime: '2020-01-01T00:00:00.123456789Z' } },
+    'parsing time "2020-01-01T00:00:00.123456789Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "789Z" as "Z07:00"',
+  ],
+  [
     'PodDisruptionBudget',
     { spec: { minAvailable: 1.5 } },
     'json: cannot unmarshal number 1.5 into Go struct field PodDisruptionBudgetSpec.spec.minAvailable of type int32',
@@ -79,6 +89,11 @@ describe('a value of the wrong type', () => {
     const definition = builtinDefinitions.find((each) => each.kind === kind);
     if (!definition) throw new Error(`${kind} is not built in`);
     expect(findMismatch(definition.schema, object, { builtin: true })?.sentence).toBe(sentence);
+  });
+
+  it.each(['2020-01-01T00:00:00.000000Z', '2020-01-01T00:00:00.123456+01:00', null])('is none: %s', (renewTime) => {
+    const definition = builtinDefinitions.find(({ kind }) => kind === 'Lease');
+    expect(findMismatch(definition?.schema ?? {}, { spec: { renewTime } }, { builtin: true })).toBeUndefined();
   });
 
   it('is looked for only in the metadata of custom resources', () => {

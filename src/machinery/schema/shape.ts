@@ -7,7 +7,7 @@ import { isBase64 } from './formats.ts';
 import { goTypeOf } from './go-type.ts';
 import { type Path, spell } from './path.ts';
 import { describeResource } from './resource.ts';
-import { describeTimeError, parseRfc3339 } from './time.ts';
+import { describeMicroTimeError, describeTimeError, isMicroTime, parseRfc3339 } from './time.ts';
 
 /**
  * The types of a decoded body, before anyone relies on them. Go finds these mistakes while it decodes; we do it right
@@ -195,8 +195,9 @@ function complaintOf(format: string): ((text: string) => string | undefined) | u
   switch (format) {
     case 'byte':
       return (text) => (isBase64(text) ? undefined : `illegal base64 data at input byte ${firstNoBase64(text)}`);
-    case 'date-time':
     case 'micro-time':
+      return (text) => (isMicroTime(text) ? undefined : describeMicroTimeError(text));
+    case 'date-time':
       return (text) => (parseRfc3339(text) === undefined ? describeTimeError(text) : undefined);
     case 'duration':
       return (text) =>

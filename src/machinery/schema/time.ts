@@ -42,8 +42,10 @@ export function formatRfc3339(nanoseconds: bigint): string {
   return fraction === '' ? `${whole}Z` : `${whole}.${fraction}Z`;
 }
 
+type LayoutParts = readonly (readonly [part: string, pattern: RegExp])[];
+
 const LAYOUT = '2006-01-02T15:04:05Z07:00';
-const LAYOUT_PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
+const LAYOUT_PARTS: LayoutParts = [
   ['2006', /^[0-9]{4}/],
   ['-', /^-/],
   ['01', /^[0-9]{2}/],
@@ -58,13 +60,35 @@ const LAYOUT_PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
   ['Z07:00', /^(?:Z|[+-][0-9]{2}:[0-9]{2})/],
 ];
 
+const MICRO_LAYOUT = '2006-01-02T15:04:05.000000Z07:00';
+const MICRO_LAYOUT_PARTS: LayoutParts = [
+  ...LAYOUT_PARTS.slice(0, -2),
+  ['05', /^[0-9]{2}/],
+  ['.000000', /^[.,][0-9]{6}/],
+  ...LAYOUT_PARTS.slice(-1),
+];
+
+/** Whether this is a MicroTime: RFC 3339 with six fractional digits, neither fewer nor more. */
+export function isMicroTime(text: string): boolean {
+  return /[.,][0-9]{6}(?:Z|[+-][0-9]{2}:[0-9]{2})$/.test(text) && parseRfc3339(text) !== undefined;
+}
+
 /** Why a text is no RFC 3339 time, in the words of Go's time.Parse. */
 export function describeTimeError(text: string): string {
+  return describeError(text, LAYOUT, LAYOUT_PARTS);
+}
+
+/** The same of a text that is no MicroTime. */
+export function describeMicroTimeError(text: string): string {
+  return describeError(text, MICRO_LAYOUT, MICRO_LAYOUT_PARTS);
+}
+
+function describeError(text: string, layout: string, parts: LayoutParts): string {
   const shown = JSON.stringify(text.slice(0, TEXT_LENGTH_MAX));
   let rest = text.slice(0, TEXT_LENGTH_MAX);
-  for (const [part, pattern] of LAYOUT_PARTS) {
+  for (const [part, pattern] of parts) {
     const match = pattern.exec(rest);
-    if (!match) return `parsing time ${shown} as "${LAYOUT}": cannot parse ${JSON.stringify(rest)} as "${part}"`;
+    if (!match) return `parsing time ${shown} as "${layout}": cannot parse ${JSON.stringify(rest)} as "${part}"`;
     rest = rest.slice(match[0].length);
   }
   if (rest !== '') return `parsing time ${shown}: extra text: ${JSON.stringify(rest)}`;

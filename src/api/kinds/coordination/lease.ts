@@ -2,7 +2,7 @@ import { type FieldError, forbidden, invalid } from '../../field-error.ts';
 import type { ResourceDefinition } from '../../resource.ts';
 import { int32, message, microTime, str } from '../../schema.ts';
 import { ageColumn, column, nameColumn } from '../columns.ts';
-import { type Fields, numberAt, objectAt, textAt } from '../core/fields.ts';
+import { ensureObject, type Fields, numberAt, objectAt, textAt } from '../core/fields.ts';
 import { builtin, objectSchema } from '../meta.ts';
 import { nonNegativeErrors } from '../validation.ts';
 
@@ -49,5 +49,10 @@ export const leaseDefinition: ResourceDefinition = builtin({
     column('Holder', 'string', 'Who holds it.', (spec) => textAt(spec, 'holderIdentity')),
     ageColumn,
   ],
-  strategy: { validate: (object) => specErrors(objectAt(object, 'spec')) },
+  strategy: {
+    applyDefaults(object) {
+      ensureObject(object, 'spec');
+    },
+    validate: (object) => specErrors(objectAt(object, 'spec')),
+  },
 });
