@@ -157,6 +157,15 @@ describe('dryRun', () => {
 });
 
 describe('an eviction', () => {
+  it.each([
+    ['no body', undefined, 'the request has no body; a Eviction is expected'],
+    ['no name', {}, 'name in URL does not match name in Eviction object'],
+  ])('with %s is refused: Kubernetes wants the pod named twice', async (_what, body, message) => {
+    const target = `/api/v1/namespaces/${room}/pods/unnamed/eviction`;
+    const answer = (await api.request('POST', target, { body })).expect(400);
+    expect(answer.json.message).toBe(message);
+  });
+
   it('is refused, for a while, where nobody has counted the budget yet', async () => {
     const pods = `/api/v1/namespaces/${room}/pods`;
     const budget = {
@@ -266,7 +275,7 @@ describe('preconditions', () => {
     const blind = await api.request('PUT', `${leases}/lead`, { body: lease });
     expect(blind.status).toBe(422);
     expect(blind.json.message).toBe(
-      'leases.coordination.k8s.io "lead" is invalid: metadata.resourceVersion: Invalid value: 0x0: must be specified for an update',
+      'leases.coordination.k8s.io "lead" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update',
     );
     const seen = { ...lease, metadata: { name: 'lead', resourceVersion: metadata.resourceVersion } };
     (await api.request('PUT', `${leases}/lead`, { body: seen })).expect(200);

@@ -70,8 +70,8 @@ export function checkPreconditions(target: Target, updated: KubeObject, current:
   const { resourceVersion = '', uid } = updated.metadata;
   const isUnconditional = resourceVersion === '' || resourceVersion === '0';
   if (isUnconditional && (definition.custom || definition.needsResourceVersion)) {
-    // Upstream names the resource where a kind belongs, and prints the missing number as Go does.
-    const message = 'Invalid value: 0x0: must be specified for an update';
+    // Upstream names the resource where a kind belongs.
+    const message = 'Invalid value: 0: must be specified for an update';
     throw invalidObject(definition.group, definition.plural, name, [
       { type: 'FieldValueInvalid', field: 'metadata.resourceVersion', message },
     ]);

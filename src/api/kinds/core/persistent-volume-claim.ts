@@ -92,7 +92,7 @@ function sizeErrors(spec: JsonObject, oldSpec: JsonObject, old: KubeObject): Fie
   if (size === undefined || oldSize === undefined || compareQuantities(size, oldSize) >= 0) return [];
   // A failed expansion can be taken back, but nothing below what the volume already has.
   const capacity = amountsAt(objectAt(old, 'status'), 'capacity').get('storage');
-  if (capacity !== undefined && compareQuantities(size, capacity) > 0) return [];
+  if (capacity === undefined || compareQuantities(size, capacity) > 0) return [];
   return [forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity')];
 }
 

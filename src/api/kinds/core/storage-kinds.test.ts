@@ -68,6 +68,10 @@ describe('PersistentVolumeClaim', () => {
     it('grow when bound', () => {
       expect(update(bound, { 'spec.resources.requests.storage': '2Gi' })).toEqual([]);
       expect(update(claim(), { 'spec.resources.requests.storage': '2Gi' })).toHaveLength(1);
+      // What has no volume yet has no capacity either that it could fall below.
+      expect(update(claim(), { 'spec.resources.requests.storage': '1Mi' })).toEqual([
+        expect.stringContaining('spec is immutable after creation'),
+      ]);
       expect(update(bound, { 'spec.resources.requests.storage': '1Mi' })).toEqual([
         'spec.resources.requests.storage: Forbidden: field can not be less than status.capacity',
       ]);

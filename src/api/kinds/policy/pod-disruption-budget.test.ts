@@ -23,6 +23,8 @@ describe('a PodDisruptionBudget', () => {
     expect(createErrors(budgets, { spec })).toEqual([error]);
   });
 
+  it('has a spec, though nothing may be in it', () => expect(created(budgets, {})).toMatchObject({ spec: {} }));
+
   it('allows nothing until a controller has counted', () => {
     expect(created(budgets, { spec: {}, status: { disruptionsAllowed: 9 } }).status).toEqual({
       disruptionsAllowed: 0,

@@ -2,7 +2,7 @@ import { type FieldError, invalid } from '../../field-error.ts';
 import type { ResourceDefinition } from '../../resource.ts';
 import { enumeration, int32, int64, intOrString, listMap, map, message, time } from '../../schema.ts';
 import { ageColumn, column, countColumn, nameColumn } from '../columns.ts';
-import { type Fields, has, objectAt } from '../core/fields.ts';
+import { ensureObject, type Fields, has, objectAt } from '../core/fields.ts';
 import { builtin, condition, labelSelector, objectSchema } from '../meta.ts';
 import { intOrPercentErrors, labelSelectorErrors, nonNegativeErrors, percentLimitErrors } from '../validation.ts';
 
@@ -89,6 +89,9 @@ export const podDisruptionBudgetDefinition: ResourceDefinition = builtin({
     ageColumn,
   ],
   strategy: {
+    applyDefaults(object) {
+      ensureObject(object, 'spec');
+    },
     prepareForCreate(object) {
       object.status = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 };
     },
