@@ -55,8 +55,8 @@ async function readAction(
   const schema = ownSchema ?? definition.schema;
   const wantedKind = kind ?? definition.kind;
   const decoded = await readBody(call.request, (_apiVersion, each) => (each === wantedKind ? schema : undefined));
-  const value = decoded?.value ?? {};
-  const given = (value as { apiVersion?: unknown }).apiVersion;
+  const value = decoded?.value;
+  const given = (value as { apiVersion?: unknown } | null | undefined)?.apiVersion;
   // Older clients send older versions of the same small body (policy/v1beta1 evictions); only the group counts.
   const isSameGroup = typeof given === 'string' && given.split('/').slice(0, -1).join('/') === group;
   const body = expectKind(value, isSameGroup ? given : apiVersionOf(group, version), wantedKind);
@@ -68,7 +68,8 @@ async function readAction(
   compiled.applyDefaults(body as unknown as Json);
   const errors = compiled.validate(body as unknown as Json);
   if (errors.length > 0) throw invalidObject(group, wantedKind, name, errors);
-  body.metadata.name ??= name;
+  // Who evicts or binds has to name the pod twice; a token is asked for with a nameless body.
+  if (wantedKind === 'TokenRequest') body.metadata.name ??= name;
   if (definition.namespaced) body.metadata.namespace ??= namespace;
   return body;
 }

@@ -97,7 +97,7 @@ function boundClaims(call: TokenRequestCall): Pick<TokenRequestClaims, 'pod' | '
     case 'Node':
       return { node: claimOf(find(call, 'nodes', 'Node', '')) };
     default:
-      throw badRequest(`cannot bind token to object of type ${textAt(reference, 'apiVersion')}, Kind=${kind}`);
+      throw badRequest(`cannot bind token to object of type /${textAt(reference, 'apiVersion')}, Kind=${kind}`);
   }
 }
 
