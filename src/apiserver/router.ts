@@ -114,14 +114,21 @@ function isMethodOf({ verb, name, subresource }: RequestInfo): boolean {
 
 function targetOf(definition: ResourceDefinition, info: RequestInfo): Target {
   const isNamespace = info.group === '' && info.resource === 'namespaces';
-  if (!definition.namespaced && info.namespace !== '' && !isNamespace) throw pathNotFound();
+  // A namespace is in itself, and in no other.
+  const isIn = info.namespace !== '' && !(isNamespace && info.name === info.namespace);
+  if (!definition.namespaced && isIn) throw pathNotFound();
   const needsNamespace = definition.namespaced && !['list', 'watch', 'deletecollection'].includes(info.verb);
+  if (needsNamespace && info.namespace === '' && info.verb === 'create') throw methodNotAllowed();
   if (needsNamespace && info.namespace === '')
     throw badRequest('an empty namespace may not be set when a resource name may be provided');
+  // That of a list is only what its selector says.
+  const name = info.verb === 'list' || info.verb === 'watch' ? '' : info.name;
+  // It would mean something else to whoever decodes it once more.
+  if (name.includes('%')) throw badRequest(`Name parameter invalid: ${JSON.stringify(name)}: may not contain '%'`);
   return {
     definition,
     namespace: definition.namespaced ? info.namespace : '',
-    name: info.verb === 'list' || info.verb === 'watch' ? '' : info.name,
+    name,
     ...(info.subresource === '' ? {} : { subresource: info.subresource }),
   };
 }

@@ -196,3 +196,15 @@ describe('/metrics', () => {
     expect((await api.request('GET', '/metrics')).text).not.toContain('made-up');
   });
 });
+
+describe('a path that means nothing', () => {
+  it.each([
+    ['POST', '/api/v1/configmaps', 405, 'the server does not allow this method on the requested resource'],
+    ['GET', '/api/v1/namespaces/default/namespaces', 404, 'the server could not find the requested resource'],
+    ['GET', '/api/v1/namespaces/default/configmaps/a%25b', 400, `Name parameter invalid: "a%b": may not contain '%'`],
+  ])('%s %s', async (method, path, status, message) => {
+    const body = method === 'POST' ? { metadata: { name: 'nowhere' } } : undefined;
+    const answer = (await api.request(method, path, { body })).expect(status);
+    expect(answer.json.message).toBe(message);
+  });
+});
