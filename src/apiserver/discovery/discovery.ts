@@ -90,7 +90,11 @@ export class Discovery {
     const aggregated = aggregatedVersionOf(request);
     if (aggregated) {
       const type = `${JSON_TYPE};g=${AGGREGATED_GROUP};v=${aggregated};as=${AGGREGATED_KIND}`;
-      return this.#send(request, `${root} ${aggregated}`, type, () => aggregatedDocument(groups(), aggregated));
+      const { headers, ...response } = this.#send(request, `${root} ${aggregated}`, type, () =>
+        aggregatedDocument(groups(), aggregated),
+      );
+      // Whoever has it asks by its tag whether it is still so.
+      return { ...response, headers: { ...headers, 'cache-control': 'public' } };
     }
     if (!isCore) {
       return this.#send(request, root, JSON_TYPE, () => ({
