@@ -4,6 +4,7 @@ import type { Authorizer, RbacAuthorizer } from '../auth/rbac.ts';
 import { CertificateSigningAdmission } from '../kinds/certificate-signing.ts';
 import type { AdmissionPlugin, Registry } from '../registry/contract.ts';
 import { DefaultTolerations } from './default-tolerations.ts';
+import { LimitRanger } from './limit-ranger.ts';
 import { NamespaceLifecycle } from './namespace-lifecycle.ts';
 import { NodeRestriction } from './node-restriction.ts';
 import { Priority } from './priority.ts';
@@ -32,6 +33,7 @@ export function admissionPlugins(options: PluginOptions): AdmissionPlugin[] {
   const { env, registry, authorizer, roles, afterMutation, hasDefaultAccounts } = options;
   return [
     new NamespaceLifecycle(registry),
+    new LimitRanger(registry),
     new NodeRestriction(registry),
     new TaintNewNodes(),
     new ServiceAccountAdmission({ registry, clock: env.clock, hasDefaultAccounts }),
