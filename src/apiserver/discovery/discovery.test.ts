@@ -52,7 +52,7 @@ describe('aggregated discovery', () => {
     ['qualities', `${V2};q=0.5,${V2_BETA};q=0.9`, 'v2beta1', V2_BETA],
   ])('answers %s', (_name, accept, version, type) => {
     const response = start().get('/apis', { accept });
-    expect(response?.headers['content-type']).toBe(type);
+    expect(response?.headers).toMatchObject({ 'content-type': type, 'cache-control': 'public' });
     expect(jsonOf<Aggregated>(response)).toMatchObject({
       kind: 'APIGroupDiscoveryList',
       apiVersion: `apidiscovery.k8s.io/${version}`,
