@@ -15,6 +15,9 @@ const PURE = 'pure';
  * one cluster's queue, one guest's volumes or what people type. All of it in a full run, otherwise one of them, by the run's seed.
  */
 const PAIRED = ['cancel', 'crashes', 'links', 'moves', 'policies'].map((name) => `test/migration/${name}.test.ts`);
+/** What only `npm run test:kubernetes` can show. */
+const KUBERNETES = 'test/kubernetes/**';
+const isOnKubernetes = (process.env['GODWIT_TEST_KUBERNETES'] ?? process.env['GODWIT_TEST_KUBECONFIG'] ?? '') !== '';
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const drawn = PAIRED[Number(process.env['GODWIT_TEST_SEED'] ?? 1) % PAIRED.length] ?? '';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
@@ -46,7 +49,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'real', include: ['test/**/*.test.ts', ...APART] },
+        test: { name: 'real', include: ['test/**/*.test.ts', ...APART], exclude: isOnKubernetes ? [] : [KUBERNETES] },
       },
       {
         extends: true,

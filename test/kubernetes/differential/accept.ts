@@ -1,0 +1,52 @@
+import type { Difference } from './compare.ts';
+
+/** Differences that stay, and why. */
+export interface Accepted {
+  readonly reason: string;
+  /** Each request with its group; `*` stands for anything. */
+  readonly requests: readonly string[];
+  /** Where in the answer; `*` stands for anything. */
+  readonly at: readonly string[];
+  /** What each says there; not looked at where it is left out. */
+  readonly embedded?: unknown;
+  readonly real?: unknown;
+}
+
+/** Keeps account of which entries are needed: one that is not has outlived its reason. */
+export class Acceptance {
+  readonly #entries: readonly Accepted[];
+  readonly #needed = new Set<string>();
+
+  constructor(entries: readonly Accepted[]) {
+    this.#entries = entries;
+  }
+
+  accepts(difference: Difference): boolean {
+    for (const entry of this.#entries) {
+      const request = entry.requests.find((pattern) => matches(pattern, difference.request));
+      const at = entry.at.find((pattern) => matches(pattern, difference.at));
+      if (request === undefined || at === undefined || !isSaid(entry, difference)) continue;
+      this.#needed.add(`${entry.reason} ${request}`).add(`${entry.reason} ${at}`);
+      return true;
+    }
+    return false;
+  }
+
+  /** What no difference has needed. */
+  unneeded(): string[] {
+    return this.#entries.flatMap(({ reason, requests, at }) =>
+      [...requests, ...at].map((each) => `${reason} ${each}`).filter((each) => !this.#needed.has(each)),
+    );
+  }
+}
+
+function isSaid(entry: Accepted, difference: Difference): boolean {
+  return (['embedded', 'real'] as const).every(
+    (side) => !Object.hasOwn(entry, side) || JSON.stringify(entry[side]) === JSON.stringify(difference[side]),
+  );
+}
+
+function matches(pattern: string, text: string): boolean {
+  const parts = pattern.split('*').map((part) => part.replaceAll(/[.\\+?^${}()|[\]]/g, '\\$&'));
+  return new RegExp(`^${parts.join('.*')}$`, 's').test(text);
+}

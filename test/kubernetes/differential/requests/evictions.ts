@@ -1,0 +1,143 @@
+import {
+  get,
+  type Group,
+  onNode,
+  mergePatch,
+  post,
+  put,
+  remove,
+  silently,
+  strategicPatch,
+  without,
+} from '../request.ts';
+
+const PODS = '/api/v1/namespaces/$ns/pods';
+const BUDGETS = '/apis/policy/v1/namespaces/$ns/poddisruptionbudgets';
+const POD_NAMES = ['one', 'two', 'three', 'free'];
+const eviction = (name: string, more: object = {}): object => ({
+  apiVersion: 'policy/v1',
+  kind: 'Eviction',
+  metadata: { name, namespace: '$ns' },
+  ...more,
+});
+const running = {
+  phase: 'Running',
+  conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2001-01-01T00:00:00Z' }],
+};
+/** What the controller of budgets writes, where one runs, comes out the same. */
+const counted = (allowed: number): object => ({
+  status: {
+    observedGeneration: 1,
+    disruptionsAllowed: allowed,
+    currentHealthy: 3,
+    desiredHealthy: 3 - allowed,
+    expectedPods: 3,
+  },
+});
+const evict = (name: string, pod: string, more?: object, query = ''): ReturnType<typeof post> =>
+  post(name, `${PODS}/${pod}/eviction${query}`, eviction(pod, more));
+const untilCounted = (allowed: number): object => ({
+  until: ({ body }: { body: { status?: { disruptionsAllowed?: number } } }) =>
+    body.status?.disruptionsAllowed === allowed,
+});
+
+export const EVICTIONS: Group = {
+  name: 'evictions',
+  requests: onNode([
+    ...POD_NAMES.flatMap((name) => [
+      silently(
+        post(
+          `makes ${name}`,
+          PODS,
+          {
+            metadata: { name, labels: { app: name === 'free' ? 'free' : 'web' } },
+            spec: {
+              nodeName: '$ns',
+              schedulerName: 'nobody',
+              automountServiceAccountToken: false,
+              containers: [{ name: 'main', image: 'example.org/main:1' }],
+            },
+          },
+          { save: name },
+        ),
+      ),
+      silently(strategicPatch(`lets ${name} run`, `${PODS}/${name}/status`, { status: running })),
+    ]),
+    post(
+      'makes a budget',
+      BUDGETS,
+      { metadata: { name: 'web' }, spec: { minAvailable: 2, selector: { matchLabels: { app: 'web' } } } },
+      { view: ({ metadata, spec }) => ({ metadata: without(metadata, 'managedFields'), spec }) },
+    ),
+    // Without owners of the pods, a controller can count only what is asked for in numbers.
+    silently(mergePatch('counts', `${BUDGETS}/web/status`, counted(1))),
+    silently(get('waits for the count', `${BUDGETS}/web`, untilCounted(1))),
+    evict('rehearses', 'one', undefined, '?dryRun=All'),
+    evict('rehearses in the body', 'one', { deleteOptions: { dryRun: ['All'] } }),
+    evict('evicts', 'one'),
+    evict('evicts once too often', 'two'),
+    evict('evicts with another uid', 'one', {
+      deleteOptions: { preconditions: { uid: '11111111-2222-3333-4444-555555555555' } },
+    }),
+    evict('evicts what is being deleted', 'one'),
+    evict('rehearses what is refused', 'two', undefined, '?dryRun=All'),
+    evict('evicts what has no budget', 'free'),
+    evict('evicts what is not there', 'nothing'),
+    post('evicts another', `${PODS}/two/eviction`, eviction('three')),
+    post('evicts with another kind', `${PODS}/two/eviction`, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'two' },
+    }),
+    post('evicts with an old version', `${PODS}/two/eviction`, { ...eviction('two'), apiVersion: 'policy/v1beta1' }),
+    post('evicts without a body', `${PODS}/two/eviction`),
+    post('evicts with an empty body', `${PODS}/two/eviction`, {}),
+    evict('evicts with a grace', 'two', { deleteOptions: { gracePeriodSeconds: 1 } }),
+    get('gets an eviction', `${PODS}/two/eviction`),
+    strategicPatch(
+      'one is finished',
+      `${PODS}/three/status`,
+      { status: { phase: 'Succeeded' } },
+      { view: ({ status: { phase } }) => phase },
+    ),
+    evict('evicts what is finished', 'three'),
+    silently(
+      post('makes a second budget', BUDGETS, {
+        metadata: { name: 'web-2' },
+        spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
+      }),
+    ),
+    evict('evicts with two budgets', 'two'),
+    get('a budget', `${BUDGETS}/web-2`, { view: ({ spec }) => spec }),
+    get('a budget as a table', `${BUDGETS}/web-2`, {
+      headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
+      view: ({ columnDefinitions, rows }) => [columnDefinitions, rows[0].cells.slice(0, 3)],
+    }),
+    post('makes a budget of both kinds', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { minAvailable: 1, maxUnavailable: 1 },
+    }),
+    post('makes a budget of a bad share', BUDGETS, { metadata: { name: 'bad' }, spec: { minAvailable: '110%' } }),
+    post('makes a budget of a bad text', BUDGETS, { metadata: { name: 'bad' }, spec: { minAvailable: 'many' } }),
+    post('makes a budget of a negative number', BUDGETS, { metadata: { name: 'bad' }, spec: { maxUnavailable: -1 } }),
+    post('makes a budget with a bad selector', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { selector: { matchExpressions: [{ key: 'a', operator: 'Odd' }] } },
+    }),
+    post('makes a budget with a bad policy', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { unhealthyPodEvictionPolicy: 'Odd' },
+    }),
+    post('makes an empty budget', BUDGETS, { metadata: { name: 'empty' } }, { view: ({ spec }) => spec ?? 'none' }),
+    put(
+      'replaces a budget',
+      `${BUDGETS}/empty`,
+      { metadata: { name: 'empty' }, spec: { maxUnavailable: '50%' } },
+      { view: ({ spec, metadata: { generation } }) => [spec, generation] },
+    ),
+    mergePatch('makes a status bad', `${BUDGETS}/empty/status`, {
+      status: { disruptionsAllowed: -1, currentHealthy: -1 },
+    }),
+    remove('deletes all budgets', BUDGETS, undefined, { view: ({ kind }) => kind }),
+  ]),
+};

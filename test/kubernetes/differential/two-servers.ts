@@ -1,0 +1,80 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import type { Api } from '../../support/api.ts';
+import { HttpClient } from '../../support/http-client.ts';
+
+/** The two servers that are to answer alike, each reached as its administrator. */
+export interface TwoServers {
+  readonly embedded: Api;
+  readonly real: Api;
+  stop(): Promise<void>;
+}
+
+/** Starts the embedded API, and reaches the real one. */
+export async function twoServers(): Promise<TwoServers> {
+  const real = clientOf(realKubeconfig());
+  const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+  const stopEmbedded = await startEmbedded(directory);
+  const embedded = clientOf(join(directory, 'kubeconfig'));
+  return {
+    embedded,
+    real,
+    stop: async () => {
+      real.close();
+      embedded.close();
+      await stopEmbedded();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Where the kubeconfig of an administrator of the real control plane is. */
+function realKubeconfig(): string {
+  const path = process.env['GODWIT_TEST_KUBECONFIG'];
+  if (path === undefined) throw new Error('GODWIT_TEST_KUBECONFIG names no kubeconfig of a Kubernetes control plane');
+  return path;
+}
+
+/** A `godwit up` that is the embedded one, whatever else the run is on. Answers what ends it. */
+async function startEmbedded(directory: string): Promise<() => Promise<void>> {
+  const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+  const args = [main, 'up', '--nodes', '0', '--data-dir', directory, '--listen', '127.0.0.1:0'];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  await new Promise<void>((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
+      output += chunk;
+      if (output.includes('Admin kubeconfig:')) resolve();
+    };
+    child.stdout.on('data', take);
+    child.stderr.on('data', take);
+    child.once('error', reject);
+    child.once('exit', (code, signal) => reject(new Error(`godwit up ended with ${code ?? signal}:\n${output}`)));
+  });
+  return async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  };
+}
+
+/** A client with the first cluster and user of a kubeconfig, which holds its credentials itself. */
+function clientOf(kubeconfig: string): HttpClient {
+  const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as {
+    clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
+    users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
+  };
+  const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
+  return new HttpClient({
+    url: clusters[0]?.cluster.server ?? '',
+    ca: decode(clusters[0]?.cluster['certificate-authority-data']),
+    certificate: decode(users[0]?.user['client-certificate-data']),
+    key: decode(users[0]?.user['client-key-data']),
+  });
+}
