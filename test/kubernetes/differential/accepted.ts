@@ -159,7 +159,7 @@ export const ACCEPTED: readonly Accepted[] = [
       'writes/replaces with a bad version',
       'reads/one at a bad version',
       'reads/deletes with a bad body',
-      'patches/does something unknown',
+      'patches/does something unknown to a container',
       'patches/merges without its key',
       'patches/has an unknown field',
       'patches/applies a container twice',
@@ -401,11 +401,6 @@ export const ACCEPTED: readonly Accepted[] = [
   },
   {
     reason: 'What is zero is written, where Go leaves out zero values of some fields.',
-    requests: ['patches/merges', 'patches/merges with null', 'patches/merges nothing'],
-    at: ['body.metadata.managedFields.0.fieldsV1.f:data.f:s'],
-  },
-  {
-    reason: 'What is zero is written, where Go leaves out zero values of some fields.',
     requests: ['nodes/makes an event'],
     at: [
       'body.metadata.managedFields.0.fieldsV1.f:reportingComponent',
@@ -644,11 +639,6 @@ export const ACCEPTED: readonly Accepted[] = [
     reason: 'Kubernetes finds the same mistake in a second place, too.',
     requests: ['custom resources/defines no properties'],
     at: ['status'],
-  },
-  {
-    reason: 'Kubernetes finds the same mistake in a second place, too.',
-    requests: ['custom resources/defines two storages'],
-    at: ['body.details.sortedCauses.*'],
   },
   {
     reason: 'A body of another kind is refused as one of a built-in resource is.',

@@ -185,7 +185,7 @@ export const PATCHES: Group = {
       spec,
     ),
     strategicPatch('keeps some keys', WEB, { spec: { strategy: { $retainKeys: ['type'], type: 'Recreate' } } }, spec),
-    strategicPatch('does something unknown', WEB, {
+    strategicPatch('does something unknown to a container', WEB, {
       spec: { template: { spec: { containers: [{ name: 'first', $patch: 'unknown' }] } } },
     }),
     strategicPatch('merges without its key', WEB, { spec: { template: { spec: { containers: [{ image: 'x' }] } } } }),
@@ -251,7 +251,7 @@ export const PATCHES: Group = {
       metadata: { name: 'applied' },
       data: { a: '5', c: '5', d: '5' },
     }),
-    apply('is forced', `${MAPS}/applied?fieldManager=me&force=true`, {
+    apply('applies by force', `${MAPS}/applied?fieldManager=me&force=true`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied' },
@@ -313,7 +313,7 @@ export const PATCHES: Group = {
       metadata: { name: 'applied', resourceVersion: '1' },
       data: { a: 'old' },
     }),
-    apply('rehearses', `${MAPS}/rehearsed?fieldManager=me&dryRun=All`, {
+    apply('rehearses to apply', `${MAPS}/rehearsed?fieldManager=me&dryRun=All`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'rehearsed' },
