@@ -425,6 +425,13 @@ const DISRUPTION_BUDGET = {
   },
 } as const satisfies Meanings;
 
+const KUBE_VIRT = {
+  AllNodesHeard: {
+    type: 'Normal',
+    when: "All nodes have said what they run since the API's data was restored: guests start again.",
+  },
+} as const satisfies Meanings;
+
 const LEASE = {
   LeaderElection: { type: 'Normal', when: 'Another replica leads.' },
 } as const satisfies Meanings;
@@ -447,6 +454,7 @@ export const EVENT_REASONS = {
   PersistentVolumeClaim: CLAIM,
   PersistentVolume: VOLUME,
   PodDisruptionBudget: DISRUPTION_BUDGET,
+  KubeVirt: KUBE_VIRT,
   Lease: LEASE,
   Any: ANY,
 } as const satisfies { readonly [kind: string]: Meanings };
