@@ -28,6 +28,7 @@ describe('the next step', () => {
     ['the whole list is complete', { ...LIST, isPaged: false }, listed, true, { step: 'watch', isPaged: true }],
     ['a list is of the past', LIST, past, false, { step: 'list' }],
     ['streams are not offered', START, refused(422), false, { step: 'list', canStream: false }],
+    ['a stream fails inside the server', START, refused(500), false, { step: 'list', canStream: true }],
     ['a stream is refused for now', START, refused(503), false, { step: 'stream', canStream: true }],
     ['the resource is not there yet', START, refused(404), false, { step: 'stream', canStream: true }],
     ['a stream is broken', START, broken, false, { step: 'stream' }],

@@ -63,8 +63,10 @@ export function nextCourse(course: Course, ending: Ending, hasSnapshot: boolean)
 function afterStream(course: Course, ending: Ending): Course {
   if (ending.kind === 'refused' && NOT_OFFERED.has(ending.error.code))
     return { ...course, step: 'list', canStream: false };
+  // A kube-apiserver whose etcd is too old for it fails inside, for as long as that is so.
+  const hasFailedInside = ending.kind === 'refused' && ending.error.code === 500;
   // A server that does not know the mark ends the watch one day, or falls silent. A list is sure to have an end.
-  return ending.kind === 'ended' || ending.kind === 'silent' ? { ...course, step: 'list' } : course;
+  return hasFailedInside || ending.kind === 'ended' || ending.kind === 'silent' ? { ...course, step: 'list' } : course;
 }
 
 /** Whether to wait before the next step: not after a success, not for what the server says it does not offer. */
