@@ -4,7 +4,7 @@ import { addSampledGauge } from '../kube/sampled-gauge.ts';
 import { VERSION } from './version.ts';
 
 /** Which of the processes of a cluster this is. */
-export type ProcessName = 'control-plane' | 'agent' | 'synchronization';
+export type ProcessName = 'control-plane' | 'controllers' | 'extension' | 'agent' | 'synchronization';
 
 /** Adds what every process tells of itself. */
 export function addProcessMetrics({ registry }: KubeMetrics, name: ProcessName): void {

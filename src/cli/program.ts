@@ -18,6 +18,8 @@ import { understandingCommands } from './understanding-commands.ts';
 import { VERSION } from './version.ts';
 import type { AgentOptions } from './agent.ts';
 import type { BackupOptions } from './backup.ts';
+import type { ControllersOptions } from './controllers.ts';
+import type { ExtensionCommandOptions } from './extension.ts';
 import type { SyncOptions } from './sync.ts';
 import type { TourCommandOptions } from './tour/tour-command.ts';
 import type { ListenAddress, UpOptions } from './up.ts';
@@ -42,6 +44,12 @@ function parseListen(text: string): ListenAddress {
   return { host: match[1] ?? match[2] ?? '', port };
 }
 
+function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port < 1 || port > 65_535) throw new InvalidArgumentError('give a port.');
+  return port;
+}
+
 function parseNodes(text: string): number {
   if (!/^\d{1,2}$/.test(text)) throw new InvalidArgumentError('give a whole number from 0 to 99.');
   return Number(text);
@@ -62,6 +70,13 @@ function parseSeed(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('give a whole number of at most 15 digits.');
   return Number(text);
 }
+
+function logLevel(): Option {
+  return new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn');
+}
+
+/** For what works for a cluster, and may be one of its pods. */
+const KUBECONFIG_HELP = "how to reach the cluster (default: KUBECONFIG, ~/.kube/config, or the pod's own account)";
 
 /** The root of the tree. */
 export const program = new Command('godwit')
@@ -85,9 +100,7 @@ program
   )
   .option('--audit-log <file>', 'append an audit event for each request to this file')
   .option('--restored', 'the data is of a backup, even if it does not look like it: hear all nodes first')
-  .addOption(
-    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
-  )
+  .addOption(logLevel())
   .addHelpText(
     'after',
     '\nExample:\n  godwit up --nodes 3 --data-dir ./cluster --listen 127.0.0.1:6443\n  KUBECONFIG=./cluster/kubeconfig kubectl get namespaces',
@@ -151,9 +164,7 @@ program
   .option('--address <ip>', 'by what others reach the node (default: as the API server sees it)')
   .option('--bridge <name...>', 'bridges of this machine that guests may be put on')
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
-  .addOption(
-    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
-  )
+  .addOption(logLevel())
   .addHelpText(
     'after',
     '\nExample:\n  godwit agent --name node-1 --server https://10.0.0.1:6443 --token … --ca-hash sha256:…',
@@ -164,9 +175,42 @@ program
   });
 
 program
+  .command('controllers')
+  .description("Run Godwit's controllers for a Kubernetes cluster, until stopped; of several, one works.")
+  .option('--kubeconfig <file>', KUBECONFIG_HELP)
+  .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
+  .option('--launcher-image <image>', 'the image of the pods that guests run in')
+  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .addOption(logLevel())
+  .addHelpText('after', '\nExample:\n  godwit controllers --kubeconfig ./controllers-kubeconfig')
+  .action(async (options: ControllersOptions & { logLevel: string }) => {
+    const { controllers } = await import('./controllers.ts');
+    await controllers(options, realEnv(options.logLevel), print);
+  });
+
+program
+  .command('extension')
+  .description('Run the webhooks and subresources of a Kubernetes cluster, until stopped; register them there.')
+  .option('--kubeconfig <file>', KUBECONFIG_HELP)
+  .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
+  .requiredOption('--listen <host:port>', 'where to serve; API servers must reach it', parseListen)
+  .option(
+    '--service-port <port>',
+    'the port of the Service kubevirt/virt-api, if API servers reach us by that',
+    parsePort,
+  )
+  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .addOption(logLevel())
+  .addHelpText('after', '\nExample:\n  godwit extension --kubeconfig ./extension-kubeconfig --listen 10.0.0.1:8443')
+  .action(async (options: ExtensionCommandOptions & { logLevel: string }) => {
+    const { extension } = await import('./extension.ts');
+    await extension(options, realEnv(options.logLevel), print);
+  });
+
+program
   .command('sync')
   .description('Run the synchronization controller of a cluster, which migrations to and from other clusters need.')
-  .requiredOption('--kubeconfig <file>', 'how to reach the cluster, as its synchronization controller')
+  .option('--kubeconfig <file>', KUBECONFIG_HELP)
   .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
   .option(
     '--listen <host:port>',
@@ -175,9 +219,7 @@ program
   )
   .option('--advertise <host:port...>', 'where other clusters reach that (default: as the API server sees us)')
   .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
-  .addOption(
-    new Option('--log-level <level>', 'what to log').choices(['debug', 'info', 'warn', 'error']).default('warn'),
-  )
+  .addOption(logLevel())
   .addHelpText(
     'after',
     '\nExample:\n  godwit sync --kubeconfig ./sync-kubeconfig --listen 0.0.0.0:9185 --advertise sync.example.com:9185',

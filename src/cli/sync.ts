@@ -1,41 +1,27 @@
 import { isIPv6 } from 'node:net';
-import { hostname } from 'node:os';
-import { resolve } from 'node:path';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { type Env, sleep } from '../env/ports.ts';
-import { Client } from '../kube/client.ts';
-import type { ClusterAccess } from '../kube/cluster-access.ts';
+import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
-import { HttpsTransport } from '../kube/https-transport.ts';
-import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
-import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { LeaderElector } from '../kube/leader-election.ts';
 import { Manager } from '../kube/manager.ts';
-import { KubeMetrics } from '../kube/metrics.ts';
 import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_LEASE } from '../sync/rights.ts';
 import { synchronizationServices } from '../sync/synchronization.ts';
 import { StreamMetrics } from '../sync/wire/stream-metrics.ts';
+import { type ClusterProcess, type ClusterProcessOptions, runForCluster } from './cluster-process.ts';
 import { followPort } from './configured-port.ts';
-import { HealthServer } from './health-server.ts';
 import { ownAddress } from './own-address.ts';
-import { addProcessMetrics } from './process-metrics.ts';
-import { takeDirectory } from './take-directory.ts';
 import type { ListenAddress } from './up.ts';
 
 /** `godwit sync`: the synchronization controller of a cluster, until a signal. Of several one works, and the others wait. */
 
-export interface SyncOptions {
-  readonly kubeconfig: string;
-  /** Which it holds while it runs, so that there is one of it on this machine. */
-  readonly dataDir?: string;
+export interface SyncOptions extends ClusterProcessOptions {
   /** Where other clusters dial in; all addresses where absent, on the port that the configuration says. */
   readonly listen?: ListenAddress;
   /** Where they reach it, as host and port; the address that the API server sees where absent. */
   readonly advertise?: readonly string[];
-  /** Where health and metrics are served; nowhere where absent. */
-  readonly metrics?: ListenAddress;
 }
 
 /** As KubeVirt's signs what it writes. */
@@ -47,71 +33,32 @@ const namespaces: Resource = { group: '', version: 'v1', plural: 'namespaces', k
 
 /** Connects to the cluster, stands for its lease, and works while it has it; ends at SIGTERM or SIGINT. */
 export async function sync(options: SyncOptions, env: Env, print: (line: string) => void): Promise<void> {
-  const stopping = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
-  const directory = options.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const lock = directory === undefined ? undefined : takeDirectory(directory, env.clock.now());
-  // Waiting for others does not keep a process from ending.
-  const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
-  try {
-    const ports = systemKubeconfigPorts(env.clock, process.env);
-    const access = await loadKubeconfig({ path: resolve(options.kubeconfig), ports });
-    await work({ options, env, access, identity: identityOf(directory, env), print }, stopping.signal);
-  } catch (error) {
-    if (!stopping.signal.aborted) throw error;
-  } finally {
-    alive.cancel();
-    lock?.release();
-  }
+  await runForCluster({ name: 'synchronization', options, fieldManager: FIELD_MANAGER }, env, async (self, signal) => {
+    const { access, client, metrics } = self;
+    const clusterId = await persistently(env, signal, () => clusterIdOf(client, signal));
+    const tools = { ...self, options, streamMetrics: new StreamMetrics(metrics.registry), clusterId };
+    print(`Synchronizing migrations of ${access.server}, which is the cluster ${clusterId}.`);
+    if (options.listen) return synchronize(tools, options.listen, signal);
+    await followPort(client, env, signal, (port, until) => synchronize(tools, { host: '0.0.0.0', port }, until));
+  });
 }
 
-interface Work {
+interface Tools extends ClusterProcess {
   readonly options: SyncOptions;
-  readonly env: Env;
-  readonly access: ClusterAccess;
-  readonly identity: string;
-  readonly print: (line: string) => void;
-}
-
-async function work(job: Work, signal: AbortSignal): Promise<void> {
-  const { options, env, access, print } = job;
-  const metrics = new KubeMetrics(env.clock);
-  addProcessMetrics(metrics, 'synchronization');
-  const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
-  const client = new Client(transport, FIELD_MANAGER);
-  const clusterId = await persistently(env, signal, () => clusterIdOf(client, signal));
-  const tools = { ...job, client, metrics, streamMetrics: new StreamMetrics(metrics.registry), clusterId };
-  print(`Synchronizing migrations of ${access.server}, which is the cluster ${clusterId}.`);
-  if (options.listen) return synchronize(tools, options.listen, signal);
-  await followPort(client, env, signal, (port, until) => synchronize(tools, { host: '0.0.0.0', port }, until));
-}
-
-interface Tools extends Work {
-  readonly client: Client;
-  readonly metrics: KubeMetrics;
   readonly streamMetrics: StreamMetrics;
   readonly clusterId: string;
 }
 
 /** Stands for the lease, and works while it has it, reached at this address. */
 async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: AbortSignal): Promise<void> {
-  const { options, env, access, identity, client, metrics } = tools;
+  const { options, env, access, identity, client, metrics, health } = tools;
   const reached = WILDCARDS.has(host) ? await ownAddress(access.server) : host;
   const addresses = (bound: number): readonly string[] =>
     options.advertise ?? [isIPv6(reached) ? `[${reached}]:${bound}` : `${reached}:${bound}`];
   const lease = { namespace: SYSTEM_NAMESPACE, name: SYNCHRONIZATION_LEASE };
   const elector = new LeaderElector({ client, env, ...lease, identity, metrics });
   const services = synchronizationServices({ ...tools, listen: { host, port }, addresses });
-  const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
   await new Manager({ env, name: 'synchronization', elector }).add(...health, ...services).run(signal);
-}
-
-/**
- * Nobody else has it. Who holds a directory is alone in having it, and need not wait for a lease that its former self has left
- * behind; others cannot know.
- */
-function identityOf(directory: string | undefined, env: Env): string {
-  return `${hostname()}_${directory ?? env.random.uuid()}`;
 }
 
 /** What others know a cluster by. */

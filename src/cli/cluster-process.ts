@@ -1,0 +1,82 @@
+import { hostname } from 'node:os';
+import { resolve } from 'node:path';
+import type { Env } from '../env/ports.ts';
+import { Client } from '../kube/client.ts';
+import type { ClusterAccess } from '../kube/cluster-access.ts';
+import { HttpsTransport } from '../kube/https-transport.ts';
+import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
+import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { KubeMetrics } from '../kube/metrics.ts';
+import type { Service } from '../kube/service.ts';
+import { HealthServer } from './health-server.ts';
+import { addProcessMetrics, type ProcessName } from './process-metrics.ts';
+import { takeDirectory } from './take-directory.ts';
+import type { ListenAddress } from './up.ts';
+
+/** What all processes have in common that work for a cluster through its API alone. */
+
+export interface ClusterProcessOptions {
+  /** Where the cluster is, and who the process is; where absent, as kubectl finds it, or the pod's own. */
+  readonly kubeconfig?: string;
+  /** Which it holds while it runs, so that there is one of it on this machine. */
+  readonly dataDir?: string;
+  /** Where health and metrics are served; nowhere where absent. */
+  readonly metrics?: ListenAddress;
+}
+
+/** A process that has found its cluster. */
+export interface ClusterProcess {
+  readonly env: Env;
+  readonly access: ClusterAccess;
+  readonly client: Client;
+  readonly metrics: KubeMetrics;
+  /** Nobody else has it, while this process runs. */
+  readonly identity: string;
+  /** What tells others that it is there. */
+  readonly health: readonly Service[];
+}
+
+interface ClusterWork {
+  readonly name: ProcessName;
+  readonly options: ClusterProcessOptions;
+  /** Signs what it writes. */
+  readonly fieldManager: string;
+}
+
+/** Finds the cluster, and works until SIGTERM or SIGINT, or until the work fails. */
+export async function runForCluster(
+  { name, options, fieldManager }: ClusterWork,
+  env: Env,
+  work: (process: ClusterProcess, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+  const directory = options.dataDir === undefined ? undefined : resolve(options.dataDir);
+  const lock = directory === undefined ? undefined : takeDirectory(directory, env.clock.now());
+  // Waiting for others does not keep a process from ending.
+  const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
+  try {
+    const ports = systemKubeconfigPorts(env.clock, process.env);
+    const path = options.kubeconfig === undefined ? {} : { path: resolve(options.kubeconfig) };
+    const access = await loadKubeconfig({ ...path, ports });
+    const metrics = new KubeMetrics(env.clock);
+    addProcessMetrics(metrics, name);
+    const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
+    const client = new Client(transport, fieldManager);
+    const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
+    await work({ env, access, client, metrics, identity: identityOf(directory, env), health }, stopping.signal);
+  } catch (error) {
+    if (!stopping.signal.aborted) throw error;
+  } finally {
+    alive.cancel();
+    lock?.release();
+  }
+}
+
+/**
+ * Who holds a directory is alone in having it, and need not wait for a lease that its former self has left behind; others
+ * cannot know.
+ */
+function identityOf(directory: string | undefined, env: Env): string {
+  return `${hostname()}_${directory ?? env.random.uuid()}`;
+}
