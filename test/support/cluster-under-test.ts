@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { KubeObject } from '../../src/api/meta.ts';
 import { clusterServices, inProcessClients } from '../../src/cluster/cluster.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
@@ -9,13 +12,15 @@ import { loadKubeconfig } from '../../src/kube/kubeconfig.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import { KubeMetrics } from '../../src/kube/metrics.ts';
 import type { Resource } from '../../src/kube/resource.ts';
+import { HERE } from './godwit.ts';
 import { InProcessApi } from './in-process.ts';
+import { ControlPlane, IS_KUBERNETES } from './kubernetes/control-plane.ts';
 
 /** The kubeconfig of some other cluster to test instead: shows that the suites ask for what Kubernetes does. */
 const REFERENCE = process.env['GODWIT_TEST_KUBECONFIG'];
 
 /**
- * A cluster with its loops running: a fresh one in this process, unless another is asked for. Suites speak to it through
+ * A cluster with its loops running: a fresh one in this process, unless another is asked for; or a fresh Kubernetes. Suites speak to it through
  * its API alone, and leave room for what else may be in it.
  */
 export class ClusterUnderTest {
@@ -31,16 +36,26 @@ export class ClusterUnderTest {
   }
 
   static async start(): Promise<ClusterUnderTest> {
-    return REFERENCE === undefined ? ClusterUnderTest.#startHere() : ClusterUnderTest.#reach(REFERENCE);
+    if (REFERENCE !== undefined) return ClusterUnderTest.#reach(REFERENCE);
+    return IS_KUBERNETES ? ClusterUnderTest.#startKubernetes() : ClusterUnderTest.#startHere();
   }
 
-  static async #reach(path: string): Promise<ClusterUnderTest> {
+  static async #startKubernetes(): Promise<ClusterUnderTest> {
+    const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+    const plane = await ControlPlane.startIn(directory, HERE);
+    const path = join(directory, 'kubeconfig');
+    writeFileSync(path, plane.kubeconfig);
+    return ClusterUnderTest.#reach(path, () => plane.stop());
+  }
+
+  static async #reach(path: string, then = async (): Promise<void> => undefined): Promise<ClusterUnderTest> {
     const access = await loadKubeconfig({ ports: systemKubeconfigPorts(realClock, process.env), path });
     const transport = new HttpsTransport({ access, env: { clock: realClock, random: realRandom } });
     const stopping = new AbortController();
     return new ClusterUnderTest(new Client(transport, 'godwit-test'), stopping.signal, async () => {
       stopping.abort();
       transport.close();
+      await then();
     });
   }
 

@@ -4,11 +4,16 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
 import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts';
+import { accessIn } from './access.ts';
 import type { Wrap } from './cli.ts';
+import { IS_KUBERNETES } from './kubernetes/control-plane.ts';
+import { GodwitOnKubernetes } from './kubernetes/godwit-on-kubernetes.ts';
 
-/** A real `godwit up` in a process and a directory of its own, as a user would start it. */
+/**
+ * A real `godwit up` in a process and a directory of its own, as a user would start it; or all that it runs, on a Kubernetes
+ * control plane, where the run is on that.
+ */
 
 /**
  * The kubeconfig of some other server to test instead, such as a real kube-apiserver: shows that the tests ask for
@@ -24,7 +29,14 @@ export interface Place {
   readonly wrap: Wrap;
 }
 
-const HERE: Place = { host: '127.0.0.1', wrap: (command, args) => [command, [...args]] };
+/** This machine. */
+export const HERE: Place = { host: '127.0.0.1', wrap: (command, args) => [command, [...args]] };
+
+/** How many nodes are asked for; the last word counts. */
+function nodesIn(args: readonly string[]): number {
+  const index = args.lastIndexOf('--nodes');
+  return index === -1 ? 0 : Number(args[index + 1]);
+}
 
 /** Credentials of a kubeconfig, as PEM. */
 export interface Access {
@@ -38,14 +50,21 @@ export class Godwit {
   readonly directory: string;
   readonly place: Place;
   readonly #arguments: readonly string[];
+  /** All that is run instead, where the run is on Kubernetes. */
+  readonly onKubernetes: GodwitOnKubernetes | undefined;
   #child: ChildProcess | undefined;
-  /** Everything that the process printed. */
-  output = '';
+  #output = '';
 
   private constructor(directory: string, place: Place, args: readonly string[]) {
     this.directory = directory;
     this.place = place;
     this.#arguments = args;
+    if (IS_KUBERNETES) this.onKubernetes = new GodwitOnKubernetes(directory, place, nodesIn(args));
+  }
+
+  /** Everything that the process printed. */
+  get output(): string {
+    return this.onKubernetes?.output ?? this.#output;
   }
 
   /** Starts on a fresh directory and a free port. */
@@ -76,11 +95,13 @@ export class Godwit {
 
   /** Whether the process goes on, as far as anybody knows. */
   get isRunning(): boolean {
+    if (this.onKubernetes) return true;
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
   /** Starts again on the same directory (and so on the same port), and returns once it serves. */
   async start(): Promise<void> {
+    if (this.onKubernetes) return this.onKubernetes.start();
     const { host, wrap } = this.place;
     const common = ['--nodes', '0', '--data-dir', this.directory, ...this.#listen(host)];
     const [command, args] = wrap(process.execPath, [main, 'up', ...common, ...this.#arguments]);
@@ -89,7 +110,7 @@ export class Godwit {
     let started = '';
     await new Promise<void>((resolve, reject) => {
       const take = (chunk: Buffer): void => {
-        this.output += chunk;
+        this.#output += chunk;
         started += chunk;
         if (started.includes('Admin kubeconfig:')) resolve();
       };
@@ -102,12 +123,13 @@ export class Godwit {
 
   /** It remembers the port by itself. */
   #listen(host: string): readonly string[] {
-    if (this.output === '') return ['--listen', `${host}:0`];
+    if (this.#output === '') return ['--listen', `${host}:0`];
     return host === HERE.host ? [] : ['--listen', new URL(this.access().url).host];
   }
 
   /** kill -9, and wait until the process is gone. */
   async kill(): Promise<void> {
+    if (this.onKubernetes) return this.onKubernetes.kill();
     await this.#end('SIGKILL');
   }
 
@@ -116,8 +138,14 @@ export class Godwit {
     return this.#end('SIGTERM');
   }
 
+  /** Ends it by force, with all that a test cannot start again. */
+  async stop(): Promise<void> {
+    await (this.onKubernetes ? this.onKubernetes.stop() : this.kill());
+  }
+
   /** Ends the process and removes its directory. */
   async remove(): Promise<void> {
+    await this.onKubernetes?.stop();
     await this.#end('SIGKILL');
     // What it has started outlives it.
     const synchronization = holderOf(synchronizationBelow(this.directory));
@@ -126,17 +154,7 @@ export class Godwit {
   }
 
   access(): Access {
-    const { clusters, users } = parse(readFileSync(this.kubeconfig, 'utf8')) as {
-      clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
-      users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
-    };
-    const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
-    return {
-      url: clusters[0]?.cluster.server ?? '',
-      ca: decode(clusters[0]?.cluster['certificate-authority-data']),
-      certificate: decode(users[0]?.user['client-certificate-data']),
-      key: decode(users[0]?.user['client-key-data']),
-    };
+    return accessIn(readFileSync(this.kubeconfig, 'utf8'));
   }
 
   async #end(signal: NodeJS.Signals): Promise<number | null> {

@@ -357,7 +357,7 @@ export class VirtualMachines {
     if (!this.godwit.isRunning) say(`godwit up has ended by itself:\n${this.godwit.output.slice(-4000)}`);
     this.#serials.stop();
     this.api.close();
-    await this.godwit.kill();
+    await this.godwit.stop();
     // Agents first: they would start what is missing.
     for (const isLast of [false, true]) for (const pid of this.#processes()) if (isQemu(pid) === isLast) kill(pid);
     await eventually(() => expect(this.#processes()).toEqual([]), PATIENCE_MS);

@@ -1,0 +1,41 @@
+// `npm run test:kubernetes`: the suites that speak to a cluster through its API alone, on a real Kubernetes control plane with our
+// agents as its nodes. `npm run test:kubernetes -- PATH` runs only what is below a path.
+import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ensureKubernetes } from './kubernetes-programs.mjs';
+import { root, setUp } from './setup.mjs';
+
+const SUITES = ['test/kubernetes', 'test/cluster', 'test/migration', 'test/eviction', 'test/decentralized'];
+/** The machine has a whole control plane more to carry for each file than in other runs. */
+const LIMITS = ['--testTimeout=300000', '--hookTimeout=600000'];
+
+const paths = process.argv.slice(2);
+const seed = process.env.GODWIT_TEST_SEED ?? (process.env.CI ? '1' : String(randomInt(2 ** 31)));
+setUp();
+const other = process.env.GODWIT_TEST_KUBECONFIG;
+// A cluster that is there already is used by one file at a time.
+const workers = other === undefined ? 2 : 1;
+const programs = other === undefined ? ensureKubernetes() : '';
+console.log(`== on ${other === undefined ? 'Kubernetes of our own' : other}, seed ${seed}`);
+const scratch = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
+const { status } = spawnSync(
+  process.execPath,
+  [vitest, 'run', '--project', 'real', `--maxWorkers=${workers}`, ...LIMITS, ...(paths.length > 0 ? paths : SUITES)],
+  {
+    cwd: root,
+    stdio: 'inherit',
+    // Tests that are cut short clean nothing up themselves.
+    env: {
+      ...process.env,
+      ...(programs === '' ? {} : { GODWIT_TEST_KUBERNETES: programs }),
+      GODWIT_TEST_SEED: seed,
+      TMPDIR: scratch,
+    },
+  },
+);
+rmSync(scratch, { recursive: true, force: true });
+process.exit(status ?? 1);

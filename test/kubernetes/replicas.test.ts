@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { Anything, EventStream } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { probe, virtualMachine } from '../support/guest-manifests.ts';
+import type { GodwitOnKubernetes } from '../support/kubernetes/godwit-on-kubernetes.ts';
+import { MovingGuests } from '../support/moving-guests.ts';
+import { say } from '../support/say.ts';
+
+/** Two replicas of the controllers: the leader dies in the middle of ten migrations, and the other one takes over. */
+
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 });
+
+const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
+const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kubevirt/leases/virt-controller';
+const LIMITS = { parallelMigrationsPerCluster: 3, parallelOutboundMigrationsPerNode: 2 };
+const MOVING = ['PreparingTarget', 'TargetReady', 'Running'];
+const names = Array.from({ length: 10 }, (_, index) => `guest-${index}`);
+
+let guests: MovingGuests;
+let events: EventStream;
+let kubernetes: GodwitOnKubernetes;
+beforeAll(async () => {
+  guests = await MovingGuests.start({ nodes: 3 });
+  if (!guests.host.godwit.onKubernetes) throw new Error('this is for Kubernetes: npm run test:kubernetes');
+  kubernetes = guests.host.godwit.onKubernetes;
+  kubernetes.addControllers();
+  await guests.configure(LIMITS);
+  await Promise.all(names.map((name) => guests.host.create(virtualMachine(name, probe({ tickMs: 100 })))));
+  for (const name of names) await guests.knows(name);
+  events = await guests.host.api.watch(`${MIGRATIONS}?watch=true`);
+});
+afterAll(() => guests.stop());
+
+async function leader(): Promise<string> {
+  return (await guests.host.api.request('GET', LEASE)).expect(200).json.spec.holderIdentity;
+}
+
+/** The most that were seen to move at once. */
+function most(): number {
+  const now = new Map<string, string>();
+  let found = 0;
+  for (const { type, object } of events.events) {
+    if (type === 'DELETED') now.delete(object.metadata.name);
+    else now.set(object.metadata.name, object.status?.phase);
+    found = Math.max(found, [...now.values()].filter((phase) => MOVING.includes(phase)).length);
+  }
+  return found;
+}
+
+describe('with two replicas of the controllers', () => {
+  it('the death of the leader in the middle of ten migrations loses nothing, doubles nothing and exceeds no limit', async () => {
+    const asked = await Promise.all(names.map((name) => guests.ask(name)));
+    await eventually(async () => {
+      const phases = (await guests.migrations()).map(({ status }) => status?.phase);
+      expect(
+        phases.some((phase) => phase === 'Running'),
+        phases.join(' '),
+      ).toBe(true);
+    }, 120_000);
+    const first = await leader();
+    await kubernetes.killControllers(first);
+    for (const migration of asked) await eventually(() => guests.succeeds(migration), 600_000);
+    const second = await leader();
+    say(`${first} was followed by ${second}; at most ${most()} moved at once`);
+    expect(second).not.toBe(first);
+    expect(most()).toBeLessThanOrEqual(LIMITS.parallelMigrationsPerCluster);
+    for (const name of names) {
+      // Where it was started, and where it went: no third place.
+      expect(await guests.isWhole(name)).toHaveLength(2);
+    }
+    const { items } = (await guests.host.api.request('GET', '/api/v1/namespaces/default/pods')).expect(200).json;
+    const targets = items.map(({ metadata }: Anything) => metadata.labels?.['kubevirt.io/migrationJobUID']);
+    const named = targets.filter((uid: string | undefined) => uid !== undefined);
+    expect(new Set(named).size).toBe(named.length);
+  });
+});

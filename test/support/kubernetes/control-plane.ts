@@ -1,0 +1,267 @@
+import { createPublicKey } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { realClock, realRandom } from '../../../src/env/real.ts';
+import {
+  type Authority,
+  createAuthority,
+  DAY_MS,
+  generateKeyPem,
+  type Identity,
+  issueIdentity,
+} from '../../../src/machinery/x509/authority.ts';
+import { eventually } from '../eventually.ts';
+import type { Place } from '../godwit.ts';
+import { HttpClient } from '../http-client.ts';
+import { FOREIGN_KUBECONFIG } from './foreign-cluster.ts';
+import { freePorts } from './free-ports.ts';
+import { KeptProcess } from './kept-process.ts';
+
+/** The programs of Kubernetes that `npm run test:kubernetes` has built. */
+const PROGRAMS = process.env['GODWIT_TEST_KUBERNETES'];
+
+/** Whether clusters under test are to be real Kubernetes. */
+export const IS_KUBERNETES = FOREIGN_KUBECONFIG !== undefined || (PROGRAMS !== undefined && PROGRAMS !== '');
+
+const START_PATIENCE_MS = 180_000;
+/** What is asked of an API server that is told to be nowhere but here; nobody dials it. */
+const DOCUMENTATION_ADDRESS = '192.0.2.1';
+
+/** One more than a pod could have: as kubeadm chooses it. */
+const SERVICES = { range: '10.96.0.0/24', first: '10.96.0.1' };
+
+/**
+ * A Kubernetes control plane of its own: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with what kubeadm
+ * would set up besides, so that machines join as nodes by bootstrap tokens.
+ */
+export class ControlPlane {
+  readonly #processes: Readonly<Record<'etcd' | 'apiserver' | 'manager' | 'scheduler', KeptProcess>>;
+  /** An admin's, as text. */
+  readonly kubeconfig: string;
+  readonly #client: HttpClient;
+
+  private constructor(
+    processes: Readonly<Record<'etcd' | 'apiserver' | 'manager' | 'scheduler', KeptProcess>>,
+    kubeconfig: string,
+    client: HttpClient,
+  ) {
+    this.#processes = processes;
+    this.kubeconfig = kubeconfig;
+    this.#client = client;
+  }
+
+  /** Starts one below this directory; returns once it serves and its loops run. */
+  static async startIn(directory: string, { host, wrap }: Place): Promise<ControlPlane> {
+    mkdirSync(directory, { recursive: true, mode: 0o711 });
+    const [etcd = 0, peers = 0, apiserver = 0] = await freePorts(3);
+    const ports: Ports = { etcd, peers, apiserver };
+    const files = await writeKeys(directory, host);
+    const server = `https://${host}:${ports.apiserver}`;
+    const kept = (name: string, args: Readonly<Record<string, string | number>>): KeptProcess =>
+      new KeptProcess({
+        command: join(PROGRAMS ?? '', name),
+        args: Object.entries(args).map(([key, value]) => `--${key}=${value}`),
+        outputPath: join(directory, `${name}.log`),
+        wrap,
+      });
+    const kubeconfig = kubeconfigOf(server, files.authority, files.admin);
+    for (const name of ['manager', 'scheduler'] as const)
+      writeFileSync(join(directory, `${name}.kubeconfig`), kubeconfigOf(server, files.authority, files[name]), PRIVATE);
+    const path = (name: string): string => join(directory, name);
+    const loops = { 'leader-elect': 'false', 'secure-port': 0, 'kube-api-qps': 200, 'kube-api-burst': 400 };
+    const processes = {
+      etcd: kept('etcd', etcdOptions(path, ports)),
+      apiserver: kept('kube-apiserver', serverOptions(path, host, ports)),
+      manager: kept('kube-controller-manager', { ...loops, ...managerOptions(path) }),
+      scheduler: kept('kube-scheduler', { ...loops, kubeconfig: path('scheduler.kubeconfig') }),
+    };
+    const { certificatePem: certificate, keyPem: key } = files.admin;
+    const client = new HttpClient({ url: server, ca: files.authority.certificatePem, certificate, key });
+    const plane = new ControlPlane(processes, kubeconfig, client);
+    await plane.start();
+    await plane.#letNodesJoin();
+    return plane;
+  }
+
+  /** Starts what does not run; returns once it serves and its loops run. */
+  async start(): Promise<void> {
+    const { etcd, apiserver, manager, scheduler } = this.#processes;
+    etcd.start();
+    apiserver.start();
+    await this.#answers('/readyz');
+    manager.start();
+    scheduler.start();
+    // Whatever it does first shows that it runs: pods without an account of their own are refused until then.
+    await this.#answers('/api/v1/namespaces/default/serviceaccounts/default');
+  }
+
+  /** kill -9 to the API server. What it has acknowledged is in etcd. */
+  async killServer(): Promise<void> {
+    await this.#processes.apiserver.kill();
+  }
+
+  /** Ends everything. */
+  async stop(): Promise<void> {
+    this.#client.close();
+    const { etcd, apiserver, manager, scheduler } = this.#processes;
+    for (const each of [scheduler, manager, apiserver, etcd]) await each.kill();
+  }
+
+  async #answers(path: string): Promise<void> {
+    try {
+      await eventually(async () => (await this.#client.request('GET', path)).expect(200), START_PATIENCE_MS);
+    } catch (error) {
+      const outputs = Object.entries(this.#processes).map(([name, kept]) => `${name}: ${kept.output().slice(-1500)}`);
+      throw new Error(`the control plane does not answer ${path}\n${outputs.join('\n')}`, { cause: error });
+    }
+  }
+
+  /** As kubeadm does it: who has a bootstrap token may ask for a node's certificate, and gets it; nodes renew theirs. */
+  async #letNodesJoin(): Promise<void> {
+    const certificates = 'system:certificates.k8s.io:certificatesigningrequests';
+    const bindings = [
+      { name: 'godwit-test:bootstrap', role: 'system:node-bootstrapper', group: 'system:bootstrappers' },
+      { name: 'godwit-test:join', role: `${certificates}:nodeclient`, group: 'system:bootstrappers' },
+      { name: 'godwit-test:renew', role: `${certificates}:selfnodeclient`, group: 'system:nodes' },
+    ];
+    for (const { name, role, group } of bindings) {
+      const body = {
+        metadata: { name },
+        roleRef: { apiGroup: RBAC, kind: 'ClusterRole', name: role },
+        subjects: [{ apiGroup: RBAC, kind: 'Group', name: group }],
+      };
+      (await this.#client.request('POST', `/apis/${RBAC}/v1/clusterrolebindings`, { body })).expect(201);
+    }
+  }
+}
+
+const RBAC = 'rbac.authorization.k8s.io';
+const PRIVATE = { mode: 0o600 };
+
+interface Ports {
+  readonly etcd: number;
+  readonly peers: number;
+  readonly apiserver: number;
+}
+
+interface Keys {
+  readonly authority: Authority;
+  readonly admin: Identity;
+  readonly manager: Identity;
+  readonly scheduler: Identity;
+}
+
+type PathOf = (name: string) => string;
+
+function etcdOptions(path: PathOf, { etcd, peers }: Ports): Record<string, string | number> {
+  const [clients, members] = [etcd, peers].map((port) => `http://127.0.0.1:${port}`) as [string, string];
+  return {
+    name: 'etcd',
+    'data-dir': path('etcd'),
+    'listen-client-urls': clients,
+    'advertise-client-urls': clients,
+    'listen-peer-urls': members,
+    'initial-advertise-peer-urls': members,
+    'initial-cluster': `etcd=${members}`,
+    'log-level': 'error',
+  };
+}
+
+function serverOptions(path: PathOf, host: string, { etcd, apiserver }: Ports): Record<string, string | number> {
+  return {
+    'etcd-servers': `http://127.0.0.1:${etcd}`,
+    'bind-address': host,
+    'secure-port': apiserver,
+    'advertise-address': host === '127.0.0.1' ? DOCUMENTATION_ADDRESS : host,
+    'service-cluster-ip-range': SERVICES.range,
+    'authorization-mode': 'Node,RBAC',
+    'enable-admission-plugins': 'NodeRestriction',
+    'enable-bootstrap-token-auth': 'true',
+    'allow-privileged': 'true',
+    'client-ca-file': path('ca.crt'),
+    'tls-cert-file': path('server.crt'),
+    'tls-private-key-file': path('server.key'),
+    'service-account-issuer': 'https://kubernetes.default.svc.cluster.local',
+    'service-account-key-file': path('accounts.pub'),
+    'service-account-signing-key-file': path('accounts.key'),
+    'kubelet-certificate-authority': path('ca.crt'),
+    'kubelet-client-certificate': path('kubelet-client.crt'),
+    'kubelet-client-key': path('kubelet-client.key'),
+    'kubelet-preferred-address-types': 'InternalIP,Hostname',
+    'proxy-client-cert-file': path('front-proxy.crt'),
+    'proxy-client-key-file': path('front-proxy.key'),
+    'requestheader-client-ca-file': path('front-proxy-ca.crt'),
+    'requestheader-allowed-names': FRONT_PROXY,
+    'requestheader-username-headers': 'X-Remote-User',
+    'requestheader-group-headers': 'X-Remote-Group',
+    'requestheader-extra-headers-prefix': 'X-Remote-Extra-',
+  };
+}
+
+function managerOptions(path: PathOf): Record<string, string> {
+  return {
+    kubeconfig: path('manager.kubeconfig'),
+    'use-service-account-credentials': 'true',
+    'service-account-private-key-file': path('accounts.key'),
+    'root-ca-file': path('ca.crt'),
+    'cluster-signing-cert-file': path('ca.crt'),
+    'cluster-signing-key-file': path('ca.key'),
+  };
+}
+
+const FRONT_PROXY = 'front-proxy-client';
+
+/** Makes all keys and certificates, and writes those that the processes read. */
+async function writeKeys(directory: string, host: string): Promise<Keys> {
+  const env = { clock: realClock, random: realRandom };
+  const authority = await createAuthority(env, 'kubernetes');
+  const proxyAuthority = await createAuthority(env, 'front-proxy-ca');
+  const client = (commonName: string, organizations: readonly string[] = [], from = authority): Promise<Identity> =>
+    issueIdentity(from, { commonName, organizations, usages: ['client'], validityMs: 30 * DAY_MS });
+  const write = (name: string, { certificatePem, keyPem }: Identity): void => {
+    writeFileSync(join(directory, `${name}.crt`), certificatePem);
+    writeFileSync(join(directory, `${name}.key`), keyPem, PRIVATE);
+  };
+  write('ca', authority);
+  write('front-proxy-ca', proxyAuthority);
+  write('front-proxy', await client(FRONT_PROXY, [], proxyAuthority));
+  write('kubelet-client', await client('kube-apiserver-kubelet-client', ['system:masters']));
+  write(
+    'server',
+    await issueIdentity(authority, {
+      commonName: 'kube-apiserver',
+      dnsNames: ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'],
+      ipAddresses: [host, SERVICES.first],
+      usages: ['server'],
+      validityMs: 30 * DAY_MS,
+    }),
+  );
+  const accountsKey = await generateKeyPem();
+  writeFileSync(join(directory, 'accounts.key'), accountsKey, PRIVATE);
+  // The API server takes public keys as such alone.
+  writeFileSync(join(directory, 'accounts.pub'), createPublicKey(accountsKey).export({ type: 'spki', format: 'pem' }));
+  return {
+    authority,
+    admin: await client('kubernetes-admin', ['system:masters']),
+    manager: await client('system:kube-controller-manager'),
+    scheduler: await client('system:kube-scheduler'),
+  };
+}
+
+function kubeconfigOf(server: string, { certificatePem }: Identity, user: Identity): string {
+  const encoded = (text: string): string => Buffer.from(text).toString('base64');
+  return stringify({
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'kubernetes',
+    contexts: [{ name: 'kubernetes', context: { cluster: 'kubernetes', user: 'user' } }],
+    clusters: [{ name: 'kubernetes', cluster: { server, 'certificate-authority-data': encoded(certificatePem) } }],
+    users: [
+      {
+        name: 'user',
+        user: { 'client-certificate-data': encoded(user.certificatePem), 'client-key-data': encoded(user.keyPem) },
+      },
+    ],
+  });
+}
