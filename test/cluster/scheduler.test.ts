@@ -82,6 +82,11 @@ class Room {
     const conditions = [{ type: 'Ready', status: 'True', reason: 'Test', message: '' }];
     const body = { status: { allocatable: amounts, capacity: amounts, conditions } };
     await client.patch(nodes, '', full, { type: 'strategic', body }, signal, { subresource: 'status' });
+    // Whoever looks after nodes lets pods in once it has seen that.
+    await eventually(async () => {
+      const { spec } = await client.get(nodes, '', full, signal);
+      expect((spec?.taints ?? []).map(({ key }) => key)).not.toContain('node.kubernetes.io/not-ready');
+    });
     return full;
   }
 

@@ -12,7 +12,6 @@ vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
 const NODES = ['node-1', 'node-2', 'node-3'];
 const [DRAINED = '', OTHER = ''] = NODES;
-const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 120_000;
 /** Nobody moves until somebody says so. */
@@ -41,7 +40,7 @@ beforeAll(async () => {
   const others = BYSTANDERS.map((name) => [name, 'LiveMigrate'] as const);
   await createOn(DRAINED, STRATEGIES);
   await createOn(OTHER, new Map(others));
-  events = await guests.host.api.watch(`${MIGRATIONS}?watch=true`);
+  events = await guests.watchMigrations();
 });
 afterAll(() => guests.stop());
 

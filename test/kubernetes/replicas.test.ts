@@ -10,7 +10,6 @@ import { say } from '../support/say.ts';
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 });
 
-const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kubevirt/leases/virt-controller';
 const LIMITS = { parallelMigrationsPerCluster: 3, parallelOutboundMigrationsPerNode: 2 };
 const MOVING = ['PreparingTarget', 'TargetReady', 'Running'];
@@ -27,7 +26,7 @@ beforeAll(async () => {
   await guests.configure(LIMITS);
   await Promise.all(names.map((name) => guests.host.create(virtualMachine(name, probe({ tickMs: 100 })))));
   for (const name of names) await guests.knows(name);
-  events = await guests.host.api.watch(`${MIGRATIONS}?watch=true`);
+  events = await guests.watchMigrations();
 });
 afterAll(() => guests.stop());
 

@@ -11,7 +11,6 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 240_000 });
 
 const CROWD = IS_FULL ? 50 : 8;
-const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
 const SLOTS = '/api/v1/namespaces/kubevirt/configmaps/godwit-migration-slots';
 const LIMITS = {
   parallelMigrationsPerCluster: 3,
@@ -27,7 +26,7 @@ beforeAll(async () => {
   await guests.configure(LIMITS);
   await Promise.all(names.map((name) => guests.host.create(virtualMachine(name, probe({ tickMs: 100 })))));
   for (const name of names) await guests.knows(name);
-  events = await guests.host.api.watch(`${MIGRATIONS}?watch=true`);
+  events = await guests.watchMigrations();
 });
 afterAll(() => guests.stop());
 

@@ -14,10 +14,8 @@ import { KubeMetrics } from '../../src/kube/metrics.ts';
 import type { Resource } from '../../src/kube/resource.ts';
 import { HERE } from './godwit.ts';
 import { InProcessApi } from './in-process.ts';
-import { ControlPlane, IS_KUBERNETES } from './kubernetes/control-plane.ts';
-
-/** The kubeconfig of some other cluster to test instead: shows that the suites ask for what Kubernetes does. */
-const REFERENCE = process.env['GODWIT_TEST_KUBECONFIG'];
+import { ControlPlane } from './kubernetes/control-plane.ts';
+import { FOREIGN_KUBECONFIG, IS_KUBERNETES } from './kubernetes/wanted.ts';
 
 /**
  * A cluster with its loops running: a fresh one in this process, unless another is asked for; or a fresh Kubernetes. Suites speak to it through
@@ -36,7 +34,7 @@ export class ClusterUnderTest {
   }
 
   static async start(): Promise<ClusterUnderTest> {
-    if (REFERENCE !== undefined) return ClusterUnderTest.#reach(REFERENCE);
+    if (FOREIGN_KUBECONFIG !== undefined) return ClusterUnderTest.#reach(FOREIGN_KUBECONFIG);
     return IS_KUBERNETES ? ClusterUnderTest.#startKubernetes() : ClusterUnderTest.#startHere();
   }
 

@@ -7,8 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts';
 import { accessIn } from './access.ts';
 import type { Wrap } from './cli.ts';
-import { IS_KUBERNETES } from './kubernetes/control-plane.ts';
 import { GodwitOnKubernetes } from './kubernetes/godwit-on-kubernetes.ts';
+import { IS_KUBERNETES } from './kubernetes/wanted.ts';
 
 /**
  * A real `godwit up` in a process and a directory of its own, as a user would start it; or all that it runs, on a Kubernetes

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { decodeJournal } from '../../src/migration/right-to-run/journal.ts';
 import type { Entry } from '../../src/migration/right-to-run/entry.ts';
-import type { Anything } from './api.ts';
+import type { Anything, EventStream } from './api.ts';
 import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { credible, type Sign, signsOfLife } from './guests.ts';
@@ -137,6 +137,13 @@ export class MovingGuests {
 
   async migrations(): Promise<Anything[]> {
     return (await this.host.api.request('GET', MIGRATIONS)).expect(200).json.items;
+  }
+
+  /** All that becomes of migrations from now on. */
+  async watchMigrations(): Promise<EventStream> {
+    // From a moment that is named, as real clients do: a server need not have kept up with everything that it is not asked for.
+    const { resourceVersion } = (await this.host.api.request('GET', MIGRATIONS)).expect(200).json.metadata;
+    return this.host.api.watch(`${MIGRATIONS}?watch=true&resourceVersion=${resourceVersion}`);
   }
 
   /** Waits until a migration is in one of these phases. */

@@ -14,15 +14,9 @@ import {
 import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
-import { FOREIGN_KUBECONFIG } from './foreign-cluster.ts';
 import { freePorts } from './free-ports.ts';
 import { KeptProcess } from './kept-process.ts';
-
-/** The programs of Kubernetes that `npm run test:kubernetes` has built. */
-const PROGRAMS = process.env['GODWIT_TEST_KUBERNETES'];
-
-/** Whether clusters under test are to be real Kubernetes. */
-export const IS_KUBERNETES = FOREIGN_KUBECONFIG !== undefined || (PROGRAMS !== undefined && PROGRAMS !== '');
+import { PROGRAMS } from './wanted.ts';
 
 const START_PATIENCE_MS = 180_000;
 /** What is asked of an API server that is told to be nowhere but here; nobody dials it. */

@@ -3,9 +3,6 @@ import type { Access } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
 import type { Anything } from '../api.ts';
 
-/** The kubeconfig of a cluster that is there already, to be used instead of one of our own. */
-export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
-
 const PATIENCE_MS = 120_000;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 /** All that Godwit's kinds are, and so all that may wait for a controller that is gone. */

@@ -22,9 +22,10 @@ import { accessIn } from '../access.ts';
 import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { ControlPlane } from './control-plane.ts';
-import { clearCluster, FOREIGN_KUBECONFIG } from './foreign-cluster.ts';
+import { clearCluster } from './foreign-cluster.ts';
 import { freePorts } from './free-ports.ts';
 import { KeptProcess } from './kept-process.ts';
+import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
 const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 
