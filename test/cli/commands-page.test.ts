@@ -118,6 +118,8 @@ describe('commands', () => {
       'backup',
       'tour',
       'agent',
+      'controllers',
+      'extension',
       'sync',
       'simulate',
       'completion',
