@@ -6,7 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import type { Api } from '../../support/api.ts';
+import { HERE } from '../../support/godwit.ts';
 import { HttpClient } from '../../support/http-client.ts';
+import { ControlPlane } from '../../support/kubernetes/control-plane.ts';
+import { FOREIGN_KUBECONFIG } from '../../support/kubernetes/wanted.ts';
 
 /** The two servers that are to answer alike, each reached as its administrator. */
 export interface TwoServers {
@@ -15,12 +18,15 @@ export interface TwoServers {
   stop(): Promise<void>;
 }
 
-/** Starts the embedded API, and reaches the real one. */
+/** Starts the embedded API and a real one, unless there is one already. */
 export async function twoServers(): Promise<TwoServers> {
-  const real = clientOf(realKubeconfig());
   const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-  const stopEmbedded = await startEmbedded(directory);
-  const embedded = clientOf(join(directory, 'kubeconfig'));
+  const plane =
+    FOREIGN_KUBECONFIG === undefined ? await ControlPlane.startIn(join(directory, 'kubernetes'), HERE) : undefined;
+  const real = clientOf(plane?.kubeconfig ?? readFileSync(FOREIGN_KUBECONFIG ?? '', 'utf8'));
+  const embeddedDirectory = join(directory, 'embedded');
+  const stopEmbedded = await startEmbedded(embeddedDirectory);
+  const embedded = clientOf(readFileSync(join(embeddedDirectory, 'kubeconfig'), 'utf8'));
   return {
     embedded,
     real,
@@ -28,16 +34,10 @@ export async function twoServers(): Promise<TwoServers> {
       real.close();
       embedded.close();
       await stopEmbedded();
+      await plane?.stop();
       rmSync(directory, { recursive: true, force: true });
     },
   };
-}
-
-/** Where the kubeconfig of an administrator of the real control plane is. */
-function realKubeconfig(): string {
-  const path = process.env['GODWIT_TEST_KUBECONFIG'];
-  if (path === undefined) throw new Error('GODWIT_TEST_KUBECONFIG names no kubeconfig of a Kubernetes control plane');
-  return path;
 }
 
 /** A `godwit up` that is the embedded one, whatever else the run is on. Answers what ends it. */
@@ -66,7 +66,7 @@ async function startEmbedded(directory: string): Promise<() => Promise<void>> {
 
 /** A client with the first cluster and user of a kubeconfig, which holds its credentials itself. */
 function clientOf(kubeconfig: string): HttpClient {
-  const { clusters, users } = parse(readFileSync(kubeconfig, 'utf8')) as {
+  const { clusters, users } = parse(kubeconfig) as {
     clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
     users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
   };

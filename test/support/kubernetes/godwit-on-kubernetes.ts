@@ -155,7 +155,7 @@ export class GodwitOnKubernetes {
       logLevel: 'warn',
       print: (line) => (this.#output += `${line}\n`),
     });
-    this.#synchronization.start();
+    await this.#synchronization.start();
   }
 
   /** An admin's kubeconfig of the cluster that is there, or of one of our own. */
