@@ -19,6 +19,7 @@ import { root } from './setup.mjs';
 
 const MODULE = join(root, 'test', 'kubernetes', 'control-plane');
 const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const BUILD = ['build', '-mod=readonly'];
 const ETCD_PACKAGE = 'etcd-server';
 const PROGRESS_MS = 20_000;
 
@@ -40,7 +41,7 @@ const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 function programsDirectory() {
   const { error, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: MODULE, encoding: 'utf8' });
   if (error) fail(`it is built with Go, which is not installed (${error.message}); see https://go.dev/dl`);
-  const digest = createHash('sha256').update(stdout);
+  const digest = createHash('sha256').update(stdout).update(BUILD.join(' '));
   for (const file of ['go.mod', 'go.sum']) digest.update(readFileSync(join(MODULE, file))).update('\0');
   return join(cacheHome(), 'godwit', 'kubernetes', digest.digest('hex').slice(0, 16));
 }
@@ -51,9 +52,7 @@ const releaseIn = (text) => /k8s\.io\/kubernetes (v\S+)/.exec(text)?.[1] ?? '';
 function build(directory) {
   const release = releaseIn(readFileSync(join(MODULE, 'go.mod'), 'utf8'));
   console.log(`== building ${BUILT.join(', ')} ${release} (some 15 minutes the first time, on two cores)`);
-  const version = 'k8s.io/component-base/version';
-  const stamps = [`-X ${version}.gitVersion=${release}`, `-X ${version}.gitMajor=1`].join(' ');
-  const args = ['build', '-mod=readonly', `-ldflags=${stamps}`, '-o', `${directory}/`, 'tool'];
+  const args = [...BUILD, '-o', `${directory}/`, 'tool'];
   const progress = progressReport(directory);
   const { status, error } = spawnSync('go', args, {
     cwd: MODULE,
