@@ -27,21 +27,23 @@ export interface Fenced {
   readonly line: number;
 }
 
-const FENCE = /^ *```(.*)$/;
+const FENCE = /^( *)```(.*)$/;
 const PROMPT = '$ ';
 
 /** All that is fenced on a page, or below one of its headings of the second rank. */
 export function fencedIn(markdown: string, section?: string): Fenced[] {
   const found: Fenced[] = [];
-  let [open, language, inSection] = [-1, '', section === undefined];
+  let [open, indent, language, inSection] = [-1, 0, '', section === undefined];
   const lines = markdown.split('\n');
   for (const [index, text] of lines.entries()) {
     const fence = FENCE.exec(text);
     if (open < 0 && section !== undefined && text.startsWith('## ')) inSection = text === `## ${section}`;
     if (!fence) continue;
-    if (open < 0) [open, language] = [index + 1, (fence[1] ?? '').trim().split(' ')[0] ?? ''];
+    const [, spaces = '', words = ''] = fence;
+    if (open < 0) [open, indent, language] = [index + 1, spaces.length, words.trim().split(' ')[0] ?? ''];
     else {
-      if (inSection) found.push({ language, lines: lines.slice(open, index), line: open + 1 });
+      const within = lines.slice(open, index).map((line) => line.slice(indent));
+      if (inSection) found.push({ language, lines: within, line: open + 1 });
       open = -1;
     }
   }
