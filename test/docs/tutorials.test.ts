@@ -7,7 +7,7 @@ import { Reader } from './reader.ts';
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 300_000 });
 
-const drawn = sample([...ON_ONE_CLUSTER, ON_TWO_CLUSTERS], 2);
+const drawn = sample([...ON_ONE_CLUSTER, ON_TWO_CLUSTERS], 1);
 const reader = new Reader();
 beforeAll(() => reader.start());
 afterAll(() => reader.leave());
