@@ -1,4 +1,4 @@
-import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -20,6 +20,7 @@ const entry = (revision: number, bucket: string, key: string): LogEntry => ({
 });
 
 const random = seededRandom(1);
+const clock = { now: () => Date.UTC(2026, 10, 1) };
 let below = '';
 let directory = '';
 let printed: string[] = [];
@@ -48,7 +49,7 @@ async function loaded(where: string): Promise<LogEntry[]> {
 }
 
 async function start(where: string, isRestored = false): Promise<void> {
-  printed.push(...(await renewRestoredData(where, { isRestored, random })));
+  printed.push(...(await renewRestoredData(where, { isRestored, random, clock })));
 }
 
 describe('data that a control plane starts from', () => {
@@ -79,13 +80,60 @@ describe('data that a control plane starts from', () => {
     expect(printed).toHaveLength(2);
   });
 
+  it('is known for a copy also where it was put into the place of the other, byte by byte', async () => {
+    cpSync(join(directory, 'served'), join(directory, 'pki', 'keys'));
+    await backup(join(below, 'backup'), { dataDir: directory }, () => undefined);
+    const put = (name: string, to: string): void =>
+      writeFileSync(join(directory, 'data', to), readFileSync(join(below, 'backup', 'data', name)));
+    put('data.mdb', 'data.mdb');
+    await start(directory);
+    expect(printed).toHaveLength(2);
+    // Not one of `godwit backup`, but of before the last start.
+    cpSync(join(directory, 'data', 'data.mdb'), join(below, 'backup', 'data', 'raw'));
+    await start(directory);
+    put('raw', 'data.mdb');
+    await start(directory);
+    expect(printed).toHaveLength(4);
+    await start(directory);
+    expect(printed).toHaveLength(4);
+  });
+
+  it('is taken as it is where it is of before anything was remembered', async () => {
+    const old = await openLmdbEngine(join(below, 'old', 'data'));
+    await old.commit([entry(2, 'nodes', 'node-b')], []);
+    await old.close();
+    await start(join(below, 'old'));
+    expect(printed).toEqual([]);
+  });
+
+  it('waits also for whom a restore before still waits, and takes no word of before that a node is off', async () => {
+    const engine = await openLmdbEngine(join(directory, 'data'));
+    const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }, { key: 'other' }];
+    const status = { restoration: { id: 'one', unheard: ['node-gone'] } };
+    await engine.commit(
+      [
+        { ...entry(5, 'nodes', 'node-a'), previous: 3, text: text({ spec: { taints } }, 5) },
+        { ...entry(6, 'kubevirts.kubevirt.io', 'kubevirt/kubevirt'), previous: 4, text: text({ status }, 6) },
+      ],
+      [],
+    );
+    await engine.close();
+    await start(directory, true);
+    expect(printed.slice(1)).toEqual([
+      'These nodes were out of service when it was made, which nobody can say of today: node-a. Taint those again that are',
+      'No virtual machine starts before these nodes were heard: node-a, node-b, node-gone',
+    ]);
+    const node = (await loaded(directory)).find(({ key }) => key === 'node-a');
+    expect(JSON.parse(node?.text ?? '')).toMatchObject({ spec: { taints: [{ key: 'other' }] } });
+  });
+
   it('is taken for restored where somebody says so', async () => {
     await start(directory, true);
     expect(printed).toHaveLength(2);
   });
 
   it('is restored from a backup of a log that is in use', async () => {
-    cpSync(join(directory, 'data', 'place'), join(directory, 'pki', 'keys'));
+    cpSync(join(directory, 'served'), join(directory, 'pki', 'keys'));
     const engine = await openLmdbEngine(join(directory, 'data'));
     await engine.commit([entry(5, 'pods', 'default/late')], []);
     await backup(join(below, 'backup'), { dataDir: directory }, print);

@@ -129,9 +129,9 @@ function untilSignal(): Promise<NodeJS.Signals> {
   });
 }
 
-async function renew({ restored }: UpOptions, directory: string, { random }: Env): Promise<readonly string[]> {
+async function renew({ restored }: UpOptions, directory: string, { random, clock }: Env): Promise<readonly string[]> {
   try {
-    return await renewRestoredData(directory, { isRestored: restored === true, random });
+    return await renewRestoredData(directory, { isRestored: restored === true, random, clock });
   } catch (error) {
     const isTheirs = error instanceof StorageError || typeof (error as NodeJS.ErrnoException).code === 'string';
     if (!isTheirs) throw error;

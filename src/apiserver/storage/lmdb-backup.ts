@@ -1,11 +1,17 @@
-import { chmod, mkdir, open as openFile } from 'node:fs/promises';
+import { chmod, mkdir, open as openFile, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { open } from 'lmdb';
-import { DATA_FILE, DIRECTORY_MODE, FILE_MODE, PAGE_BYTES } from './lmdb-engine.ts';
+import { DATA_FILE, DIRECTORY_MODE, FILE_MODE, openLmdbEngine, PAGE_BYTES } from './lmdb-engine.ts';
 import { StorageError } from './port.ts';
 
+/** What nobody calls themselves who serves. */
+const A_COPY = 'a copy';
+/** LMDB's, of those who have the log open. */
+const LOCK_FILE = 'lock.mdb';
+
 /**
- * Copies a log to a directory that must be empty, as it was at one moment, whether or not somebody writes to it meanwhile.
+ * Copies a log to a directory that must be empty, as it was at one moment, whether or not somebody writes to it meanwhile; the copy
+ * says that it is one.
  * Resolves once the copy is on disk. LMDB lets a second process read what one transaction left while the next is
  * written; a copy of the file itself would have pages of both.
  */
@@ -30,6 +36,13 @@ export async function copyLmdbLog(directory: string, target: string): Promise<vo
   }
   const file = join(path, DATA_FILE);
   await chmod(file, FILE_MODE);
+  const copy = await openLmdbEngine(path);
+  try {
+    await copy.serve(A_COPY);
+  } finally {
+    await copy.close();
+  }
+  await rm(join(path, LOCK_FILE), { force: true });
   for (const each of [file, path]) await synced(each);
 }
 

@@ -1,4 +1,4 @@
-import { statfsSync } from 'node:fs';
+import { statfsSync, statSync } from 'node:fs';
 import { chmod, mkdir, open as openFile } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -10,6 +10,8 @@ import { type Engine, type LogEntry, StorageError } from './port.ts';
 const FORMAT_KEY = 0;
 const FORMAT_NAME = 'godwit-log';
 const FORMAT_VERSION = 1;
+/** Below that, who has served the log last, if they said so. */
+const SERVED_KEY = -1;
 
 /** What is in a log may be secret. */
 export const FILE_MODE = 0o600;
@@ -24,6 +26,9 @@ const MAP_BYTES = 8 * 1024 ** 3;
 /** The way down the tree, and the list of pages that are free. */
 const PAGES_ASIDE = 32;
 
+/** From there on it is worth while to ask how many pages there are. */
+const MANY_DROPPED = 1000;
+
 /** LMDB's file in the directory of a log. */
 export const DATA_FILE = 'data.mdb';
 /** How LMDB's file begins, behind the header of its first page: a magic number, then the version of the format. */
@@ -33,11 +38,18 @@ const MAGIC = Buffer.from([0xde, 0xc0, 0xef, 0xbe, 0x02, 0x00, 0x00, 0x00]);
 /** LMDB's own error for a map that cannot grow. */
 const MDB_MAP_FULL = -30792;
 
+/** A log in a file. */
+export interface LogFile extends Engine {
+  /** The word of whoever served it last, which `serve` has left. Copies have that of their time. */
+  readonly served: string | undefined;
+  serve(word: string): Promise<void>;
+}
+
 /**
  * A log in LMDB. The directory is created if need be, private to this user; one process at a time may use it.
  * Refuses a directory of another format.
  */
-export async function openLmdbEngine(directory: string): Promise<Engine> {
+export async function openLmdbEngine(directory: string): Promise<LogFile> {
   const path = resolve(directory);
   const created = await mkdir(path, { recursive: true, mode: DIRECTORY_MODE });
   await chmod(path, DIRECTORY_MODE);
@@ -53,7 +65,7 @@ export async function openLmdbEngine(directory: string): Promise<Engine> {
   return engine;
 }
 
-class LmdbEngine implements Engine {
+class LmdbEngine implements LogFile {
   readonly #path: string;
   #database: RootDatabase<Buffer, number>;
 
@@ -79,6 +91,14 @@ class LmdbEngine implements Engine {
     await this.#database.put(FORMAT_KEY, Buffer.from(format, 'utf8'));
   }
 
+  get served(): string | undefined {
+    return this.#database.get(SERVED_KEY)?.toString('utf8');
+  }
+
+  async serve(word: string): Promise<void> {
+    await this.#database.put(SERVED_KEY, Buffer.from(word, 'utf8'));
+  }
+
   async load(visit: (entry: LogEntry) => void): Promise<void> {
     for (const { key, value } of this.#database.getRange({ start: FORMAT_KEY + 1 })) visit(decodeEntry(key, value));
     // Reading has mapped the whole file into memory; a new map begins empty.
@@ -93,7 +113,7 @@ class LmdbEngine implements Engine {
   async commit(append: readonly LogEntry[], drop: readonly number[]): Promise<void> {
     // Everything that can throw comes before the transaction: LMDB would commit a half-filled one.
     const values = append.map((entry) => encodeEntry(entry));
-    const neededBytes = roomFor(values, drop);
+    const neededBytes = roomFor(values, drop.length, () => statSync(join(this.#path, DATA_FILE)).size);
     if (!this.#hasRoom(neededBytes)) throw new StorageError(`no space left in ${this.#path}`, { fatal: false });
     const database = this.#database;
     try {
@@ -169,10 +189,12 @@ class LmdbEngine implements Engine {
   }
 }
 
-/** What a commit may write at most: its values, and every page on the way to what it adds and drops. */
-function roomFor(values: readonly Buffer[], drop: readonly number[]): number {
+/** What a commit may write at most: its values, and every page on the way to what it adds and drops, each of them once. */
+function roomFor(values: readonly Buffer[], dropped: number, fileBytes: () => number): number {
   const bytes = values.reduce((sum, value) => sum + value.length, 0);
-  return 2 * bytes + (PAGES_ASIDE + drop.length) * PAGE_BYTES;
+  const dropBytes = dropped * PAGE_BYTES;
+  const touched = dropped > MANY_DROPPED ? Math.min(dropBytes, fileBytes()) : dropBytes;
+  return 2 * bytes + PAGES_ASIDE * PAGE_BYTES + touched;
 }
 
 /** LMDB trusts its file: it would take anything else for pages, and the process with it. An empty one is new. */

@@ -3,10 +3,14 @@ import type { Engine, LogEntry } from './port.ts';
 import { StorageError } from './port.ts';
 
 /**
- * How far revisions leap when a log is renewed. What came after a backup was given revisions that nobody knows any more; a
- * thousand writes a second take 34 years to get through these, and a log can be renewed thousands of times.
+ * What came after a backup was given revisions that nobody knows any more. So those of a renewed log begin where the time says:
+ * no log has had a quarter of a million writes in each second since 1970, and the same backup begins elsewhere each time.
  */
-const LEAP = 2 ** 40;
+const REVISIONS_PER_SECOND = 2 ** 18;
+/** Where a clock is wrong, they leap at least that far. */
+const LEAP = 2 ** 32;
+/** Versions have at most fifteen digits. */
+const REVISION_MAX = 1e15;
 
 /** An object of a log, by its bucket and key. */
 export interface LoggedObject {
@@ -24,7 +28,7 @@ export type Amend = (objects: readonly LoggedObject[]) => readonly LoggedObject[
  * is, a watch could resume where another history went on, and a write of before could come true. All or nothing is
  * written; answers how many objects there are. The engine is to be closed afterwards.
  */
-export async function renewLog(engine: Engine, amend: Amend = () => []): Promise<number> {
+export async function renewLog(engine: Engine, nowMs: number, amend: Amend = () => []): Promise<number> {
   const live = new Map<string, LogEntry>();
   const revisions: number[] = [];
   await engine.load((entry) => {
@@ -35,9 +39,9 @@ export async function renewLog(engine: Engine, amend: Amend = () => []): Promise
   });
   const objects = [...live.values()].map((entry) => ({ ...entry, object: objectOf(entry) }));
   const amended = new Map(amend(objects).map((each) => [nameOf(each), each.object]));
-  const first = (revisions.at(-1) ?? 0) + LEAP;
-  if (!Number.isSafeInteger(first + objects.length))
-    throw new StorageError('the log was renewed too often', { fatal: true });
+  const first = Math.max((revisions.at(-1) ?? 0) + LEAP, Math.floor(nowMs / 1000) * REVISIONS_PER_SECOND);
+  if (first + objects.length >= REVISION_MAX)
+    throw new StorageError('the log cannot be given newer versions: is the clock right?', { fatal: true });
   const renewed = objects.map(({ bucket, key, object }, index): LogEntry => {
     const revision = first + index;
     const now = amended.get(nameOf({ bucket, key })) ?? object;
