@@ -19,6 +19,8 @@ class World {
   #running: Promise<void> = Promise.resolve();
   /** What a deletion fails with. */
   failure: Error | undefined;
+  /** Whether a deletion leaves what it is about. */
+  isKept = false;
   removals = 0;
 
   private constructor(store: Store) {
@@ -33,6 +35,7 @@ class World {
     const remove = async (namespace: string, name: string, resourceVersion: string): Promise<void> => {
       this.removals++;
       if (this.failure) throw this.failure;
+      if (this.isKept) return;
       const key = `${namespace}/${name}`;
       const expected = Number(resourceVersion);
       if (this.store.latest(BUCKET, key)?.revision !== expected) throw notFound({ group: '', plural: BUCKET }, name);
@@ -111,11 +114,23 @@ describe('events', () => {
     await world.write('a/stuck');
     world.failure = new Error('the disk is full');
     await world.pass(HOUR_MS);
-    await world.pass(59_000);
+    await world.write('a/late');
+    await world.pass(HOUR_MS - 1000);
     expect(world.removals).toBe(1);
     world.failure = undefined;
     await world.pass(1000);
     expect(world.keys).toEqual([]);
+    await world.stop();
+  });
+
+  it('that finalizers keep hold up nobody', async () => {
+    const world = await World.open();
+    world.isKept = true;
+    world.start();
+    for (let index = 0; index < 150; index++) await world.write(`a/${index}`);
+    await world.pass(HOUR_MS);
+    for (let batch = 0; batch < 5; batch++) await world.pass(0);
+    expect(world.removals).toBe(150);
     await world.stop();
   });
 

@@ -8,8 +8,6 @@ import type { Change, Store } from '../storage/store.ts';
 const BUCKET = 'events';
 /** As kube-apiserver has it: an hour after it was last written, an event is gone. */
 const LIFETIME_MS = 3_600_000;
-/** After a failure, such as a full disk. */
-const RETRY_MS = 60_000;
 /** Deletions under way at once. */
 const AT_ONCE = 100;
 
@@ -70,20 +68,20 @@ export class EventExpiry {
   }
 
   /** There is a timer only while there is something to wait for. */
-  #schedule(delayMs = 0): void {
+  #schedule(): void {
     const [oldest] = this.#writes.values();
     if (this.#timer || this.#isSweeping || this.#hasEnded || !oldest) return;
     const { clock } = this.#options.env;
-    const afterMs = Math.max(delayMs, oldest.atMs + LIFETIME_MS - clock.now());
+    const afterMs = Math.max(0, oldest.atMs + LIFETIME_MS - clock.now());
     this.#timer = clock.setTimer(() => void this.#sweep(), afterMs);
   }
 
   async #sweep(): Promise<void> {
     this.#timer = undefined;
     this.#isSweeping = true;
-    const hasFailed = (await Promise.all(this.#expired().map((each) => this.#expire(...each)))).includes(false);
+    await Promise.all(this.#expired().map((each) => this.#expire(...each)));
     this.#isSweeping = false;
-    this.#schedule(hasFailed ? RETRY_MS : 0);
+    this.#schedule();
   }
 
   #expired(): [key: string, write: LastWrite][] {
@@ -96,19 +94,20 @@ export class EventExpiry {
     return expired;
   }
 
-  /** Whether it is gone. */
-  async #expire(key: string, { revision }: LastWrite): Promise<boolean> {
+  async #expire(key: string, write: LastWrite): Promise<void> {
     const [namespace = '', name = ''] = key.split('/');
+    const { env, remove } = this.#options;
     try {
-      await this.#options.remove(namespace, name, String(revision));
-      return true;
+      await remove(namespace, name, String(write.revision));
     } catch (error) {
       // Somebody else has deleted it, or written it again: the store tells.
       const isOther = error instanceof ApiError && (error.code === 404 || error.code === 409);
-      const { log } = this.#options.env;
-      if (!isOther) log.warn('an event that nobody needs any more stays', { key, error: errorMessage(error) });
-      return false;
+      if (!isOther) env.log.warn('an event that nobody needs any more stays', { key, error: errorMessage(error) });
     }
+    // Finalizers keep it, or a fault does: whoever stays has as long again, and holds up nobody.
+    if (this.#writes.get(key) !== write) return;
+    this.#writes.delete(key);
+    this.#writes.set(key, { ...write, atMs: env.clock.now() });
   }
 }
 
