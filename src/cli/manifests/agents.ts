@@ -22,8 +22,9 @@ const DATA_DIRECTORY = '/var/lib/godwit';
 const BOOTSTRAP_DIRECTORY = '/etc/godwit/bootstrap';
 
 /**
- * Who may ask to become a node, and has it granted without an admin: agents that are pods, and whoever has a token that
- * `godwit token create` made. Nodes may renew. Clusters that kubeadm made have the last two already, under other names.
+ * Who may ask to become a node: agents that are pods, each of which an admin approves, since all of them have one account, and
+ * a request may be for any name; and whoever has a token that `godwit token create` made, which has an end and so needs no
+ * approval. Nodes may renew. Clusters that kubeadm made have the last two already, under other names.
  */
 export function bootstrapRights(): KubeObject[] {
   const account = { kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE };
@@ -33,7 +34,7 @@ export function bootstrapRights(): KubeObject[] {
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: metadataOf(ACCOUNT, NAME) },
     binding('godwit:node-bootstrapper', 'system:node-bootstrapper', [account, tokens]),
-    binding('godwit:node-bootstrapper:approve', `${automatic}:nodeclient`, [account, tokens]),
+    binding('godwit:node-bootstrapper:approve', `${automatic}:nodeclient`, [tokens]),
     binding('godwit:node-renewal', `${automatic}:selfnodeclient`, [nodes]),
   ];
 }

@@ -100,7 +100,7 @@ const REMARKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     'configuration',
-    'spec.configuration of the KubeVirt object: feature gates, migrations with their network and ports.',
+    'spec.configuration of the KubeVirt object: feature gates, migrations with their limits and ports.',
   ],
 ]);
 

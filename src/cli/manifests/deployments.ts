@@ -17,8 +17,8 @@ export const EXTENSION_SERVICE_PORT = 443;
 /** Made here, since Kubernetes keeps its own most critical classes for itself in some clusters. As KubeVirt names it. */
 const PRIORITY_CLASS = 'kubevirt-cluster-critical';
 
-/** Numbers that are nobody's: what needs no rights has none. */
-const USER = 64_107;
+/** Nobody's number, and not that of guests either: what needs no rights has none. */
+const USER = 64_108;
 
 const METRICS_LABELS = { 'prometheus.kubevirt.io': 'true' };
 
@@ -78,7 +78,7 @@ function componentsOf(settings: OpenSettings): Component[] {
     {
       name: 'virt-synchronization-controller',
       account: SYNCHRONIZATION_ACCOUNT,
-      command: ['godwit', 'sync', ...metrics, ...level],
+      command: ['godwit', 'sync', '--listen', `0.0.0.0:${SYNCHRONIZATION_PORT}`, ...metrics, ...level],
       settings: settings.synchronization,
       ports: [{ name: 'synchronization', containerPort: SYNCHRONIZATION_PORT }],
       readiness: { httpGet: { path: '/readyz', port: 'metrics' } },

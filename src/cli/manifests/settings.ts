@@ -89,7 +89,8 @@ export function defaultSettings(configuration: KubeObject): Settings {
       servicePort: SYNCHRONIZATION_PORT,
     },
     agent: {
-      nodeSelector: { 'godwit.dev/agent': 'true' },
+      // Kubelets cannot set it on themselves.
+      nodeSelector: { 'node-restriction.kubernetes.io/godwit-agent': 'true' },
       resources: { requests: { cpu: '100m', memory: '256Mi' } },
       arguments: [],
     },
