@@ -27,7 +27,7 @@ export async function extension(
   await runForCluster(
     { name: 'extension', options, fieldManager: FIELD_MANAGER },
     env,
-    async ({ access, client, health }, signal) => {
+    async ({ access, client, metrics, health }, signal) => {
       const { listen, servicePort } = options;
       if (servicePort === undefined && WILDCARDS.has(listen.host))
         throw new UserError(
@@ -35,7 +35,7 @@ export async function extension(
           { exitCode: 2 },
         );
       const reach = servicePort === undefined ? 'address' : { servicePort };
-      const services = extensionServices({ env, client, listen, reach, version: VERSION });
+      const services = extensionServices({ env, metrics, client, listen, reach, version: VERSION });
       const manager = new Manager({ env, name: 'extension' }).add(...health, ...services);
       void manager.synced.then(() => print(`Webhooks and subresources for ${access.server}.`));
       await manager.run(signal);

@@ -193,7 +193,10 @@ describe('what is told of the cluster', () => {
   });
 
   it('are nodes, with who is on them and whether they become empty', async () => {
-    for (const name of ['node-1', 'node-2']) await scene.create(nodes, { metadata: { name } });
+    const labels = { 'godwit.dev/accelerator': 'tcg' };
+    for (const name of ['node-1', 'node-2']) await scene.create(nodes, { metadata: { name, labels } });
+    // Of a kubelet we know nothing.
+    await scene.create(nodes, { metadata: { name: 'node-3' } });
     const blocked = [
       { type: 'Ready', status: 'True' },
       { type: 'DrainBlocked', status: 'True' },

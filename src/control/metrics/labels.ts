@@ -1,5 +1,7 @@
 /** What several metrics say of an object in the same words. */
 
+const LABEL_LENGTH_MAX = 128;
+
 type Annotations = Readonly<Record<string, string>> | undefined;
 
 /** What people have written on a machine about what runs in it, as KubeVirt's templates do. */
@@ -18,7 +20,12 @@ export function sizingOf(annotations: Annotations): { readonly [label in 'instan
 }
 
 function valueOf(annotations: Annotations, key: string): string {
-  return annotations && Object.hasOwn(annotations, key) ? (annotations[key] ?? '') : '';
+  return annotations && Object.hasOwn(annotations, key) ? shortened(annotations[key] ?? '') : '';
+}
+
+/** What users write, as a label: whoever collects metrics keeps each of them. */
+export function shortened(text: string): string {
+  return text.slice(0, LABEL_LENGTH_MAX);
 }
 
 /** A moment as seconds since 1970; undefined where there is none. */

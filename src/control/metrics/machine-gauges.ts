@@ -3,7 +3,7 @@ import { virtualMachines } from '../../kube/kubevirt-resources.ts';
 import type { Sample } from '../../kube/sampled-gauge.ts';
 import type { ControlContext } from '../context.ts';
 import type { DefineGauge } from './define-gauge.ts';
-import { secondsOf, systemOf } from './labels.ts';
+import { secondsOf, shortened, systemOf } from './labels.ts';
 
 /** The machines that there are. */
 
@@ -54,8 +54,8 @@ function infoOf(machine: VirtualMachine): { readonly [label in (typeof INFO)[num
   return {
     ...nameOf(machine),
     ...systemOf(spec.template.metadata?.annotations),
-    instance_type: spec.instancetype?.name ?? '',
-    preference: spec.preference?.name ?? '',
+    instance_type: shortened(spec.instancetype?.name ?? ''),
+    preference: shortened(spec.preference?.name ?? ''),
     status: status?.printableStatus ?? '',
     status_group: groupOf(machine),
   };

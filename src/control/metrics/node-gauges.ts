@@ -1,3 +1,4 @@
+import { ACCELERATOR_LABEL } from '../../api/kubevirt/node-labels.ts';
 import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import type { Sample } from '../../kube/sampled-gauge.ts';
 import type { Node } from '../../migration/fit/objects.ts';
@@ -7,7 +8,7 @@ import { DRAIN_BLOCKED } from '../evacuation/hindrances.ts';
 import { nodes } from '../resources.ts';
 import type { DefineGauge } from './define-gauge.ts';
 
-/** The nodes that there are. */
+/** The nodes that run guests: others' agents are none of ours. */
 
 export function nodeGauges({ informers }: Pick<ControlContext, 'informers'>, define: DefineGauge): void {
   const all = informers.of(nodes);
@@ -15,7 +16,9 @@ export function nodeGauges({ informers }: Pick<ControlContext, 'informers'>, def
   const configuration = configurationOf(informers);
   const defineOfNodes = (name: string, help: string, valueOf: (node: Node) => number | boolean): void =>
     define({ name, help, labels: ['node'] }, () =>
-      Array.from(all.list(), (node): Sample<'node'> => [{ node: node.metadata.name ?? '' }, Number(valueOf(node))]),
+      [...all.list()]
+        .filter(isOurs)
+        .map((node): Sample<'node'> => [{ node: node.metadata.name ?? '' }, Number(valueOf(node))]),
     );
   defineOfNodes('godwit_node_ready', 'Whether the agent of a node is heard of, and says that it works.', ({ status }) =>
     isTrue(status, 'Ready'),
@@ -37,4 +40,9 @@ export function nodeGauges({ informers }: Pick<ControlContext, 'informers'>, def
 
 function isTrue(status: Node['status'], condition: string): boolean {
   return status?.conditions?.find(({ type }) => type === condition)?.status === 'True';
+}
+
+/** An agent's, not a kubelet's. */
+function isOurs({ metadata }: Node): boolean {
+  return metadata.labels?.[ACCELERATOR_LABEL] !== undefined;
 }
