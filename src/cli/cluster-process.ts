@@ -50,7 +50,9 @@ export async function runForCluster(
   work: (process: ClusterProcess, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
   const stopping = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
+  // Whoever stops a group of processes tells some of them twice: that is no reason to leave before all is put away.
+  process.on('SIGTERM', () => stopping.abort());
+  process.once('SIGINT', () => stopping.abort());
   const directory = options.dataDir === undefined ? undefined : resolve(options.dataDir);
   const lock = directory === undefined ? undefined : takeDirectory(directory, env.clock.now());
   // Waiting for others does not keep a process from ending.

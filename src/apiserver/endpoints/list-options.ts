@@ -139,7 +139,7 @@ function decodeContinue(token: string): Continuation {
 function wholeNumber(query: URLSearchParams, name: string): number | undefined {
   const text = query.get(name);
   if (text === null || text === '') return undefined;
-  if (!/^-?\d{1,9}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  if (!/^-?\d{1,18}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
   // Less than one is no limit.
   return Number(text) > 0 ? Number(text) : undefined;
 }

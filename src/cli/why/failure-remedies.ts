@@ -25,7 +25,8 @@ const REMEDIES: { readonly [reason in FailureReason]: string } = {
   TargetIsSource: 'let the guest go to another node: no second one fits it now',
   TargetPodDown: 'see why its pod ended: kubectl describe pod',
   TargetPodPending: 'see why its pod does not start: kubectl describe pod',
-  TargetPodRefused: 'see what refuses its pod: a quota, or an admission webhook',
+  TargetPodRefused:
+    'see what refuses its pod: a quota, a limit range whose default is below what the guest asks for, or a webhook',
   TargetPodRemoved: 'find out who deletes launcher pods',
   TargetPodUnschedulable: 'give a node room for it, or the labels and the processor that it asks for',
   TargetTimeout: 'see why the other half gets no pod, in its own cluster or namespace',
