@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { program } from '../program.ts';
 import { commandTree } from './command-tree.ts';
-import { wantedNames } from './names.ts';
+import { offered, wantedNames } from './names.ts';
 
 const tree = commandTree(program);
 
@@ -28,5 +28,9 @@ describe('names that can follow', () => {
     const typed = ['stop', '-n', 'shop', '--context=west', '--kubeconfig', '/k'];
     expect(wantedNames(tree, typed)?.cluster).toEqual({ namespace: 'shop', context: 'west', kubeconfig: '/k' });
     expect(wantedNames(tree, ['stop', '-n'])?.cluster).toEqual({});
+  });
+
+  it('are nothing that a shell would take for a command', () => {
+    expect(offered(['web', 'a.b-1', '$(touch x)', '`x`', 'a b', '-rf', 'web', ''])).toEqual(['a.b-1', 'web']);
   });
 });

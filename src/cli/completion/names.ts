@@ -50,3 +50,10 @@ function childOf({ children }: CommandNode, word: string): CommandNode | undefin
 function optionOf(root: CommandNode, node: CommandNode, name: string): OptionNode | undefined {
   return [...node.options, ...root.options].find(({ long, short }) => long === name || short === name);
 }
+
+const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
+
+/** Each once, in order, of those that are names: shells expand the words that they are offered, and a server may say anything. */
+export function offered(names: readonly string[]): readonly string[] {
+  return [...new Set(names.filter((name) => NAME.test(name)))].sort();
+}

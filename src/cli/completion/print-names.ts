@@ -10,13 +10,10 @@ import type { Resource } from '../../kube/resource.ts';
 import { withinTime } from '../../kube/time-limit.ts';
 import { withCluster } from '../cluster-connection.ts';
 import type { CommandNode, NamedKind } from './command-tree.ts';
-import { wantedNames } from './names.ts';
+import { offered, wantedNames } from './names.ts';
 
 /** Whoever has pressed a key waits no longer than that. */
 const PATIENCE_MS = 2000;
-
-/** As names are. Shells expand the words that they are offered, and a server may say anything. */
-const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 /** Of all of them nothing but their names is wanted. */
 const RESOURCES: { readonly [kind in NamedKind]: Resource } = {
@@ -42,7 +39,7 @@ export async function printNames(
     await withCluster(wanted.cluster, env, ({ client, namespace }) =>
       withinTime(env.clock, PATIENCE_MS, new AbortController().signal, async (signal) => {
         const names = await Promise.all(wanted.kinds.map((kind) => namesOf(client, kind, namespace, signal)));
-        for (const name of new Set(names.flat().sort())) if (NAME.test(name)) print(name);
+        for (const name of offered(names.flat())) print(name);
       }),
     );
   } catch {
