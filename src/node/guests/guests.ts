@@ -215,7 +215,7 @@ export class Guests {
 
   /** Since the API's data was restored, all that the journal knows of is looked at, what has ended too. */
   #beHeard(): void {
-    if (!this.#hearing.isDue) return;
+    if (this.#hearing.due === undefined) return;
     for (const { podUID } of this.#journal.pods()) this.enqueue(podUID);
     this.enqueue(HEARING);
   }
@@ -262,14 +262,15 @@ export class Guests {
 
   async #reconcile(podUID: string, signal: AbortSignal): Promise<Result | void> {
     if (podUID === HEARING) return this.#hearing.tell(signal);
+    const { due } = this.#hearing;
     try {
       const note = this.#notes.get(podUID);
       const pod = await this.#surroundings.pod(podUID, note, signal);
       if (pod && !guestOwner(pod)) return await this.#reports.tellForeign(pod, signal);
       const guest = await this.#surroundings.guest(podUID, pod, note, signal);
-      if (!pod && !guest && !this.#surroundings.canName(podUID, note)) return this.#nameless(podUID);
+      if (!pod && !guest && !this.#surroundings.canName(podUID, note)) return this.#nameless(podUID, due);
       const vm = this.#journal.vmOf(podUID) ?? (guest && machineUidOf(guest));
-      if (vm !== undefined) return await this.#bring({ podUID, vm, ...this.#held(pod, guest) }, signal);
+      if (vm !== undefined) return await this.#bring({ podUID, vm, ...this.#held(pod, guest) }, due, signal);
       // The journal does not know it and its guest is gone: it never had a machine that was ours to start.
       if (pod) await this.#reports.tellOrphan(pod, signal);
       else await this.#forget(podUID);
@@ -293,7 +294,7 @@ export class Guests {
     if (this.#departure.left.size === 0) this.#departure.resolve();
   }
 
-  async #bring(scene: Scene, signal: AbortSignal): Promise<Result> {
+  async #bring(scene: Scene, due: string | undefined, signal: AbortSignal): Promise<Result> {
     const { podUID, vm, pod } = scene;
     const standing = this.#journal.standing(vm, podUID);
     if (standing.kind === 'unknown') return this.#refused(scene, LATER_JOURNAL);
@@ -302,7 +303,7 @@ export class Guests {
     const otherMs = await this.#lookAtOther(scene, standing, signal);
     const outcome = await this.#follow(scene, { prepared }, signal);
     const { refusal, view } = outcome;
-    if (this.#hearing.note(podUID, isHeard(view))) this.enqueue(HEARING);
+    if (this.#hearing.note(podUID, isHeard(view), due)) this.enqueue(HEARING);
     let pluggedMs: number | undefined;
     if (!this.#migrations.isStill(outcome)) {
       const { fields, retryAfterMs } = await this.#plugging.bring(outcome);
@@ -409,12 +410,12 @@ export class Guests {
   }
 
   /** Whose machine it is that the journal knows nobody can tell: it is left as it is until somebody can. */
-  async #nameless(podUID: string): Promise<Result | void> {
+  async #nameless(podUID: string, due: string | undefined): Promise<Result | void> {
     const vm = this.#journal.vmOf(podUID);
     if (vm === undefined) return this.#forget(podUID);
     const { kind } = this.#journal.standing(vm, podUID);
     if (kind === 'ended' || kind === 'refused') {
-      if (this.#hearing.note(podUID, true)) this.enqueue(HEARING);
+      if (this.#hearing.note(podUID, true, due)) this.enqueue(HEARING);
       return this.#forget(podUID);
     }
     this.#env.log.warn('the journal knows a pod of which nothing else is known', { pod: podUID, vm });

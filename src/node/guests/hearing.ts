@@ -25,33 +25,36 @@ export class Hearing {
     this.#options = options;
   }
 
-  /** Whether this node is still to be heard. */
-  get isDue(): boolean {
-    const { restoration, node } = this.#options.surroundings;
-    return restoration?.unheard?.includes(node) === true;
+  /** The restoration since which this node is still to be heard, if it is. */
+  get due(): string | undefined {
+    return this.#options.surroundings.dueRestoration;
   }
 
-  /** Takes note of whether all is said of a pod; answers whether that may have been the last. */
-  note(podUID: string, isSaid: boolean): boolean {
-    const { restoration } = this.#options.surroundings;
-    if (!restoration || !this.isDue) {
+  /**
+   * Takes note of whether all is said of a pod; answers whether that may have been the last. `lookedSince` is what was due
+   * before the pod was looked at: a look that began earlier may have seen what was before the restore, and does not count.
+   */
+  note(podUID: string, isSaid: boolean, lookedSince: string | undefined): boolean {
+    const { due } = this;
+    if (due === undefined) {
       this.#heard.clear();
       return false;
     }
-    if (isSaid) this.#heard.set(podUID, restoration.id);
+    const isHeard = isSaid && lookedSince === due;
+    if (isHeard) this.#heard.set(podUID, due);
     else this.#heard.delete(podUID);
-    return isSaid && this.#isComplete(restoration.id);
+    return isHeard && this.#isComplete(due);
   }
 
   /** Says that this node was heard, if all of it is said. */
   async tell(signal: AbortSignal): Promise<void> {
     const { client, surroundings, log } = this.#options;
-    const { restoration, node } = surroundings;
-    if (!restoration || !this.isDue || !surroundings.isRegistered || !this.#isComplete(restoration.id)) return;
-    if (surroundings.heardRestoration === restoration.id) return;
-    const body = { metadata: { annotations: { [HEARD_ANNOTATION]: restoration.id } } };
-    await client.patch(nodes, '', node, { type: 'merge', body }, signal);
-    log.info('said what the journal holds since the restore', { restoration: restoration.id });
+    const { due } = this;
+    if (due === undefined || !surroundings.isRegistered || !this.#isComplete(due)) return;
+    if (surroundings.heardRestoration === due) return;
+    const body = { metadata: { annotations: { [HEARD_ANNOTATION]: due } } };
+    await client.patch(nodes, '', surroundings.node, { type: 'merge', body }, signal);
+    log.info('said what the journal holds since the restore', { restoration: due });
   }
 
   #isComplete(id: string): boolean {

@@ -100,6 +100,8 @@ export class Surroundings {
     });
     this.#kubeVirts.onChange(({ object, old }) => {
       const isRestored = !deepEqual(object.status?.restoration, old?.status?.restoration);
+      // The versions of before the restore may be higher than those that come.
+      if (object.status?.restoration?.id !== old?.status?.restoration?.id) this.#written.clear();
       for (const { metadata } of this.#pods.list())
         if (metadata.deletionTimestamp || isRestored) callback(metadata.uid ?? '');
       if (isRestored) this.#onRestoration();
@@ -115,6 +117,12 @@ export class Surroundings {
   get restoration(): Restoration | undefined {
     const [kubeVirt] = this.#kubeVirts.list();
     return kubeVirt?.status?.restoration;
+  }
+
+  /** The restoration since which this node is to be heard; undefined where it is not. */
+  get dueRestoration(): string | undefined {
+    const { id, unheard } = this.restoration ?? {};
+    return unheard?.includes(this.node) === true ? id : undefined;
   }
 
   /** The restoration of which all is said, by what this node's own object says. */
@@ -140,28 +148,53 @@ export class Surroundings {
     return disposition === 'stop' ? undefined : disposition;
   }
 
-  /** The pod of this UID. That one is gone is believed only of the server. */
+  /**
+   * The pod of this UID. That one is gone is believed only of the server, and so is everything while this node is to be
+   * heard: each watch goes on in its own time after a restore, and what it knows till then is of before.
+   */
   async pod(podUID: string, note: GuestNote | undefined, signal: AbortSignal): Promise<LauncherPod | undefined> {
-    const [known] = this.#pods.byIndex('uid', podUID);
-    if (known || !note) return known;
-    const found = await this.#client.find(launcherPods, note.namespace, note.podName, signal);
+    const known = this.recalledPod(podUID);
+    const isBelieved = known !== undefined && this.dueRestoration === undefined;
+    if (isBelieved || (!known && !note)) return known;
+    const { namespace = note?.namespace ?? '', name = note?.podName ?? '' } = known?.metadata ?? {};
+    const found = await this.#client.find(launcherPods, namespace, name, signal);
     return found?.metadata.uid === podUID ? found : undefined;
   }
 
-  /** The guest that a pod is for, if there is such a guest. */
+  /** The guest that a pod is for, if there is such a guest: by the server itself while this node is to be heard. */
   async guest(
     podUID: string,
     pod: LauncherPod | undefined,
     note: GuestNote | undefined,
     signal: AbortSignal,
   ): Promise<VirtualMachineInstance | undefined> {
-    const reference = referenceOf(podUID, pod, note, this.#guests);
-    if (!reference) return undefined;
+    const isDue = this.dueRestoration !== undefined;
+    const reference = this.#referenceOf(podUID, pod, note);
+    if (!reference) return isDue ? this.#namedBy(podUID, signal) : undefined;
     const { namespace, name, uid } = reference;
-    const known = this.#knownGuest(uid);
+    const known = isDue ? undefined : this.#knownGuest(uid);
     if (known) return known;
     const found = await this.#client.find(virtualMachineInstances, namespace, name, signal);
     return found?.metadata.uid === uid ? found : undefined;
+  }
+
+  /** The guest here, or about to come, whose record names a pod of which nothing else is known, as the server says. */
+  async #namedBy(podUID: string, signal: AbortSignal): Promise<VirtualMachineInstance | undefined> {
+    for (const label of [NODE_NAME_LABEL, TARGET_NODE_LABEL]) {
+      const scope = { labelSelector: `${label}=${this.node}` };
+      const { items } = await this.#client.list(virtualMachineInstances, scope, signal);
+      const named = items.find(({ status }) => {
+        const { holder, successor } = status?.rightToRun ?? {};
+        return holder?.podUID === podUID || successor?.podUID === podUID;
+      });
+      if (named) return named;
+    }
+    return undefined;
+  }
+
+  /** Which guest a pod is for: what a pod is for never changes, so that one that was heard of will do. */
+  #referenceOf(podUID: string, pod: LauncherPod | undefined, note: GuestNote | undefined): GuestReference | undefined {
+    return referenceOf(podUID, pod ?? this.recalledPod(podUID), note, this.#guests);
   }
 
   /** The guest as it was last heard of, without asking anybody: no newer than `last` where that is all there is. */
@@ -171,7 +204,7 @@ export class Surroundings {
     note: GuestNote | undefined,
     last: VirtualMachineInstance | undefined,
   ): VirtualMachineInstance | undefined {
-    const uid = last?.metadata.uid ?? referenceOf(podUID, pod, note, this.#guests)?.uid;
+    const uid = last?.metadata.uid ?? this.#referenceOf(podUID, pod, note)?.uid;
     const known = uid === undefined ? undefined : this.#knownGuest(uid);
     return known && last ? newest([known, last]) : (known ?? last);
   }
@@ -200,7 +233,7 @@ export class Surroundings {
 
   /** Whether it is known which guest a pod that is gone was for. */
   canName(podUID: string, note: GuestNote | undefined): boolean {
-    return referenceOf(podUID, undefined, note, this.#guests) !== undefined;
+    return this.#referenceOf(podUID, undefined, note) !== undefined;
   }
 
   /** The guest of a name that this node runs. */
