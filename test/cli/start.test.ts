@@ -55,7 +55,8 @@ beforeEach(() => {
     cpSync(join(scripts, name), join(root, 'scripts', name));
   put('package.json', '{"type": "module"}');
   for (const name of ['package-lock.json', 'src/main.ts']) put(name, '{}');
-  // A build that is there already.
+  put('node_modules/rolldown/package.json', '{}');
+  // A build that builds nothing.
   put('scripts/bundle.mjs', '');
   put('dist/cli/main.js', GODWIT);
   put('guest/linux/build.mjs', '');
