@@ -91,7 +91,7 @@ describe('the first snapshot', () => {
       [404, 'NotFound'],
       [403, 'Forbidden'],
       [401, 'Unauthorized'],
-      [500, 'InternalError'],
+      [503, 'ServiceUnavailable'],
     ] as const) {
       scene.answers(failure(code, reason));
       await settle();

@@ -167,7 +167,8 @@ describe('scale', () => {
 describe('the front door', () => {
   it('cannot hurry a deletion, nor begin or take back one', async () => {
     const path = await makePod('leaving');
-    (await api.request('POST', `${path}/binding`, { body: { target: { kind: 'Node', name: 'n' } } })).expect(201);
+    const binding = { metadata: { name: 'leaving' }, target: { kind: 'Node', name: 'n' } };
+    (await api.request('POST', `${path}/binding`, { body: binding })).expect(201);
     const merge = (metadata: object): ReturnType<InProcessApi['request']> =>
       api.request('PATCH', path, { body: { metadata }, headers: MERGE_PATCH });
     const begun = await merge({ deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 });
