@@ -148,6 +148,35 @@ describe('a machine whose guest goes away', () => {
     await isGone();
   });
 
+  it.each([
+    ['no agent had it, whatever the other side has heard', ['Synchronizing', 'Scheduling', 'Failed'], false],
+    ['agents had it', ['PreparingTarget', 'Failed'], true],
+    ['it is not over', ['Synchronizing'], true],
+  ])(
+    'lets a guest go that has ended, and keeps it for a half that agents had, or may yet have: %s',
+    async (_, phases, isKept) => {
+      await make({ runStrategy: 'Always' });
+      await scene.until(guest);
+      const half = { metadata: { name: 'half', finalizers: [SYNCHRONIZATION_FINALIZER] }, spec: { vmName: 'web' } };
+      await scene.create(virtualMachineInstanceMigrations, half);
+      const phaseTransitionTimestamps = phases.map((phase) => ({ phase }));
+      const status = { phase: phases.at(-1), phaseTransitionTimestamps } as JsonObject;
+      await scene.patch(virtualMachineInstanceMigrations, 'half', { status }, 'status');
+      const { uid } = (await guest()).metadata;
+      await told({ phase: 'Failed', rightToRun: { epoch: 1 } });
+      await scene.delete(virtualMachineInstances, 'web');
+      if (isKept) {
+        await scene.pass(10_000);
+        expect((await guest()).metadata.uid).toBe(uid);
+        await scene.patch(virtualMachineInstanceMigrations, 'half', { metadata: { finalizers: null } });
+      }
+      // There may be another one already.
+      await scene.until(async () =>
+        expect((await scene.find(virtualMachineInstances, 'web'))?.metadata.uid).not.toBe(uid),
+      );
+    },
+  );
+
   it('refuses to start it again, and says what can be done', async () => {
     await make({ runStrategy: 'Always' });
     await running();

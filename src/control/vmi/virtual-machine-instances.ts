@@ -1,7 +1,10 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
@@ -29,6 +32,7 @@ import {
   SYNCHRONIZATION_FINALIZER,
 } from '../../api/kubevirt/well-known.ts';
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
+import { wasHandedOff } from '../../migration/halves/past-phases.ts';
 import { labelChanges } from './labels.ts';
 import { launcherName, launcherPod } from './launcher-pod.ts';
 import { outdatedLabelChange } from './outdated-launcher.ts';
@@ -273,10 +277,15 @@ export class VirtualMachineInstances implements Service {
     await this.#patchMetadata(guest, { finalizers: others }, signal);
   }
 
-  /** Whether the other side of a migration has yet to hear how it ended: it is told from what the guest says. */
+  /**
+   * Whether the other side of a migration has yet to hear what the guest says of its end. Where no agent ever had it, the
+   * migration says all there is to hear, and a side that is dead keeps nobody from starting the guest anew.
+   */
   #isHalf(guest: VirtualMachineInstance): boolean {
-    const halves = this.#migrations.byIndex('guest', keyOf(guest));
-    return halves.some(({ metadata }) => metadata.finalizers?.includes(SYNCHRONIZATION_FINALIZER) === true);
+    return this.#migrations.byIndex('guest', keyOf(guest)).some((half) => {
+      const isKept = half.metadata.finalizers?.includes(SYNCHRONIZATION_FINALIZER) === true;
+      return isKept && (!isFinalMigration(half) || wasHandedOff(half));
+    });
   }
 
   /** Whether the server knows pods of the guest that we have not heard of; they will be told of, and ended. */

@@ -4,9 +4,9 @@ import { applySource, applyTarget } from '../../migration/halves/apply.ts';
 import type { SourceHalf, TargetHalf } from '../../migration/halves/half.ts';
 import { stateOfSource, stateOfTarget } from '../../migration/halves/pair-state.ts';
 import { parseSourceHalf, parseTargetHalf } from '../../migration/halves/parse.ts';
+import { hadSlots, wasHandedOff } from '../../migration/halves/past-phases.ts';
 import { type OwnSide, sourceHalf, targetHalf } from '../../migration/halves/project.ts';
 import { Refusal, type Role } from '../channel.ts';
-import { hadSlots, wasHandedOff } from './side.ts';
 
 /** Halves of both parts, as the controller deals with them: it says which part, and what is done is the same. */
 

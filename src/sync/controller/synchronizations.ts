@@ -18,6 +18,7 @@ import { keyOf, type Resource } from '../../kube/resource.ts';
 import type { Service } from '../../kube/service.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import { hasHeard, wasHandedOff } from '../../migration/halves/past-phases.ts';
 import {
   type Channel,
   type ChannelListener,
@@ -45,19 +46,7 @@ import { hostAndPort, type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
 import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
 import { FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
-import {
-  hasHeard,
-  isKept,
-  isOneGuest,
-  meant,
-  otherRole,
-  peerOf,
-  type Side,
-  sideId,
-  sideIdsOf,
-  sideOf,
-  wasHandedOff,
-} from './side.ts';
+import { isKept, isOneGuest, meant, otherRole, peerOf, type Side, sideId, sideIdsOf, sideOf } from './side.ts';
 import { spokesmanOf } from './spokesman.ts';
 import { type Talk, Talks } from './talks.ts';
 
