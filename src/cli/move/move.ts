@@ -10,28 +10,20 @@ import {
   virtualMachines,
 } from '../../kube/kubevirt-resources.ts';
 import { TransportError } from '../../kube/transport.ts';
-import { lookAtMove } from './look.ts';
-import {
-  type Halves,
-  halvesOf,
-  makeObjects,
-  makeReceivingHalf,
-  makeSendingHalf,
-  newKey,
-  reachedAt,
-  removeLeftovers,
-  removeMade,
-  withdrawReceivingHalf,
-} from './making.ts';
 import { UserError } from '../failure.ts';
+import { type Halves, halvesOf, newKey } from './halves.ts';
+import { lookAtMove } from './look.ts';
+import { type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
 import type { MoveView } from './move-view.ts';
 import { News } from './news.ts';
 import { type MovePlan, planOf } from './plan.ts';
 import type { Obstacle } from './planned-objects.ts';
 import type { Place } from './receiving-machine.ts';
+import { removeLeftovers, removeMade, withdrawReceivingHalf } from './removing.ts';
 import { missingRights, rightsOf } from './rights.ts';
 import { launcherOf, roomFor } from './room.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
+import { Traces } from './traces.ts';
 import { tryOut } from './trial.ts';
 import { type MoveNow, rowOf, type SideNow, type Verdict, verdictOf } from './verdict.ts';
 
@@ -83,11 +75,13 @@ export type MoveStage =
  */
 export class Move {
   readonly #options: MoveOptions;
+  readonly #making: Making;
   /** How far it is, for whoever stops it. */
   stage: MoveStage = { kind: 'looking' };
 
   constructor(options: MoveOptions) {
     this.#options = options;
+    this.#making = { ...options, traces: new Traces() };
   }
 
   /** Looks at both sides, and changes nothing. */
@@ -142,7 +136,7 @@ export class Move {
 
   /**
    * Does it, or goes on with it, also with what somebody else makes at the same time. Rejects where a server refuses; what
-   * was made is removed then.
+   * this very run made is removed then.
    */
   async run(signal: AbortSignal): Promise<MoveResult> {
     const { env, print } = this.#options;
@@ -176,40 +170,49 @@ export class Move {
     const { request } = seen;
     this.stage = { kind: 'making', id: plan.id };
     try {
-      await removeLeftovers(plan, seen, this.#options, signal);
-      if (!(await makeObjects(plan, seen, this.#options, signal))) return undefined;
-      const halves = await makeReceivingHalf(plan, own, request, this.#options, signal);
+      await removeLeftovers(plan, seen, this.#making, signal);
+      if (!(await makeObjects(plan, seen, this.#making, signal))) return undefined;
+      const halves = await makeReceivingHalf(plan, own, request, this.#making, signal);
       if (!halves) return undefined;
-      const connectURL = plan.connectURL || (await reachedAt(halves, request, this.#options, signal));
-      if (connectURL === undefined) return await this.#unreached(plan, own, seen, signal);
+      const connectURL = plan.connectURL || (await reachedAt(halves, request, this.#making, signal));
+      if (connectURL === undefined) return await this.#unreached(own, signal);
       // Who is stopped from here on does not know whether the other half was made.
       this.stage = { kind: 'moving', halves };
-      if (await makeSendingHalf(plan, connectURL, halves, request, this.#options, signal)) return halves;
+      if (await makeSendingHalf(plan, connectURL, halves, request, this.#making, signal)) return halves;
       this.stage = { kind: 'making', id: plan.id };
-      await withdrawReceivingHalf(plan, halves, request, this.#options, signal);
+      await withdrawReceivingHalf(plan, halves, request, this.#making, signal);
       return undefined;
     } catch (error) {
-      // Only who was refused knows that nothing has begun.
-      if (!(error instanceof ApiError) || isTrouble(error)) throw error;
-      await this.#remove(plan, own, seen, signal);
+      // Only who was refused knows that nothing has begun. What others have made, they may be about to use.
+      const isRefused = error instanceof UserError || (error instanceof ApiError && !isTrouble(error));
+      if (isRefused) await this.#remove(plan, own, seen, signal, { isOwnOnly: true });
       throw error;
     }
   }
 
-  /** The target does not say where it is reached: nothing can come of it, unless somebody else has ended it meanwhile. */
-  async #unreached(plan: MovePlan, own: Halves, seen: SeenMove, signal: AbortSignal): Promise<undefined> {
+  /**
+   * The target does not say where it is reached: nothing can come of it, unless somebody else has ended it meanwhile. Where
+   * our own half is over there already, it says why to whoever follows it.
+   */
+  async #unreached(own: Halves, signal: AbortSignal): Promise<Halves | undefined> {
     const { request, target } = this.#options;
     const half = await target.find(virtualMachineInstanceMigrations, request.to.namespace, own.receive, signal);
-    if (!half || isFinalMigration(half)) return undefined;
-    await this.#remove(plan, own, seen, signal);
+    if (!half || half.metadata.deletionTimestamp !== undefined) return undefined;
+    if (isFinalMigration(half)) return pairKeyOf(half.spec) === own.key ? own : undefined;
     throw new UserError(
       `${request.toCluster ?? 'the cluster'} does not say where its synchronization controller is reached; see that it runs ('godwit up' starts it, or 'godwit sync'), or say where it is with --connect-url HOST:PORT`,
     );
   }
 
-  #remove(plan: MovePlan, halves: Halves, seen: SeenMove, signal: AbortSignal): Promise<string[]> {
+  #remove(
+    plan: MovePlan,
+    halves: Halves,
+    seen: SeenMove,
+    signal: AbortSignal,
+    options?: { readonly isOwnOnly: boolean },
+  ): Promise<string[]> {
     this.stage = { kind: 'removing', id: plan.id };
-    return removeMade(plan, halves, seen, this.#options, signal);
+    return removeMade(plan, halves, seen, this.#making, signal, options);
   }
 
   /** Shows both sides until it is over. */

@@ -6,7 +6,7 @@ import {
   virtualMachines,
 } from '../../kube/kubevirt-resources.ts';
 import { SharedInformers } from '../../kube/shared-informers.ts';
-import type { Halves } from './making.ts';
+import type { Halves } from './halves.ts';
 import type { MoveRequest } from './seen.ts';
 
 /**

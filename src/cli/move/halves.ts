@@ -1,0 +1,44 @@
+import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
+import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { Env } from '../../env/ports.ts';
+import { MOVE_LABEL, type Place } from './receiving-machine.ts';
+
+/** The two migrations of a move, and how they are told from others. Pure. */
+
+/** The names of both halves, which follow from the move, and what they know each other by. */
+export interface Halves {
+  readonly key: string;
+  readonly send: string;
+  readonly receive: string;
+}
+
+/** The halves of a move. There is one of each at a time: whoever makes the receiving one has chosen the key of both. */
+export function halvesOf(id: string, key: string): Halves {
+  return { key, send: `send-${id}`, receive: `receive-${id}` };
+}
+
+/** A key that nobody guesses. */
+export function newKey(id: string, { random }: Pick<Env, 'random'>): string {
+  return `move-${id}-${random.uuid()}`;
+}
+
+/** A half as it is made. */
+export function halfOf(id: string, name: string, place: Place, spec: object): VirtualMachineInstanceMigration {
+  return {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name, namespace: place.namespace, labels: { [MOVE_LABEL]: id } },
+    spec: { vmName: place.name, vmiName: place.name, ...spec },
+  };
+}
+
+/** Whether a migration is the half of this move that has this part, for the machine of this place. */
+export function isHalfOf(
+  { metadata, spec }: VirtualMachineInstanceMigration,
+  id: string,
+  role: 'source' | 'target',
+  { name }: Pick<Place, 'name'>,
+): boolean {
+  const isOwn = metadata.labels?.[MOVE_LABEL] === id && migrationRole(spec) === role;
+  return isOwn && (spec.vmName || spec.vmiName) === name;
+}
