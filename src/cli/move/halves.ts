@@ -1,4 +1,4 @@
-import { migrationRole } from '../../api/kubevirt/validate-migration.ts';
+import { migrationRole, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { Env } from '../../env/ports.ts';
 import { MOVE_LABEL, type Place } from './receiving-machine.ts';
@@ -41,4 +41,10 @@ export function isHalfOf(
 ): boolean {
   const isOwn = metadata.labels?.[MOVE_LABEL] === id && migrationRole(spec) === role;
   return isOwn && (spec.vmName || spec.vmiName) === name;
+}
+
+/** Whether two halves are of one pair. */
+export function arePaired(one: VirtualMachineInstanceMigration, other: VirtualMachineInstanceMigration): boolean {
+  const key = pairKeyOf(one.spec);
+  return key !== undefined && key === pairKeyOf(other.spec);
 }

@@ -143,6 +143,7 @@ function requestOf(name: string, options: MoveCommandOptions, { source, target }
     networks: new Map(Object.entries(options.mapNetwork ?? {})),
     connectURL: options.connectUrl,
     toCluster: source === target ? undefined : (options.toContext ?? target.access.server),
+    toServer: source === target ? undefined : target.access.server,
     back: source === target ? clusterFlags(options) : backOf(options, source.access.context),
   };
 }

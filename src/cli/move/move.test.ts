@@ -126,6 +126,7 @@ const request = (more: Partial<MoveRequest> = {}): MoveRequest => ({
   networks: new Map(),
   connectURL: undefined,
   toCluster: 'there',
+  toServer: 'https://there:6443',
   back: ' --context there --to-context here',
   ...more,
 });

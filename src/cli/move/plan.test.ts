@@ -107,6 +107,7 @@ function seen({ source, target, request, isSameCluster = false }: Parts = {}): S
       networks: new Map(),
       connectURL: undefined,
       toCluster: 'west',
+      toServer: 'https://west:6443',
       back: ' --context west --to-context east',
       ...request,
     },
@@ -139,6 +140,23 @@ const ID = moveId(seen());
 const MINE = { [MOVE_LABEL]: ID };
 const there = (name: string, more: object = {}): VirtualMachine =>
   ({ ...machine, metadata: { ...machine.metadata, namespace: 'west', name, labels: {} }, ...more }) as VirtualMachine;
+
+describe('what a move is known by', () => {
+  const idOf = (target: object, toServer = 'https://west'): string =>
+    moveId(seen({ target: { clusterId: undefined, namespace: 'unknown', ...target }, request: { toServer } }));
+  const namespace = (uid: string): object => ({ namespace: { metadata: { name: 'west', uid } } });
+
+  it('tells clusters apart by what can be read of them', () => {
+    expect(idOf({ clusterId: 'a' })).not.toBe(idOf({ clusterId: 'b' }));
+    expect(idOf(namespace('a'))).not.toBe(idOf(namespace('b')));
+    expect(idOf({}, 'https://east')).not.toBe(idOf({}, 'https://west'));
+  });
+
+  it('is the same by whichever way the same cluster is reached', () => {
+    expect(idOf(namespace('a'), 'https://east')).toBe(idOf(namespace('a'), 'https://west'));
+    expect(idOf({ clusterId: 'a' }, 'https://east')).toBe(idOf({ clusterId: 'a', ...namespace('b') }, 'https://west'));
+  });
+});
 
 describe('what has to be made', () => {
   const plan = planOf(seen());
@@ -235,6 +253,7 @@ describe('what is there already', () => {
     ({ metadata: { name: 'h', labels: MINE }, spec, status: { phase } }) as unknown as VirtualMachineInstanceMigration;
   const receive = half('WaitingForSync', { vmName: 'web', receive: { key: 'k-1' } });
   const send = half('Running', { vmName: 'web', sendTo: { key: 'k-1' } });
+  const heard = { ...send, status: { phase: 'Running', phaseTransitionTimestamps: [{ phase: 'Scheduling' }] } };
   const waiting = { machine: there('web', { metadata: { name: 'web', namespace: 'west', labels: MINE } }) };
   const away = { ...machine, status: { rightToRun: { epoch: 2, grantedAway: true } } };
   const holder = { node: 'n', nodeUID: 'n-1', podUID: 'p-1' };
@@ -246,6 +265,37 @@ describe('what is there already', () => {
       'both halves',
       { source: { migrations: [send] }, target: { migrations: [receive], ...waiting } },
       { key: 'k-1', progress: 'under way' },
+    ],
+    [
+      'only the half of the source, of which nobody there has heard',
+      { source: { migrations: [send] } },
+      { key: 'k-1', progress: 'new' },
+    ],
+    [
+      'only the half of the source, where another pair has one there',
+      {
+        source: { migrations: [send] },
+        target: { migrations: [{ ...receive, spec: { vmName: 'web', receive: { key: 'k-2' } } }] },
+      },
+      { key: 'k-1', progress: 'new' },
+    ],
+    [
+      'only the half of the source, where the other one was there',
+      { source: { migrations: [heard] } },
+      { key: 'k-1', progress: 'under way' },
+    ],
+    [
+      'only the half of the source, where it is called off',
+      { source: { migrations: [{ ...send, metadata: { ...send.metadata, deletionTimestamp: 'now' } }] } },
+      { key: 'k-1', progress: 'under way' },
+    ],
+    [
+      'no half of another part, nor of another machine',
+      {
+        source: { migrations: [receive] },
+        target: { migrations: [{ ...receive, spec: { ...receive.spec, vmName: 'x' } }] },
+      },
+      { key: undefined, progress: 'new' },
     ],
     [
       'halves that are over',
@@ -333,6 +383,18 @@ describe('what is in the way, and what to do about it', () => {
       /describe vmi/,
     ],
     ['a migration of its own', { source: { migrations: [other] } }, /already in progress/, /migrate-cancel web/],
+    [
+      'what has the name of a half, and is none',
+      {
+        target: {
+          migrations: [
+            { metadata: { name: `receive-${ID}`, namespace: 'west', labels: MINE }, spec: { vmName: 'web' } },
+          ],
+        },
+      },
+      /receive-.* in west has the name of a half .* and is none/,
+      /kubectl delete vmim receive-.* -n west/,
+    ],
     ['a gate that is off here', { source: { configuration: {} } }, /gate .* is off in the cluster/, /kubectl patch/],
     ['a gate that is off there', { target: { configuration: {} } }, /is off in west/, /DecentralizedLiveMigration/],
     ['a cluster that is not trusted', { source: { trust: 'None' } }, /does not trust west/, /trust import/],

@@ -17,6 +17,8 @@ import { guestMemory, processorCount } from '../../control/vmi/launcher-resource
 import { virtualMachines } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { derivedSuffix } from '../../machinery/derived-identity.ts';
+import { hasHeard } from '../../migration/halves/past-phases.ts';
+import { arePaired, halvesOf, isHalfOf } from './halves.ts';
 import { claimsAfter, leaving, type Obstacle, type PlannedObject, plannedObjects, stateOf } from './planned-objects.ts';
 import { MOVE_LABEL, receivingMachine } from './receiving-machine.ts';
 import type { SeenMove, SeenSource, TrustState } from './seen.ts';
@@ -50,7 +52,14 @@ export interface MovePlan {
 export function moveId({ request, source, target }: Pick<SeenMove, 'request' | 'source' | 'target'>): string {
   const { to } = request;
   const from = `${source.clusterId ?? ''}/${source.machine.metadata.uid}`;
-  return derivedSuffix(from, `move to ${target.clusterId ?? ''}/${to.namespace}/${to.name}`, 10);
+  return derivedSuffix(from, `move to ${clusterOf({ request, target })}/${to.namespace}/${to.name}`, 10);
+}
+
+/** What tells the target's cluster from all others, to whoever may not read its id, too. */
+function clusterOf({ request, target }: Pick<SeenMove, 'request' | 'target'>): string {
+  const { clusterId, namespace } = target;
+  const uid = namespace === 'unknown' ? undefined : namespace?.metadata.uid;
+  return clusterId ?? (uid === undefined ? (request.toServer ?? '') : `namespace ${uid}`);
 }
 
 /** What has to be done, and what keeps it from being done. */
@@ -60,7 +69,10 @@ export function planOf(seen: SeenMove): MovePlan {
   const isGone = source.machine.status?.rightToRun?.grantedAway === true;
   // The guest is there, and its machine here has yet to say so.
   const isLeaving = !isGone && isAway(source.guest?.status?.rightToRun);
-  const [send, receive] = [source, target].map(({ migrations }) => currentOf(migrations, id, isLeaving));
+  const isSend = (half: VirtualMachineInstanceMigration): boolean => isHalfOf(half, id, 'source', request.from);
+  const isReceive = (half: VirtualMachineInstanceMigration): boolean => isHalfOf(half, id, 'target', request.to);
+  const send = currentOf(source.migrations.filter(isSend), isLeaving);
+  const receive = currentOf(target.migrations.filter(isReceive), isLeaving);
   const machine = plannedMachine(seen, id);
   const found = plannedObjects(seen, id, machine.state);
   const { receiver, obstacle } = receiverOf(seen, machine, found.objects);
@@ -72,6 +84,7 @@ export function planOf(seen: SeenMove): MovePlan {
     obstacles: [
       ...deniedObstacles(seen),
       ...sourceObstacles(seen, id, isGone),
+      ...halfObstacles(seen, id),
       ...clusterObstacles(seen),
       ...targetObstacles(seen, machine),
       ...mappingObstacles(seen, machine),
@@ -82,7 +95,7 @@ export function planOf(seen: SeenMove): MovePlan {
     receiver,
     connectURL,
     key: [send, receive].flatMap((half) => (half ? (pairKeyOf(half.spec) ?? []) : []))[0],
-    progress: progressOf(seen, machine, { send, receive, isGone }),
+    progress: progressOf(seen, machine, { send, receive, isGone, received: target.migrations.filter(isReceive) }),
   };
 }
 
@@ -93,28 +106,45 @@ function progressOf(
   {
     send,
     receive,
+    received,
     isGone,
   }: {
     readonly send: VirtualMachineInstanceMigration | undefined;
     readonly receive: VirtualMachineInstanceMigration | undefined;
+    /** All that this move has at the target, also what is over. */
+    readonly received: readonly VirtualMachineInstanceMigration[];
     readonly isGone: boolean;
   },
 ): MovePlan['progress'] {
+  // One that sends, and that nobody there received or receives, is half a move at most: what is missing of it is made.
+  const isPaired = send && (received.some((each) => arePaired(send, each)) || hasHeard(send));
+  if (isPaired || send?.metadata.deletionTimestamp) return 'under way';
   // The half where the guest is going was made first, and may be the last to hear of its end, or of its being called off.
-  if (send || (receive && (isGone || receive.metadata.deletionTimestamp))) return 'under way';
+  if (!send && receive && (isGone || receive.metadata.deletionTimestamp)) return 'under way';
   if (!isGone || !target.machine || !hasCome(target)) return 'new';
   return state === 'made' || uuidOf(target.machine) === uuidOf(source.machine) ? 'over' : 'new';
 }
 
-/** The half of this move that is not over; one that has succeeded is not while the guest is still leaving. */
+/** The half of a move that is not over; one that has succeeded is not while the guest is still leaving. */
 function currentOf(
-  migrations: readonly VirtualMachineInstanceMigration[],
-  id: string,
+  own: readonly VirtualMachineInstanceMigration[],
   isLeaving: boolean,
 ): VirtualMachineInstanceMigration | undefined {
-  const own = migrations.filter(({ metadata }) => metadata.labels?.[MOVE_LABEL] === id);
   const unfinished = own.find((each) => !isFinalMigration(each));
   return unfinished ?? (isLeaving ? own.find(({ status }) => status?.phase === 'Succeeded') : undefined);
+}
+
+/** What has the name of a half of this move, and is something else. */
+function halfObstacles({ source, target, request }: SeenMove, id: string): Obstacle[] {
+  const { send, receive } = halvesOf(id, '');
+  const named = [
+    ...source.migrations.filter((each) => each.metadata.name === send && !isHalfOf(each, id, 'source', request.from)),
+    ...target.migrations.filter((each) => each.metadata.name === receive && !isHalfOf(each, id, 'target', request.to)),
+  ];
+  return named.map(({ metadata: { namespace = '', name = '' } }) => ({
+    what: `the migration ${name} in ${namespace} has the name of a half of this move, and is none`,
+    fix: `kubectl delete vmim ${name} -n ${namespace}`,
+  }));
 }
 
 function plannedMachine({ request, source, target }: SeenMove, id: string): MovePlan['machine'] {

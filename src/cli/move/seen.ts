@@ -25,6 +25,8 @@ export interface MoveRequest {
   readonly connectURL: string | undefined;
   /** As users name the target cluster; undefined for the same one. */
   readonly toCluster: string | undefined;
+  /** Where the target cluster's API is; undefined for the same one. */
+  readonly toServer: string | undefined;
   /** What the command line says of clusters for the way back. */
   readonly back: string;
 }

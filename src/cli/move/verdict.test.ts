@@ -42,6 +42,12 @@ describe('verdicts', () => {
       { kind: 'moved' },
     ],
     ['it went, and the halves are gone', side(undefined, away), side(undefined, here), { kind: 'moved' }],
+    [
+      'only the source has succeeded, and nobody has come here',
+      side({ phase: 'Succeeded' }, away),
+      side(undefined),
+      undefined,
+    ],
     ['only the source has failed', side(FAILED), side({ phase: 'Running' }), undefined],
     ['only the target has failed', side({ phase: 'Running' }), side(FIRST), undefined],
     ['both have failed', side(FAILED), side(FIRST), { kind: 'failed', reason: FIRST.reason, why: 'no room' }],
@@ -86,6 +92,12 @@ describe('verdicts', () => {
 it('a half that waits is not alone before the other one was ever seen', () => {
   const now = { source: side(undefined, here), target: side({ phase: 'WaitingForSync' }), hasBegun: false };
   expect(verdictOf(now)).toBeUndefined();
+});
+
+it('a guest has come where its half was seen, though both are gone by now', () => {
+  const last = [side({ phase: 'Succeeded' }).migration, side({ phase: 'Running' }).migration] as const;
+  const now = { source: side({ phase: 'Succeeded' }, away), target: side(undefined), hasBegun: true, last };
+  expect(verdictOf(now)).toEqual({ kind: 'moved' });
 });
 
 it('why it failed is known also where somebody else has removed what said so', () => {

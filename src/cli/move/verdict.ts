@@ -42,7 +42,9 @@ export function verdictOf({ source, target, hasBegun, last }: MoveNow): Verdict 
   const isOver = halves.every((half) => !half || half.status?.phase === 'Succeeded');
   // Guests end, and machines are deleted, also before anybody has looked.
   const hasLeft = isGone || (hasSucceeded && !source.machine);
-  if (isOver && hasLeft && (isThere || hasSucceeded)) return { kind: 'moved' };
+  // What the source says of its end says nothing of where the guest came: that it came here is seen here.
+  const wasHere = target.migration !== undefined || last?.[1] !== undefined;
+  if (isOver && hasLeft && (isThere || (hasSucceeded && wasHere))) return { kind: 'moved' };
   // Nothing of what follows may be said of a guest that the target has.
   if (isGone || isThere || hasSucceeded) return undefined;
   const isInVain = hasBegun && isKept(source) && isAlone(target);
