@@ -131,7 +131,13 @@ const request = (more: Partial<MoveRequest> = {}): MoveRequest => ({
   ...more,
 });
 
-function moveOf(asked = request(), life = { writesLeft: Number.POSITIVE_INFINITY }): Move {
+interface Life {
+  writesLeft: number;
+  /** How the half there is from then on. */
+  told?: JsonObject;
+}
+
+function moveOf(asked = request(), life: Life = { writesLeft: Number.POSITIVE_INFINITY }): Move {
   const print = (line: string): void => void lines.push(line);
   const env = { clock: here.clock, random: realRandom, log: silentLogger };
   const [source, target] = [here, there].map((scene) => mortal(scene, life)) as [Client, Client];
@@ -139,16 +145,27 @@ function moveOf(asked = request(), life = { writesLeft: Number.POSITIVE_INFINITY
 }
 
 /** Somebody who is killed after so many writes: nothing of theirs arrives any more. */
-function mortal(scene: ControlScene, life: { writesLeft: number }): Client {
+function mortal(scene: ControlScene, life: Life): Client {
   const transport = scene.clientTransport();
   const send = async (asked: TransportRequest): Promise<TransportResponse> => {
     const isWrite = asked.method !== 'GET' && !/dryRun|accessreviews/.test(asked.path);
     if (isWrite && life.writesLeft <= 0) throw new TransportError('killed');
     const response = await transport.send(asked);
     if (isWrite && response.status < 300) life.writesLeft--;
-    return response;
+    const isHalf = /\/receive-[^?]*$/.test(asked.path.replace(/\?.*/, ''));
+    return life.told && isHalf && !isWrite && response.status === 200 ? retold(response, life.told) : response;
   };
   return new Client({ send, close: () => undefined }, 'test');
+}
+
+/** The same object, with another status. */
+function retold(response: TransportResponse, status: JsonObject): TransportResponse {
+  async function* body(): AsyncGenerator<string> {
+    const pieces: string[] = [];
+    for await (const piece of response.body) pieces.push(piece);
+    yield JSON.stringify({ ...(JSON.parse(pieces.join('')) as JsonObject), status });
+  }
+  return { ...response, body: body() };
 }
 
 const made = async (scene: ControlScene, resource: Resource): Promise<readonly KubeObject[]> =>
@@ -338,6 +355,16 @@ describe('a move to another cluster', () => {
     for (const resource of [machines, secrets, persistentVolumeClaims, migrations] as unknown as Resource[])
       expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
     expect(await keysOf()).toEqual([]);
+    await saysAddresses(there, ['there:9185']);
+  });
+
+  it('says why its half failed before the target said where it is reached', async () => {
+    await saysAddresses(there, null);
+    const conditions = [{ type: 'migrationFailed', status: 'True', reason: 'NoRoom', message: 'no room' }];
+    const life = { writesLeft: Number.POSITIVE_INFINITY, told: { phase: 'Failed', conditions } };
+    const result = await kept(moveOf(request(), life).run(here.signal));
+    expect(result).toMatchObject({ kind: 'failed', reason: 'NoRoom', why: 'no room', left: [] });
+    expect(lines.filter((line) => line === `virtualmachine/${name} in shop created`)).toHaveLength(1);
     await saysAddresses(there, ['there:9185']);
   });
 
