@@ -13,7 +13,7 @@ import {
 import type { Resource } from '../../kube/resource.ts';
 import type { TransportRequest, TransportResponse } from '../../kube/transport.ts';
 import { halvesOf } from './halves.ts';
-import { type Making, makeObjects, makeReceivingHalf, makeSendingHalf } from './making.ts';
+import { type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
 import type { MovePlan } from './plan.ts';
 import type { ObjectState, PlannedObject } from './planned-objects.ts';
 import { MOVE_LABEL } from './receiving-machine.ts';
@@ -239,5 +239,24 @@ describe('a migration that has the name of a half', () => {
     await scene.create(migrations, half as never);
     const made = makeSendingHalf({ id }, 'a:1', halves, seen().request, run(), scene.signal);
     await expect(made).rejects.toThrow(/the name of a half of this move, and is none/);
+  });
+});
+
+describe('where the target is reached', () => {
+  it.each<[string, string | undefined, () => Promise<void>]>([
+    ['waits', 'a:1', async () => undefined],
+    [
+      'is over',
+      undefined,
+      () => scene.patch(kind(migrations), halvesOf(id, 'k').receive, { status: { phase: 'Failed' } }, 'status'),
+    ],
+    ['is called off', undefined, () => scene.delete(kind(migrations), halvesOf(id, 'k').receive)],
+  ])('by a half that %s: %s', async (_, address, change) => {
+    const halves = halvesOf(id, 'k');
+    const metadata = { ...labelled(), name: halves.receive, finalizers: ['test/slow'] };
+    await scene.create(migrations, { metadata, spec: { vmName: name, receive: { key: 'k' } } } as never);
+    await scene.patch(kind(migrations), halves.receive, { status: { syncEndpoint: 'a:1' } }, 'status');
+    await change();
+    expect(await reachedAt(halves, seen().request, run(), scene.signal)).toBe(address);
   });
 });
