@@ -17,7 +17,7 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 
 /** How many of all cases are tried where not all are. */
-const SAMPLE = 2;
+const SAMPLE = 1;
 const TLS_ALERT = 0x15;
 const isPossible = hasFarNodes();
 const isPostCopyPossible = hasPostCopyForAll() || CAN_GIVE_POST_COPY;
