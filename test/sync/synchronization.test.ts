@@ -1,6 +1,4 @@
-import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownBundleOf, peersOf, withPeer } from '../../src/sync/trust/objects.ts';
@@ -8,6 +6,7 @@ import { runCli } from '../support/cli.ts';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
+import { freePort } from '../support/network.ts';
 
 /** The synchronization controllers of two clusters, as `godwit up` has them, in processes of their own. */
 
@@ -59,14 +58,6 @@ const blockedOf = async (cluster: Cluster): Promise<unknown> => {
   const conditions: { type: string }[] = (await cluster.get(`${MIGRATIONS}/web`)).status?.conditions ?? [];
   return conditions.find(({ type }) => type === 'decentralizedMigrationBlocked');
 };
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
-}
 
 const machine = (name: string, runStrategy: string): object => ({
   apiVersion: 'kubevirt.io/v1',

@@ -14,7 +14,7 @@ import {
 import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
-import { freePorts } from './free-ports.ts';
+import { freePorts } from '../network.ts';
 import { KeptProcess } from './kept-process.ts';
 import { PROGRAMS } from './wanted.ts';
 

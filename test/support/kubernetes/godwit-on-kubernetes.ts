@@ -23,7 +23,7 @@ import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { ControlPlane } from './control-plane.ts';
 import { clearCluster } from './foreign-cluster.ts';
-import { freePorts } from './free-ports.ts';
+import { freePorts } from '../network.ts';
 import { KeptProcess } from './kept-process.ts';
 import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
