@@ -96,6 +96,8 @@ class LmdbEngine implements LogFile {
   }
 
   async serve(word: string): Promise<void> {
+    if (!this.#hasRoom(PAGES_ASIDE * PAGE_BYTES))
+      throw new StorageError(`no space left in ${this.#path}`, { fatal: false });
     await this.#database.put(SERVED_KEY, Buffer.from(word, 'utf8'));
   }
 
