@@ -1,6 +1,7 @@
 // `npm run bench -- NAME`: one JSON line per figure on standard output. Without a name it lists what there is.
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ensureGuestsCanRun } from './host-packages.mjs';
 import { root, run, setUp } from './setup.mjs';
 
 const [name, ...rest] = process.argv.slice(2);
@@ -11,6 +12,7 @@ if (!name || !existsSync(join(root, 'bench', `${name}.bench.ts`))) {
   console.error(`godwit: say which benchmark: npm run bench -- ${names.join(' | ')}`);
   process.exit(2);
 }
+ensureGuestsCanRun();
 setUp();
 run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'bench']);
 run(process.execPath, [join(root, 'dist', 'bench', `${name}.bench.js`), ...rest]);

@@ -49,8 +49,8 @@ function shell(script) {
   });
 }
 
-/** Installs what is missing, or says the one command that does. Returns whether all is there. */
-export function ensureHostPackages() {
+/** Installs what is missing, or says the one command that does, and what to do then. Returns whether all is there. */
+export function ensureHostPackages(then) {
   const packages = missing();
   if (packages.length === 0) return true;
   const command = `${prefix}${INSTALL} ${packages.join(' ')}`;
@@ -59,10 +59,14 @@ export function ensureHostPackages() {
     shell(`${prefix}apt-get update ${QUIET} && ${prefix}${INSTALL} ${QUIET} ${packages.join(' ')}`);
   }
   if (missing().length === 0) return true;
-  console.error(
-    `godwit: nodes need ${missing().join(', ')}: run '${command}' and start again, or start without nodes: npm start -- --nodes 0`,
-  );
+  console.error(`godwit: nodes need ${missing().join(', ')}: run '${command}' and ${then}`);
   return false;
+}
+
+/** All that tests and benchmarks with real guests need; ends this process where it is not to be had. */
+export function ensureGuestsCanRun() {
+  if (!ensureHostPackages('run this again')) process.exit(1);
+  ensurePackageLists();
 }
 
 /** Sees to it that the distribution's lists of packages are there, where the guest's kernel is looked up. */

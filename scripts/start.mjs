@@ -58,7 +58,7 @@ if (exitsAfterTour && nodes < 2) fail('a tour needs two nodes or more: leave out
 setUp();
 let noGuest;
 if (nodes !== 0 && !isHelp) {
-  if (!ensureHostPackages()) process.exit(1);
+  if (!ensureHostPackages('start again, or start without nodes: npm start -- --nodes 0')) process.exit(1);
   if (!existsSync(join(root, 'dist', 'guest', 'linux', 'stamp'))) ensurePackageLists();
   noGuest = buildGuest();
 }

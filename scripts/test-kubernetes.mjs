@@ -5,6 +5,7 @@ import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { ensureGuestsCanRun } from './host-packages.mjs';
 import { ensureKubernetes } from './kubernetes-programs.mjs';
 import { root, setUp } from './setup.mjs';
 
@@ -14,6 +15,7 @@ const LIMITS = ['--testTimeout=300000', '--hookTimeout=600000'];
 
 const paths = process.argv.slice(2);
 const seed = process.env.GODWIT_TEST_SEED ?? (process.env.CI ? '1' : String(randomInt(2 ** 31)));
+ensureGuestsCanRun();
 setUp();
 const other = process.env.GODWIT_TEST_KUBECONFIG;
 // A cluster that is there already is used by one file at a time.
