@@ -79,4 +79,11 @@ describe('warnings of pods', () => {
     ]);
     expect(warningsOf({}, {}, 'a.b')).toEqual([expect.stringContaining("this is used in the Pod's hostname")]);
   });
+
+  it('compares ports with those of their number alone, and each with so many', () => {
+    const different = Array.from({ length: 50_000 }, (_, index) => ({ containerPort: index + 1 }));
+    expect(warningsOf(container({ ports: different }))).toEqual([]);
+    const same = Array.from({ length: 2_000 }, () => ({ containerPort: 80 }));
+    expect(warningsOf(container({ ports: same })).length).toBeLessThan(200_000);
+  });
 });

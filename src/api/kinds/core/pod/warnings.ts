@@ -34,6 +34,8 @@ const DEPRECATED_VOLUMES: readonly (readonly [source: string, advice: string])[]
 /** Of these there are no parts. */
 const WHOLE_BYTES = ['memory', 'ephemeral-storage'];
 const UNIT = 1_000_000_000n;
+/** A port is compared with so many others of its number: whoever repeats one more often has read it by then. */
+const SAME_NUMBER_MAX = 100;
 
 /** Warnings for a pod that is created or updated. */
 export function podWarnings(pod: KubeObject, old: KubeObject | undefined): string[] {
@@ -170,12 +172,16 @@ function portWarnings(spec: JsonObject): string[] {
   const ports = containersOf(spec).flatMap(([container, path]) =>
     objectsAt(container, 'ports').map((port, index) => ({ port, path: `${path}.ports[${index}]` })),
   );
-  const sameNumber = ports.flatMap(({ port, path }, index) =>
-    ports
-      .slice(0, index)
-      .filter((other) => numberOf(other.port) === numberOf(port))
-      .flatMap((other) => overlap(port, other.port).map((problem) => `${path}: ${problem} with ${other.path}`)),
-  );
+  const byNumber = new Map<string, typeof ports>();
+  const sameNumber = ports.flatMap(({ port, path }) => {
+    const number = numberOf(port);
+    const others = byNumber.get(number) ?? [];
+    const warnings = others.flatMap((other) =>
+      overlap(port, other.port).map((problem) => `${path}: ${problem} with ${other.path}`),
+    );
+    if (others.length < SAME_NUMBER_MAX) byNumber.set(number, [...others, { port, path }]);
+    return warnings;
+  });
   const byName = new Map<string, string>();
   const sameName = ports.flatMap(({ port, path }) => {
     const name = textAt(port, 'name');
