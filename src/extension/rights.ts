@@ -122,8 +122,8 @@ export function extensionRights(): KubeObject[] {
       rule(['create', 'patch'], '', ['events']),
       // Policies choose by their labels.
       rule(['get'], '', ['namespaces']),
-      // Agents are asked as kubelets are.
-      rule(['get', 'update'], '', ['nodes/proxy', 'nodes/log']),
+      // Consoles, logs and what is done to guests: agents have these, kubelets do not know the name.
+      rule(['get', 'update'], '', ['nodes/guests']),
       rule(['create'], 'authorization.k8s.io', ['subjectaccessreviews']),
       rule(['create'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS),
       { ...rule(['get', 'patch'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS), resourceNames: OWN_NAMES },

@@ -88,7 +88,7 @@ beforeAll(async () => {
   client = (commonName, ...organizations) =>
     issueIdentity(authority, { commonName, organizations, usages: ['client'], validityMs: DAY_MS });
   admin = await client('admin', 'system:masters');
-  const rules = [{ apiGroups: [''], resources: ['nodes/log'], verbs: ['get'] }];
+  const rules = [{ apiGroups: [''], resources: ['nodes/guests'], verbs: ['get'] }];
   const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'reader' }];
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'reader' };
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
@@ -281,7 +281,7 @@ describe('whoever calls', () => {
     const denied = await ask('PUT', `${GUEST}/pause`, { identity });
     expect(denied.status).toBe(403);
     expect(JSON.parse(denied.text).message).toBe(
-      'Forbidden (user=reader, verb=update, resource=nodes, subresource=proxy, name=n1)',
+      'Forbidden (user=reader, verb=update, resource=nodes, subresource=guests or proxy, name=n1)',
     );
     expect((await ask('GET', '/metrics', { identity })).status).toBe(403);
     expect(guests.calls).toEqual(['logs shop/web', 'runs shop/web']);
@@ -447,7 +447,7 @@ describe('a console', () => {
   it('is refused with an answer', async () => {
     const refused = [
       [open(undefined, {}), 401],
-      [open(undefined, { identity: await client('reader') }), 403],
+      [open(undefined, { identity: await client('stranger') }), 403],
       [open(GUEST.replace('web', 'gone') + '/console'), 404],
       [open(`${GUEST}/log`), 400],
     ] as const;

@@ -365,10 +365,13 @@ export class AgentServer implements Service {
   }
 }
 
-/** As kubelets have it: `nodes/proxy` for what has no name of its own. */
+/**
+ * As kubelets have it, and `nodes/guests` for what they do not: with `nodes/proxy`, which is enough too, somebody could have the
+ * kubelets of the same cluster run commands in any pod.
+ */
 function subresourcesOf({ kind }: Route): readonly string[] {
-  if (kind === 'log' || kind === 'runs' || kind === 'containerLog') return ['log', 'proxy'];
-  return kind === 'metrics' ? ['metrics'] : ['proxy'];
+  if (kind === 'metrics') return ['metrics'];
+  return [kind === 'containerLog' ? 'log' : 'guests', 'proxy'];
 }
 
 function shownBy({ socket, headers }: IncomingMessage): Shown {
