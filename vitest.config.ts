@@ -11,10 +11,12 @@ const LONG = [
 ];
 const PURE = 'pure';
 /**
- * What is tried once more with two migrations for each move, to another namespace and back: all that is about the guest, not about
- * one cluster's queue, one guest's volumes or what people type. All of it in a full run, otherwise one of them, by the run's seed.
+ * What is tried once more with two migrations for each move, to another namespace and back: all but what is about one guest's disks,
+ * its log, or what people type. All of it in a full run, otherwise one of them, by the run's seed.
  */
-const PAIRED = ['cancel', 'crashes', 'links', 'moves', 'policies'].map((name) => `test/migration/${name}.test.ts`);
+const PAIRED = ['cancel', 'crashes', 'links', 'moves', 'policies', 'queue', 'strangers'].map(
+  (name) => `test/migration/${name}.test.ts`,
+);
 /** What only `npm run test:kubernetes` can show. */
 const KUBERNETES = 'test/kubernetes/**';
 const isOnKubernetes = (process.env['GODWIT_TEST_KUBERNETES'] ?? process.env['GODWIT_TEST_KUBECONFIG'] ?? '') !== '';

@@ -13,7 +13,7 @@ import { IS_PAIRED } from './sample.ts';
 import { SerialTimes } from './serial-times.ts';
 import { VirtualMachines, type VirtualMachinesOptions } from './virtual-machines.ts';
 
-const MIGRATIONS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancemigrations';
+const MIGRATIONS = '/apis/kubevirt.io/v1/virtualmachineinstancemigrations';
 const POLICIES = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -48,6 +48,8 @@ export class MovingGuests {
   /** The boot of each guest. */
   readonly #boots = new Map<string, string>();
   readonly #pairs: PairedMoves | undefined;
+  /** The namespaces of migrations that are none of a pair. */
+  readonly #namespaces = new Map<string, string>();
   #made = 0;
 
   private constructor(host: VirtualMachines, pairs: PairedMoves | undefined) {
@@ -88,8 +90,7 @@ export class MovingGuests {
 
   /** Removes a machine, and the one of its name that is elsewhere. */
   async remove(name: string): Promise<void> {
-    const other = this.#pairs?.targetNamespaceOf(name) ?? this.host.namespaceOf(name);
-    const namespaces = new Set([this.host.namespaceOf(name), other]);
+    const namespaces = new Set([this.host.namespaceOf(name), this.targetNamespaceOf(name)]);
     for (const act of ['delete', 'wait'] as const)
       for (const namespace of namespaces) {
         this.host.isIn(name, namespace);
@@ -116,11 +117,16 @@ export class MovingGuests {
     return migration;
   }
 
-  /** Asks for a move, and answers what is said to that. */
-  request(migration: string, spec: object): ReturnType<VirtualMachines['api']['request']> {
+  /** Asks for a move within the guest's namespace, and answers what is said to that. */
+  request(
+    migration: string,
+    spec: { readonly vmiName: string; readonly [field: string]: unknown },
+  ): ReturnType<VirtualMachines['api']['request']> {
     const kind = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration' };
     const body = { ...kind, metadata: { name: migration }, spec };
-    return this.host.api.request('POST', MIGRATIONS, { body });
+    const namespace = this.host.namespaceOf(spec.vmiName);
+    this.#namespaces.set(migration, namespace);
+    return this.host.api.request('POST', migrationsIn(namespace), { body });
   }
 
   /** The migration, or undefined. */
@@ -159,7 +165,7 @@ export class MovingGuests {
   /** Waits until a migration is over, and answers it. */
   async ends(migration: string): Promise<Anything> {
     const ended = await this.reaches(migration, 'Succeeded', 'Failed');
-    await this.#pairs?.endsAlike(migration, ended.status.phase);
+    if (this.#pairs?.knows(migration)) await this.#pairs.endsAlike(migration, ended.status.phase);
     return ended;
   }
 
@@ -235,6 +241,11 @@ export class MovingGuests {
     (await this.host.api.request('PATCH', KUBEVIRT, { body, headers: MERGE })).expect(200);
   }
 
+  /** Where the launcher pod is made that a guest goes to. */
+  targetNamespaceOf(name: string): string {
+    return this.#pairs?.targetNamespaceOf(name) ?? this.host.namespaceOf(name);
+  }
+
   /** The two sides of a guest's migration, once it was handed to the agents. */
   async sides(name: string): Promise<Sides> {
     return eventually(async () => {
@@ -249,7 +260,7 @@ export class MovingGuests {
     const { migrationState = {}, rightToRun } = (await this.host.guest(name))?.status ?? {};
     const { targetNode, targetPod } = migrationState;
     if (targetPod === undefined) return undefined;
-    const namespace = this.#pairs?.targetNamespaceOf(name) ?? 'default';
+    const namespace = this.targetNamespaceOf(name);
     const answer = await this.host.api.request('GET', `/api/v1/namespaces/${namespace}/pods/${targetPod}`);
     if (answer.status !== 200) return undefined;
     return { source: rightToRun.holder, target: { node: targetNode, podUID: answer.json.metadata.uid } };
@@ -269,12 +280,16 @@ export class MovingGuests {
   }
 
   #pathOf(migration: string): string {
-    const namespace = this.#pairs?.namespaceOf(migration) ?? 'default';
-    return `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstancemigrations/${migration}`;
+    const namespace = this.#pairs?.namespaceOf(migration) ?? this.#namespaces.get(migration) ?? 'default';
+    return `${migrationsIn(namespace)}/${migration}`;
   }
 
   /** What a stay is told by: the first line that a guest says stands alone, and a byte of it may be damaged. */
   #signsOf({ podUID }: Side): Sign[] {
     return credible(signsOfLife(this.host.logs().get(podUID) ?? ''));
   }
+}
+
+function migrationsIn(namespace: string): string {
+  return `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstancemigrations`;
 }

@@ -49,9 +49,14 @@ export class PairedMoves {
     return new PairedMoves(host, elsewhere);
   }
 
+  /** Whether this is a move by two migrations. */
+  knows(migration: string): boolean {
+    return this.#pairs.has(migration);
+  }
+
   /** The namespace of the half that is known by this name. */
-  namespaceOf(migration: string): string {
-    return this.#pairs.get(migration)?.source.namespace ?? HOME;
+  namespaceOf(migration: string): string | undefined {
+    return this.#pairs.get(migration)?.source.namespace;
   }
 
   /** Where a guest goes next, or is going. */

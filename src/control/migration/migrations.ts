@@ -107,7 +107,11 @@ export class Migrations implements Service {
       },
     });
     const configuration = (): KubeVirtConfiguration => this.#kubeVirt()?.spec.configuration ?? {};
-    const wake = (key: string): void => this.#controller.enqueue(key);
+    // With its other half, which asks for the slots of both: it has given them back while this one had no use for them.
+    const wake = (key: string): void => {
+      const migration = this.#migrations.get(key);
+      if (migration) this.#enqueue(migration);
+    };
     this.#pairs = new Pairs(options);
     this.#steps = new MigrationSteps({ ...options, configuration, wake, pairs: this.#pairs });
     this.#finished = new FinishedMigrations({ ...options, configuration });

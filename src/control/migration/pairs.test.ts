@@ -6,7 +6,7 @@ import {
 } from '../../kube/kubevirt-resources.ts';
 import { leaseResource } from '../../kube/leader-lease.ts';
 import { ControlScene } from '../control.fixture.ts';
-import { pods } from '../resources.ts';
+import { pods, resourceQuotas } from '../resources.ts';
 import { MigrationLeftovers } from './migration-leftovers.ts';
 import { makeMigrations, PlayedAgents } from './played-agents.fixture.ts';
 import { PlayedPair } from './played-pair.fixture.ts';
@@ -233,6 +233,31 @@ describe.each([['two clusters'], ['one cluster']])('between two guests of %s', (
     await pair.reach('Failed', 'Failed');
     expect([await reasonOf('source'), await reasonOf('target')]).toEqual(['PeerFailed', 'ReceiverUnfit']);
     await isAsBefore();
+  });
+
+  it('a quota leaves no room for the target, until it does', async () => {
+    const hard = { 'count/pods': '0' };
+    await there.create(resourceQuotas, { metadata: { name: 'few' }, spec: { hard } });
+    await pair.receive();
+    await pair.send();
+    await pair.meet();
+    await pair.measure([ROOT]);
+    await pair.until(async () => {
+      const types = (await pair.find(pair.target))?.status?.conditions?.map(({ type }) => type) ?? [];
+      expect(types).toContain('migrationRejectedByResourceQuota');
+    });
+    // Others need not wait for it.
+    await pair.until(async () => expect(await pair.target.agents.slotHolders()).toEqual([]));
+    await there.delete(resourceQuotas, 'few');
+    await pair.runTarget([ROOT]);
+    await pair.reach('PreparingTarget', 'PreparingTarget');
+    await pair.prepare();
+    await pair.reach('TargetReady', 'TargetReady');
+    await pair.begin();
+    await pair.reach('Running', 'Running');
+    await pair.take();
+    await pair.give();
+    await pair.reach('Succeeded', 'Succeeded');
   });
 
   it('the receiver lacks a disk', async () => {
