@@ -75,6 +75,18 @@ describe('a guest that is handed off', () => {
     expect((await nodes.pod('web-2')).status?.phase).toBe('Running');
   });
 
+  it('is said to be where it is by the word that it has come', async () => {
+    await scene();
+    await nodes.handOff();
+    const places: unknown[] = [];
+    await nodes.guestIs('there', ({ status }) => {
+      if (status?.rightToRun?.holder?.node === TARGET) places.push(status.nodeName);
+      return places.length > 0;
+    });
+    expect(places).toEqual([TARGET]);
+    await settles();
+  });
+
   it('moves by two migrations of one object, as by one', async () => {
     await scene();
     const bootId = boot();

@@ -168,6 +168,7 @@ export class PlayedAgents {
     const endTimestamp = formatTime(this.scene.clock.now());
     await this.says(guest, {
       rightToRun: { epoch: epoch + 1, holder: { ...successor }, successor: null } as JsonObject,
+      nodeName: successor?.node ?? '',
       migrationState: { completed: true, endTimestamp, downtimeMs: 42, targetNodeDomainReadyTimestamp: endTimestamp },
     });
   }

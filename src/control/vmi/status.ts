@@ -63,7 +63,7 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
     ...(isFinal(guest) ? {} : { migrationMethod: method, volumeStatus: volumeStatusOf(guest, claimOf) }),
     ...(pod ? fromPod(pod, status) : {}),
     ...(isHanding ? { nodeName: pod?.spec?.nodeName, migrationTransport: 'Unix' } : {}),
-    // A guest is where it may be executed; one that nobody may execute is where it was.
+    // A guest is where it may be executed, as its agent says with the record. Others who write a record leave it to us.
     ...(status.rightToRun?.holder && !isAway(status.rightToRun) ? { nodeName: status.rightToRun.holder.node } : {}),
     ...(status.memory ? {} : sizeOf(guest)),
   };

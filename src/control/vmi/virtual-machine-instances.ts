@@ -1,5 +1,4 @@
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
-import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
   isFinalMigration,
@@ -28,6 +27,7 @@ import { claimNameOf } from '../volume-claims.ts';
 import {
   GUEST_FINALIZER,
   MACHINE_FINALIZER,
+  NODE_NAME_LABEL,
   RECEIVER_ANNOTATION,
   SYNCHRONIZATION_FINALIZER,
 } from '../../api/kubevirt/well-known.ts';
@@ -151,14 +151,14 @@ export class VirtualMachineInstances implements Service {
   }
 
   /** Whether a guest has come to another node, and the pod that it left has not been heard to have ended. */
-  #isArriving({ metadata, status }: VirtualMachineInstance): boolean {
-    const { nodeName, rightToRun } = status ?? {};
-    const { holder } = rightToRun ?? {};
-    if (!holder || isAway(rightToRun) || holder.node === nodeName || metadata.deletionTimestamp !== undefined)
-      return false;
+  #isArriving(guest: VirtualMachineInstance): boolean {
+    const { metadata, status } = guest;
+    const left = metadata.labels?.[NODE_NAME_LABEL];
+    const hasCome = labelChanges(guest)[NODE_NAME_LABEL] !== undefined;
+    if (left === undefined || !hasCome || metadata.deletionTimestamp !== undefined) return false;
+    const holder = status?.rightToRun?.holder?.podUID;
     return this.#pods.byIndex('guest', metadata.uid ?? '').some((pod) => {
-      const isLeft = pod.spec?.nodeName === nodeName && pod.metadata.uid !== holder.podUID;
-      return isLeft && !isGoingDown(pod);
+      return pod.spec?.nodeName === left && pod.metadata.uid !== holder && !isGoingDown(pod);
     });
   }
 

@@ -257,9 +257,27 @@ describe('how a guest is', () => {
     expect(await change('a', old, { conditions: [...old.conditions.toReversed(), ...paused] })).toBe('ok');
   });
 
-  it.each(['nodeName', 'activePods', 'evacuationNodeName', 'migrationState', 'launcherContainerImageVersion'])(
+  it.each(['activePods', 'evacuationNodeName', 'migrationState', 'launcherContainerImageVersion'])(
     'does not change %s',
     async (field) => expect(await change('a', RUNNING, { [field]: {} })).toMatch(`may not write status.${field}`),
+  );
+
+  it.each<[string, string, Status, Status, RegExp]>([
+    ['that it came, with the right', 'b', MOVING, { rightToRun: { epoch: 5, holder: B }, nodeName: 'b' }, /^ok$/],
+    ['that it is here, as the record says', 'a', { ...RUNNING, nodeName: 'b' }, { nodeName: 'a' }, /^ok$/],
+    ['that it came, without the right', 'b', MOVING, { nodeName: 'b' }, /may say where a guest is/],
+    ['that it went', 'a', MOVING, { nodeName: 'b' }, /may say where a guest is/],
+    ['that it is nowhere', 'a', RUNNING, { nodeName: undefined }, /may say where a guest is/],
+    ['where it is that is not here', 'a', LEFT, { nodeName: 'b' }, /may say where a guest is/],
+    [
+      'that it is here, where it is away',
+      'a',
+      { ...RUNNING, nodeName: 'b', rightToRun: { epoch: 5, holder: A, across: true } },
+      { nodeName: 'a' },
+      /may say where a guest is|nothing to do/,
+    ],
+  ])('is said by a node: %s', async (_, node, old, changed, expected) =>
+    expect(await change(node, old, changed)).toMatch(expected),
   );
 
   it('may be told in more detail', async () => {

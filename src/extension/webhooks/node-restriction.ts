@@ -26,6 +26,7 @@ const AGENT_FIELDS: ReadonlySet<string> = new Set<keyof Status>([
   'phaseTransitionTimestamps',
   'conditions',
   'rightToRun',
+  'nodeName',
   'interfaces',
   'volumeStatus',
   'guestOSInfo',
@@ -86,6 +87,7 @@ function guestObjection(node: string, guest: VirtualMachineInstance, next: Statu
   if (field !== undefined) return `may not write status.${field}`;
   return (
     rightObjection(node, guest, next.rightToRun) ??
+    placeObjection(node, old, next) ??
     migrationObjection(node, guest, next) ??
     conditionObjection(node, old, next) ??
     phaseObjection(node, old, next)
@@ -135,6 +137,14 @@ function rightObjection(node: string, guest: VirtualMachineInstance, next: Right
   return transition === 'reserve' && isElsewhere !== isAcross(guest)
     ? 'may name a successor only where the guest is to go'
     : undefined;
+}
+
+/** A guest is where it may be executed: who holds the right may say so, and nobody else. */
+function placeObjection(node: string, old: Status, next: Status): string | undefined {
+  if (old.nodeName === next.nodeName) return undefined;
+  return next.nodeName === node && isHolder(node, next.rightToRun)
+    ? undefined
+    : 'may say where a guest is only of itself, and with the right to run it';
 }
 
 function isActorOf(

@@ -1,3 +1,5 @@
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -77,7 +79,7 @@ export class Steps {
         return guest;
       case 'record':
         if (!guest) throw new Error('the guest is gone, and its record with it');
-        return this.patch(podUID, guest, { ...target.statusBeside(guest), rightToRun: step.to }, signal);
+        return this.patch(podUID, guest, { ...target.statusBeside(guest), ...placed(podUID, step.to) }, signal);
       case 'machine':
         await this.#command(step.command, target);
         return guest;
@@ -153,4 +155,10 @@ export class Steps {
     if (!machine) throw new Error('the machine is gone');
     return machine;
   }
+}
+
+/** The record, and with it where the guest is: whoever reads that a move is over reads where it has led. */
+function placed(podUID: string, rightToRun: RightToRun): Pick<VirtualMachineInstanceStatus, 'rightToRun' | 'nodeName'> {
+  const { holder } = rightToRun;
+  return holder?.podUID === podUID && !isAway(rightToRun) ? { rightToRun, nodeName: holder.node } : { rightToRun };
 }
