@@ -144,6 +144,27 @@ describe('a guest that is handed off', () => {
     await runsIn('web-2', bootId);
   });
 
+  it('fails where whoever took it is lost before it could say so, and was given up', async () => {
+    let isSilent = false;
+    await scene({ isUnanswered: (agent, path) => isSilent && agent === TARGET && path.includes('/web/status') });
+    await nodes.handOff();
+    await nodes.until('the copy under way', isSource('active'));
+    isSilent = true;
+    await nodes.until('the source gone', () => nodes.model('web-1')?.end !== undefined);
+    await nodes.deletePod('web-1');
+    await nodes.pass(20_000);
+    nodes.kill(TARGET);
+    nodes.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    await nodes.pass(20_000);
+    expect((await nodes.guest()).status).toMatchObject({ phase: 'Running', rightToRun: { holder: { node: SOURCE } } });
+    const taints = [{ key: 'node.kubernetes.io/out-of-service', effect: 'NoExecute' }];
+    await nodes.patchNode(TARGET, { spec: { taints } });
+    await nodes.guestIs('failed', ({ status }) => status?.phase === 'Failed');
+    const { rightToRun, conditions } = (await nodes.guest()).status ?? {};
+    expect(rightToRun).toEqual({ epoch: 2 });
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Synchronized', reason: 'GuestLost' }));
+  });
+
   it('stays paused where its owner has paused it', async () => {
     await scene(SLOW);
     const model = nodes.model('web-1');

@@ -61,6 +61,7 @@ export const CONDITIONS: Conditions = {
       reasons: {
         FailedCreate: 'its launcher pod was refused',
         FailedPvcNotFound: 'a claim is not there',
+        GuestLost: 'the node that took it over was given up before it could say so',
       },
     },
     PodScheduled: {

@@ -105,6 +105,14 @@ describe('what is said of a guest', () => {
     expect(told(guest('Running', HELD), ENDED, undefined, reason)).toMatchObject({ phase });
     expect(told(guest('Running', { epoch: 4 }), ENDED, undefined, reason)).toMatchObject({ phase });
   });
+  it('that was lost with the node that took it, once nobody has it, and not where it went for good', () => {
+    const gone: Standing = { ...ENDED, givenTo: other };
+    const { phase, conditions } = told(guest('Running', { epoch: 4 }), gone, undefined, 'Quit');
+    expect(phase).toBe('Failed');
+    const message = 'the guest was lost with node node-b, which had taken it over';
+    expect(conditions).toContainEqual(expect.objectContaining({ type: 'Synchronized', reason: 'GuestLost', message }));
+    expect(told(guest('Running', { epoch: 4 }), { ...gone, isAcross: true })).toEqual({});
+  });
   it('that failed, together with why, unless it was told to go', () => {
     const end = { reason: 'Failed', message: 'QEMU did not start', log: ['no such machine type'] } as const;
     const facts = { guest: guest('Scheduled', HELD), self, standing: ENDED, status: undefined };

@@ -42,21 +42,38 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
     if (status === 'disk-error') return told(facts, 'Running', PAUSED_BY_ERROR, nowMs);
     return {};
   }
-  if (standing.kind !== 'ended' || standing.givenTo !== undefined) return {};
-  const holder = guest.status?.rightToRun?.holder;
-  // Whoever has the right now knows better; and where there never was a record, the controller does.
-  if (guest.status?.rightToRun === undefined || (holder && !isSameRunner(holder, facts.self))) return {};
-  return ended(facts, nowMs);
+  const { rightToRun } = guest.status ?? {};
+  // Where there never was a record, the controller knows better.
+  if (standing.kind !== 'ended' || rightToRun === undefined) return {};
+  const { holder } = rightToRun;
+  if (standing.givenTo !== undefined) {
+    // Nobody is left who could say how it ended there.
+    const isLost = holder === undefined && standing.isAcross !== true;
+    return isLost ? failed(facts, lostWith(standing.givenTo), nowMs) : {};
+  }
+  // Whoever has the right now knows better.
+  return holder && !isSameRunner(holder, facts.self) ? {} : ended(facts, nowMs);
+}
+
+function lostWith({ node }: Runner): Cause {
+  return { reason: 'GuestLost', message: `the guest was lost with node ${node}, which had taken it over` };
+}
+
+function ended(facts: GuestFacts, nowMs: number): Told {
+  const { end } = facts;
+  if (hasSucceeded(end)) return over(facts, 'Succeeded', nowMs);
+  return end?.reason === 'Quit' ? over(facts, 'Failed', nowMs) : failed(facts, causeOf(end), nowMs);
 }
 
 /** Why goes with the word that it failed: whoever acts on that may delete the guest before its pod has said it. */
-function ended(facts: GuestFacts, nowMs: number): Told {
-  const { end } = facts;
-  const phase = hasSucceeded(end) ? 'Succeeded' : 'Failed';
-  const over = told({ ...facts, agent: 'absent' }, phase, undefined, nowMs);
-  if (phase === 'Succeeded' || end?.reason === 'Quit') return over;
-  const failure: KubeVirtCondition = { type: 'Synchronized', status: 'False', ...causeOf(end) };
-  return { ...over, conditions: [...setCondition(over.conditions ?? [], failure, nowMs)] };
+function failed(facts: GuestFacts, cause: Cause, nowMs: number): Told {
+  const last = over(facts, 'Failed', nowMs);
+  const failure: KubeVirtCondition = { type: 'Synchronized', status: 'False', ...cause };
+  return { ...last, conditions: [...setCondition(last.conditions ?? [], failure, nowMs)] };
+}
+
+function over(facts: GuestFacts, phase: 'Succeeded' | 'Failed', nowMs: number): Told {
+  return told({ ...facts, agent: 'absent' }, phase, undefined, nowMs);
 }
 
 /** How much of what a machine printed last is told. */

@@ -315,7 +315,8 @@ export class Guests {
         signal,
       );
     }
-    if (!pod && isSettled(view)) await this.#forget(podUID);
+    // What is known of the other node is not forgotten while anything depends on it.
+    if (!pod && isSettled(view) && otherMs === undefined) await this.#forget(podUID);
     return soonest([
       ending,
       prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},

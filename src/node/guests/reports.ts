@@ -5,7 +5,7 @@ import type {
 import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
-import { isConditionTrue } from '../../kube/conditions.ts';
+import { findCondition, isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
 import { statusPatch } from '../../kube/status-patch.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
@@ -116,9 +116,10 @@ export class Reports {
     if (phase === 'Running') recorder.event(after, 'Normal', 'Started', 'VirtualMachineInstance started.');
     if (phase === 'Succeeded') recorder.event(after, 'Normal', 'Stopped', 'The VirtualMachineInstance was shut down.');
     if (phase === 'Failed') {
-      const isAsked = end?.reason === 'Quit';
-      const { message } = causeOf(end);
-      recorder.event(after, isAsked ? 'Normal' : 'Warning', 'Stopped', `The VirtualMachineInstance ended: ${message}`);
+      // Who was told to go has no reason of its own.
+      const failure = findCondition(after.status?.conditions, 'Synchronized');
+      const { message } = failure ?? causeOf(end);
+      recorder.event(after, failure ? 'Warning' : 'Normal', 'Stopped', `The VirtualMachineInstance ended: ${message}`);
     }
   }
 
