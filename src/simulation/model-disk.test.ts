@@ -31,6 +31,22 @@ describe('the model of a disk', () => {
     expect(text(await soon(disk.journal(clock).read()))).toMatch(/^first second .{0,5}$/s);
   });
 
+  it('writes into what is there, and behind it, and into nothing that anybody else has', async () => {
+    const { journal, soon } = setUp();
+    const mine = Buffer.from('0123');
+    await soon(journal.replace(mine));
+    const read = await soon(journal.read());
+    for (const [at, word] of [
+      [4, 'abcd'],
+      [1, '--'],
+      [8, 'e'],
+      [9, 'fghijklmnopqrstuvwxyz'],
+    ] as const)
+      await soon(journal.write(at, Buffer.from(word)));
+    expect(text(await soon(journal.read()))).toBe('0--3abcdefghijklmnopqrstuvwxyz');
+    expect([text(mine), text(read)]).toEqual(['0123', '0123']);
+  });
+
   it('does what it was asked for though nobody lives to hear of it', async () => {
     const { clock, disk, soon } = setUp();
     const dead = { now: () => clock.now(), setTimer: () => ({ cancel: () => undefined }) };

@@ -61,9 +61,9 @@ export class ModelDisk {
   journal(agentClock: Clock): DurableFile {
     return {
       read: () => this.#do(agentClock, () => this.#journal?.slice()),
-      write: (atBytes, bytes) => this.#write(agentClock, { atBytes, bytes: bytes.slice() }),
+      write: (atBytes, bytes) => this.#write(agentClock, { atBytes, bytes: new Uint8Array(bytes) }),
       replace: (bytes) => {
-        const whole = bytes.slice();
+        const whole = new Uint8Array(bytes);
         return this.#do(agentClock, () => {
           this.#failMaybe(() => undefined);
           this.#journal = whole;
@@ -130,13 +130,13 @@ export class ModelDisk {
     else this.#put(atBytes + cut, bytes.subarray(cut));
   }
 
+  /** In place: one that is copied for every entry costs the more, the more guests it tells of. */
   #put(atBytes: number, bytes: Uint8Array): void {
-    const old = this.#journal ?? new Uint8Array();
     if (bytes.length === 0) return;
-    const next = new Uint8Array(Math.max(old.length, atBytes + bytes.length));
-    next.set(old);
-    next.set(bytes, atBytes);
-    this.#journal = next;
+    const endBytes = atBytes + bytes.length;
+    const old = this.#journal ?? new Uint8Array();
+    this.#journal = endBytes > old.length ? lengthened(old, endBytes) : old;
+    this.#journal.set(bytes, atBytes);
   }
 
   /** Done after a while, unless the power fails before; answered to those who live. */
@@ -157,6 +157,14 @@ export class ModelDisk {
       }, delayMs());
     });
   }
+}
+
+/** The same bytes, and zeros up to a length; with room for as much again, so that it is rarely copied. */
+function lengthened(bytes: Uint8Array, lengthBytes: number): Uint8Array {
+  if (lengthBytes <= bytes.buffer.byteLength) return new Uint8Array(bytes.buffer, 0, lengthBytes);
+  const next = new Uint8Array(2 * lengthBytes);
+  next.set(bytes);
+  return next.subarray(0, lengthBytes);
 }
 
 function below(paths: readonly string[], directory: string): string[] {
