@@ -191,27 +191,39 @@ it('a stream ends with the certificate that it was opened with', () => {
 describe('what is remembered of a peer', () => {
   const content = (kind: 'snapshot' | 'delta', half: object) => ({ kind, json: Buffer.from(JSON.stringify(half)) });
 
-  it('is bounded in halves and in bytes; what is beyond is refused, and taken once there is room', async () => {
+  const remembering = (limits?: { readonly entries: number; readonly bytes: number }) => {
     const answers: (string | number)[] = [];
     const inbox = new Inbox({
       deliver: async () => undefined,
       failed: () => undefined,
       answer: ({ seq, refusal }) => void answers.push(refusal?.reason ?? seq),
-      limits: { entries: 2, bytes: 1_000 },
+      ...(limits ? { limits } : {}),
     });
     inbox.begin('h-1', undefined);
     let seq = 0;
-    const hear = async (key: string, half: object): Promise<string | number | undefined> => {
-      inbox.hear({ kind: 'update', seq: ++seq, key, role: 'source', content: content('snapshot', half) });
+    return async (key: string, kind: 'snapshot' | 'delta', half: object): Promise<string | number | undefined> => {
+      inbox.hear({ kind: 'update', seq: ++seq, key, role: 'source', content: content(kind, half) });
       await turn();
       return answers.at(-1);
     };
-    expect(await hear('a', {})).toBe(1);
-    expect(await hear('b', { text: 'x'.repeat(900) })).toBe(2);
-    expect(await hear('c', {})).toBe('TooMany');
-    expect(await hear('a', { text: 'x'.repeat(200) })).toBe('TooMany');
-    inbox.hear({ kind: 'gone', seq: ++seq, key: 'b', role: 'source' });
-    expect(await hear('c', {})).toBe(6);
+  };
+
+  it('is bounded in halves and in bytes: what has not been heard of for longest is forgotten, and said anew', async () => {
+    const hear = remembering({ entries: 2, bytes: 1_000 });
+    expect(await hear('a', 'snapshot', {})).toBe(1);
+    expect(await hear('b', 'snapshot', {})).toBe(2);
+    expect(await hear('a', 'delta', { text: 'x'.repeat(100) })).toBe(3);
+    expect(await hear('c', 'snapshot', {})).toBe(4);
+    expect(await hear('b', 'delta', { x: 1 })).toBe('SnapshotWanted');
+    expect(await hear('a', 'delta', { x: 1 })).toBe(6);
+    expect(await hear('c', 'delta', { text: 'x'.repeat(950) })).toBe(7);
+    expect(await hear('a', 'delta', { x: 2 })).toBe('SnapshotWanted');
+    expect(await hear('a', 'snapshot', { x: 2 })).toBe(9);
+  });
+
+  it('takes in new pairs for ever, though nobody says of those that are over that they are gone', async () => {
+    const hear = remembering();
+    for (let pair = 1; pair <= 5_000; pair++) expect(await hear(`key-${pair}`, 'snapshot', { pair })).toBe(pair);
   });
 
   it('does not grow by deltas beyond what a half may be', () => {

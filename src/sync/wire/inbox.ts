@@ -13,7 +13,11 @@ import { idOf, SNAPSHOT_WANTED } from './outbox.ts';
  * the other, and of those that wait only the newest is; all that it stands for are answered with it.
  */
 
-/** How many keys of one peer are remembered, and how much of them: what is beyond is refused. */
+/**
+ * How many keys of one peer are remembered, and how much of them: of what is beyond, that is forgotten which has not been
+ * heard of for longest. Most of that is over, since nobody says of a pair that is over that it is gone; of the rest the
+ * peer is asked to say all.
+ */
 const ENTRIES_MAX = 4096;
 const BYTES_MAX = 32 * 1024 * 1024;
 
@@ -125,10 +129,13 @@ export class Inbox {
     const bytes = content.kind === 'delta' ? Buffer.byteLength(JSON.stringify(half)) : content.json.length;
     if (bytes > CONTENT_BYTES_MAX) throw violation(`a half of ${bytes} bytes is larger than ${CONTENT_BYTES_MAX}`);
     forget(heard, id);
-    if (heard.halves.size >= this.#limits.entries || heard.bytes + bytes > this.#limits.bytes)
-      return new Refusal('TooMany', 'this cluster remembers no more migrations of the other one');
+    // Behind all others, which makes the first the oldest.
     heard.halves.set(id, { value: half, bytes });
     heard.bytes += bytes;
+    for (const oldest of heard.halves.keys()) {
+      if (heard.halves.size <= this.#limits.entries && heard.bytes <= this.#limits.bytes) break;
+      forget(heard, oldest);
+    }
     return half;
   }
 
@@ -196,6 +203,7 @@ interface Heard {
   seq: number;
   readonly unanswered: Set<number>;
   readonly refusals: Map<number, Refusal>;
+  /** The one that was heard of last is the last. */
   readonly halves: Map<string, { readonly value: JsonObject; readonly bytes: number }>;
   /** Of all halves. */
   bytes: number;
