@@ -223,6 +223,26 @@ describe('an event recorder', () => {
     expect((await written()).map((event) => event.reason).sort()).toEqual(['A', 'B', 'C']);
   });
 
+  it('writes many at once of what is left: there is not much time', async () => {
+    const world = recording();
+    const answers: (() => void)[] = [];
+    world.handle = async (request) => {
+      await new Promise<void>((resolve) => answers.push(resolve));
+      return world.inner.send(request);
+    };
+    for (let index = 0; index < 20; index++) world.recorder.event(world.object, 'Normal', `A${index}`, 'late');
+    world.stop.abort();
+    const ended = world.start();
+    await settle();
+    expect(answers).toHaveLength(8);
+    for (let next = answers.shift(); next; next = answers.shift()) {
+      next();
+      await settle();
+    }
+    await ended;
+    expect(await world.written()).toHaveLength(20);
+  });
+
   it('writes the one again that was under way when it was stopped', async () => {
     const world = recording();
     const { recorder, object, start, stop, written } = world;
@@ -240,13 +260,13 @@ describe('an event recorder', () => {
   it.each(['cuts', 'hangs'])('does not hold up the end where the server %s', async (how) => {
     const world = recording();
     world.handle = () => (how === 'cuts' ? Promise.reject(new TransportError('gone')) : new Promise(() => undefined));
-    for (const reason of ['A', 'B', 'C']) world.recorder.event(world.object, 'Normal', reason, 'late');
+    for (let index = 0; index < 20; index++) world.recorder.event(world.object, 'Normal', `A${index}`, 'late');
     world.stop.abort();
     const ended = world.start();
     await settle();
     world.clock.advance(5000);
     await ended;
-    expect(world.requests).toHaveLength(1);
+    expect(world.requests).toHaveLength(8);
   });
 
   it('holds a limited number, and says that it drops the rest', async () => {
@@ -259,7 +279,8 @@ describe('an event recorder', () => {
     expect(lines).toEqual(['too many events, some are dropped']);
     stop.abort();
     await start();
-    expect(lines.slice(1)).toEqual(['event not written', 'events not written before the end', 'events were dropped']);
+    const said = ['event not written', 'events not written before the end', 'events were dropped'];
+    expect([...new Set(lines.slice(1))]).toEqual(said);
   });
 
   it('writes events about many at the same time, but one after the other what is said of one again', async () => {

@@ -174,15 +174,19 @@ export class EventRecorder<Reason extends string = EventReason> implements Servi
   async #flush(): Promise<void> {
     const timeout = new AbortController();
     const timer = this.#env.clock.setTimer(() => timeout.abort(new Error('the process ends')), FLUSH_MS_MAX);
+    await Promise.all(Array.from({ length: WRITES_AT_ONCE }, () => this.#writeRest(timeout.signal)));
+    timer.cancel();
+  }
+
+  async #writeRest(signal: AbortSignal): Promise<void> {
     for (let next = this.#next(); next; next = this.#next()) {
-      const error = await this.#tryWrite(next, timeout.signal);
+      const error = await this.#tryWrite(next, signal);
       if (error === undefined) continue;
       this.#giveUp(next.event, error);
-      if (!isWorthRetrying(error)) continue;
+      if (!isWorthRetrying(error) || this.#pending.size === 0) continue;
       this.#env.log.warn('events not written before the end', { count: this.#pending.size });
       this.#pending.clear();
     }
-    timer.cancel();
   }
 
   /** Answers the error, if there was one. */
