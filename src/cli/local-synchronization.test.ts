@@ -9,7 +9,7 @@ import type { ChildProcess, Processes } from '../env/ports.ts';
 import { realRandom } from '../env/real.ts';
 import { silentLogger, testEnv } from '../env/test.ts';
 import { ObjectApplier } from '../kube/apply-objects.ts';
-import { kubeVirts } from '../kube/kubevirt-resources.ts';
+import { kubeVirts, virtualMachineInstanceMigrations } from '../kube/kubevirt-resources.ts';
 import { leaseResource } from '../kube/leader-lease.ts';
 import { createAuthority, DAY_MS } from '../machinery/x509/authority.ts';
 import { synchronizationRights } from '../sync/rights.ts';
@@ -24,11 +24,14 @@ const KUBECONFIG = 'apiVersion: v1\nkind: Config\nusers: [{name: admin, user: {t
 const scene = new ControlScene();
 let directory: string;
 let started: string[];
+/** What was ended, by its process id. */
+let stopped: number[];
 let local: LocalSynchronization;
 
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
   started = [];
+  stopped = [];
   await scene.start();
   await (await ObjectApplier.of(scene.client, scene.signal)).apply(synchronizationRights(), scene.signal);
   local = make();
@@ -45,7 +48,7 @@ function make(): LocalSynchronization {
       started.push(args[1] ?? '');
       return { identity: { pid: started.length, startedAt: 'x' }, exited: new Promise(() => undefined) };
     },
-    kill: async () => undefined,
+    kill: async ({ pid }) => void stopped.push(pid),
   } as Pick<Processes, 'spawnDetached' | 'kill'> as Processes;
   return new LocalSynchronization({
     env: { clock: scene.clock, random: realRandom, log: silentLogger },
@@ -97,9 +100,31 @@ it('is started once a cluster is trusted', async () => {
   await runs(1);
 });
 
-it('is not started where migrations between clusters are switched off', async () => {
+async function switchOff(): Promise<void> {
   const body = { spec: { configuration: { developerConfiguration: { featureGates: [] } } } };
   await scene.client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', { type: 'merge', body }, scene.signal);
+}
+
+it('is stopped where migrations between clusters are switched off, once all halves that have begun are over', async () => {
+  await local.start();
+  const half = {
+    apiVersion: 'kubevirt.io/v1',
+    kind: 'VirtualMachineInstanceMigration',
+    metadata: { name: 'receive', namespace: 'default' },
+    spec: { vmiName: 'web', receive: { key: 'k' } },
+  };
+  await scene.client.create(virtualMachineInstanceMigrations, half, scene.signal);
+  await scene.client.create(leaseResource, { ...claim, metadata }, scene.signal);
+  await runs(1);
+  await switchOff();
+  await passes();
+  expect(stopped).toEqual([]);
+  await scene.client.delete(virtualMachineInstanceMigrations, 'default', 'receive', scene.signal);
+  await eventually(() => expect(stopped).toEqual([1]));
+});
+
+it('is not started where migrations between clusters are switched off', async () => {
+  await switchOff();
   await local.start();
   await scene.client.create(leaseResource, { ...claim, metadata }, scene.signal);
   await passes();

@@ -3,6 +3,10 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { isFeatureGateEnabled } from '../api/kubevirt/feature-gates.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
+import {
+  isFinalMigration,
+  type VirtualMachineInstanceMigration,
+} from '../api/kubevirt/virtual-machine-instance-migration.ts';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { KEY_CLAIM_PREFIX } from '../control/migration/key-claims.ts';
@@ -10,9 +14,10 @@ import { type Env, type Processes, sleep } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
 import { Informer } from '../kube/informer.ts';
-import { kubeVirts } from '../kube/kubevirt-resources.ts';
+import { kubeVirts, virtualMachineInstanceMigrations } from '../kube/kubevirt-resources.ts';
 import { leaseResource } from '../kube/leader-lease.ts';
 import type { Resource } from '../kube/resource.ts';
+import { isKept, sideOf } from '../sync/controller/side.ts';
 import { SYNCHRONIZATION_ACCOUNT } from '../sync/rights.ts';
 import { configMaps, peersOf, TRUST_CONFIG_MAP } from '../sync/trust/objects.ts';
 import { keepAuthorities } from '../sync/trust/store.ts';
@@ -66,7 +71,8 @@ const METRICS_PORT_FILE = 'synchronization-metrics-port';
  * The synchronization controller that `godwit up` has on this machine, in a process of its own: it talks to other
  * clusters, and has no other rights than it needs. It is there while migrations between clusters are switched on, from the
  * moment on when somebody needs it: a half of a migration is there, or a cluster is trusted. Who needed it once has it from
- * the start the next time: there may be halves that are over, and wait to be let go.
+ * the start the next time: there may be halves that are over, and wait to be let go. Those that have begun are brought to
+ * their end also where migrations between clusters are switched off meanwhile.
  */
 export class LocalSynchronization {
   readonly #options: LocalSynchronizationOptions;
@@ -76,6 +82,8 @@ export class LocalSynchronization {
   readonly #looking = new AbortController();
   #process: KeptProcess | undefined;
   #isNeeded: boolean;
+  /** UIDs of halves that nobody but this process can bring to their end. */
+  readonly #open = new Set<string>();
   /** As the cluster's configuration says. */
   #spec: KubeVirt['spec'] | undefined;
   /** The port that it was started for, where one was asked for. */
@@ -100,7 +108,9 @@ export class LocalSynchronization {
       this.#spec = type === 'deleted' ? undefined : object.spec;
       this.#follow();
     });
-    this.#informers.push(configuration.run(this.#stopping.signal));
+    const halves = new Informer({ ...common, resource: virtualMachineInstanceMigrations });
+    halves.onChange(({ type, object }) => this.#count(object, type !== 'deleted' && isOpenHalf(object)));
+    this.#informers.push(configuration.run(this.#stopping.signal), halves.run(this.#stopping.signal));
     if (this.#isNeeded) return;
     const fieldSelector = `metadata.name=${TRUST_CONFIG_MAP}`;
     const trust = new Informer({ ...common, resource: configMaps, namespace: SYSTEM_NAMESPACE, fieldSelector });
@@ -132,6 +142,14 @@ export class LocalSynchronization {
     this.#follow();
   }
 
+  /** Follows where the last half has ended, or the first one begun. */
+  #count({ metadata }: VirtualMachineInstanceMigration, isOpen: boolean): void {
+    const hadAny = this.#open.size > 0;
+    if (isOpen) this.#open.add(metadata.uid ?? '');
+    else this.#open.delete(metadata.uid ?? '');
+    if (hadAny !== this.#open.size > 0) this.#follow();
+  }
+
   /** What others are told to trust is there before the process is that keeps it. */
   async #makeIdentity(): Promise<void> {
     const { env, admin } = this.#options;
@@ -148,7 +166,7 @@ export class LocalSynchronization {
     const spec = this.#spec;
     const isOn = spec !== undefined && isFeatureGateEnabled('DecentralizedLiveMigration', spec.configuration);
     this.#work = this.#work
-      .then(() => this.#bring(isOn && this.#isNeeded, configuredPort(spec)))
+      .then(() => this.#bring((isOn || this.#open.size > 0) && this.#isNeeded, configuredPort(spec)))
       .catch((error: unknown) => {
         this.#options.print(`The synchronization controller cannot be started: ${errorText(error)}`);
       });
@@ -236,4 +254,9 @@ export class LocalSynchronization {
     );
     writePrivately(join(this.#directory, 'token'), status?.token ?? '');
   }
+}
+
+/** Whether a migration is a half that is not over, or is kept until the other one knows that it is. */
+function isOpenHalf(migration: VirtualMachineInstanceMigration): boolean {
+  return sideOf(migration) !== undefined && (!isFinalMigration(migration) || isKept(migration));
 }
