@@ -1,4 +1,5 @@
 import { labelOf } from '../../api/kubevirt/complete-migration.ts';
+import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { migrationRole, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
@@ -8,6 +9,7 @@ import { MIGRATION_GUEST_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { Client } from '../../kube/client.ts';
 import type { Informer } from '../../kube/informer.ts';
 import {
+  kubeVirts,
   virtualMachineInstanceMigrations,
   virtualMachineInstances,
   virtualMachines,
@@ -30,6 +32,7 @@ export class Pairs {
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
   readonly #nodes: Informer<Node>;
+  readonly #kubeVirts: Informer<KubeVirt>;
   readonly #volumeClaims: Informer<PersistentVolumeClaim>;
   /** UIDs of halves whose other ones are in another cluster. */
   readonly #foreign = new Set<string>();
@@ -45,6 +48,7 @@ export class Pairs {
     this.#guests = informers.of(virtualMachineInstances);
     this.#pods = informers.of(pods, { migration: migrationUidsOf, uid: uidsOf });
     this.#nodes = informers.of(nodes);
+    this.#kubeVirts = informers.of(kubeVirts);
     this.#volumeClaims = informers.of(persistentVolumeClaims);
   }
 
@@ -103,6 +107,7 @@ export class Pairs {
       objection: guest && role === 'target' ? receiverObjection(guest, source, volumes) : undefined,
       isAdopted: guest !== undefined && source !== undefined && adoption(guest, source) === undefined,
       isPeerReady: isHere || (role === 'target' ? source?.slots !== undefined : true),
+      isRecordOld: role === 'source' && this.#isRecordOld(guest),
       isGivenAway: !guest && role === 'source' && (await this.#isGivenAway(migration, signal)),
     };
   }
@@ -139,6 +144,11 @@ export class Pairs {
   release(migration: VirtualMachineInstanceMigration, signal: AbortSignal): Promise<void> {
     this.#foreign.delete(migration.metadata.uid ?? '');
     return this.#claims.release(migration, signal);
+  }
+
+  #isRecordOld(guest: VirtualMachineInstance | undefined): boolean {
+    const node = guest?.status?.rightToRun?.holder?.node ?? '';
+    return [...this.#kubeVirts.list()].some(({ status }) => status?.restoration?.unheard?.includes(node) === true);
   }
 
   /** A guest may be gone before anybody saw that it had moved; its machine remembers, before the guest may go. */

@@ -1,4 +1,5 @@
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { isStarted } from '../phase/facts.ts';
@@ -74,7 +75,7 @@ export function applyTarget(
         }),
     ...(isOver ? {} : { targetLetter: half.letter ?? state.targetLetter }),
     ...abortOf(state, half),
-    ...arrivalOf(state, half),
+    ...(isGivable(guest) ? arrivalOf(state, half) : {}),
     targetState: {
       ...state.targetState,
       ...sideOf(half, state.targetState),
@@ -162,6 +163,11 @@ function copyOf(state: MigrationState, half: SourceHalf): Partial<MigrationState
 /** Who wants a migration to stop does so for good. */
 function abortOf(state: MigrationState, half: SourceHalf | TargetHalf): Partial<MigrationState> {
   return half.abortRequested === true && state.completed !== true ? { abortRequested: true } : {};
+}
+
+/** Whether the record of a source lets anybody else have the guest: what was promised to nobody, nobody has. */
+function isGivable({ status }: VirtualMachineInstance): boolean {
+  return status?.rightToRun?.successor !== undefined || isAway(status?.rightToRun);
 }
 
 /** Only a target knows that the guest is there, memory and all. */

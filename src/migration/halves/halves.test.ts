@@ -156,7 +156,7 @@ describe('a half that is applied', () => {
     });
   });
 
-  it('tells a source where its guest goes, and that it is there', () => {
+  it('tells a source where its guest goes', () => {
     const half: TargetHalf = {
       ...target,
       node: 'node-b',
@@ -166,7 +166,6 @@ describe('a half that is applied', () => {
       directMigrationNodePorts: { '1': 0 },
       migrationConfiguration: { maxDowntimeMs: 7 },
       downtimeMs: 42,
-      verdict: { phase: 'Succeeded', time: AT },
     };
     expect(applyTarget(sender(), half)?.migrationState).toMatchObject({
       targetNode: 'node-b',
@@ -175,9 +174,19 @@ describe('a half that is applied', () => {
       targetNodeAddress: '10.0.0.2',
       migrationConfiguration: { maxDowntimeMs: 7 },
       downtimeMs: 42,
-      completed: true,
-      endTimestamp: AT,
     });
+  });
+
+  it('tells a source that its guest is there, unless that was promised to nobody', () => {
+    const half: TargetHalf = { ...target, verdict: { phase: 'Succeeded', time: AT } };
+    const { completed, targetState } = applyTarget(sender(), half)?.migrationState ?? {};
+    expect(completed).toBeUndefined();
+    expect(targetState?.verdict?.phase).toBe('Succeeded');
+    const reserved = { rightToRun: { epoch: 3, holder: RUNNER_HERE, successor: RUNNER_THERE, across: true } };
+    const there = { completed: true, endTimestamp: AT };
+    expect(applyTarget(sender({}, reserved), half)?.migrationState).toMatchObject(there);
+    const away = { rightToRun: { epoch: 4, holder: RUNNER_THERE, across: true } };
+    expect(applyTarget(sender({}, away), half)?.migrationState).toMatchObject(there);
   });
 
   it.each<[string, SourceHalf, MigrationState]>([

@@ -51,6 +51,8 @@ export interface PairFacts {
   readonly isPeerReady: boolean;
   /** Of a source whose guest is gone: whether its machine remembers that the guest went to another object. */
   readonly isGivenAway: boolean;
+  /** Of a source: whether its record was restored, and its node has yet to say what became of the guest since. */
+  readonly isRecordOld: boolean;
 }
 
 /** What is looked at in the target's launcher pod. */

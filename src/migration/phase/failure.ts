@@ -7,6 +7,7 @@ export type FailureReason =
   | 'GuestGone'
   | 'KeyTaken'
   | 'NotMigratable'
+  | 'PeerContradicted'
   | 'PeerFailed'
   | 'PeerLost'
   | 'PreparationTimeout'
@@ -40,6 +41,7 @@ const MESSAGES: Readonly<Record<FailureReason, string>> = {
   GuestGone: 'Migration failed because vmi does not exist.',
   KeyTaken: 'another migration that is not over has the same key',
   NotMigratable: 'Cannot migrate VMI',
+  PeerContradicted: 'the other half says that it has succeeded, and the record says that the guest never left',
   PeerFailed: 'the other half failed',
   PeerLost: 'the other half could not be reached for too long',
   PreparationTimeout: 'the target node did not prepare the guest in time',

@@ -18,6 +18,7 @@ const GONE = { deletionTimestamp: at(1000) };
 const HERE = { node: 'node-a', nodeUID: 'uid-a', podUID: 'pod-a' };
 const THERE = { node: 'node-a', nodeUID: 'uid-z', podUID: 'pod-z' };
 const FAILED = { verdict: { phase: 'Failed' as const, message: 'why' } };
+const SUCCEEDED = { verdict: { phase: 'Succeeded' as const } };
 const CUT = (sinceMs: number) => ({
   conditions: [
     {
@@ -42,6 +43,7 @@ const pairWith = (more: Partial<PairFacts> = {}): PairFacts => ({
   isAdopted: true,
   isPeerReady: true,
   isGivenAway: false,
+  isRecordOld: false,
   ...more,
 });
 
@@ -299,6 +301,21 @@ describe('the half that a guest leaves', () => {
         state: { ...BEGUN, completed: true, abortRequested: true },
         status: reserved,
       },
+    ],
+    [
+      'the other one says that the guest is there, to which it was never promised',
+      'Failed PeerContradicted withdraw',
+      { phase: 'Pending', state: { ...FOUND, targetState: { ...FOUND.targetState, ...SUCCEEDED } } },
+    ],
+    [
+      'the other one says that the guest is there, and its agent has kept it for that',
+      'Failed PeerContradicted withdraw',
+      { phase: 'Running', state: { ...BEGUN, completed: true, targetState: SUCCEEDED } },
+    ],
+    [
+      'the other one says that the guest is there, and the record is from before that',
+      'TargetReady',
+      { phase: 'TargetReady', state: { ...READY, targetState: SUCCEEDED }, pair: { isRecordOld: true } },
     ],
     ['somebody cleared the state while it is copied', 'Running', { phase: 'Running', status: reserved }],
     ['somebody cleared the state, and its agent kept the guest', 'Failed StateCleared', { phase: 'Running' }],

@@ -28,12 +28,22 @@ export function decideSource(facts: MigrationFacts, pair: PairFacts): MigrationD
   if (isBegun && isAway(guest.status?.rightToRun)) return afterMove(state);
   if (state?.failed === true) return failed('ReportedByNode', state.failureReason);
   const isSettled = guest.status?.rightToRun?.successor === undefined;
+  if (isSettled && isContradicted(guest, pair, state)) return closed(state, failure('PeerContradicted'));
   if (isOver(guest) && isSettled) return closed(state, failure('GuestEnded'));
   if (!isBegun) return beforeHandOff(facts, pair, guest, state);
   if (state) return isStarted(guest) ? whileRunning(facts, guest, state) : beforeStart(facts, guest, state);
   // Its agent, which has a successor on record, gives up by itself what nobody asks for any more.
   if (!isSettled) return { phase: 'Running' };
   return failed(guest.status?.migrationState?.migrationUid ? 'TakenOver' : 'StateCleared');
+}
+
+/**
+ * Whether the other half says that it has a guest which it was never given. Nothing is granted before the record names a
+ * successor, and that stays there until the guest is away, or is had back.
+ */
+function isContradicted({ status }: VirtualMachineInstance, pair: PairFacts, state?: MigrationState): boolean {
+  const isSaid = state?.targetState?.verdict?.phase === 'Succeeded';
+  return isSaid && !isAway(status?.rightToRun) && !pair.isRecordOld;
 }
 
 /** Of a guest that runs there with part of its memory still here the other half says how it ends. */

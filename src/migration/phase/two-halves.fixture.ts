@@ -192,6 +192,7 @@ export class TwoHalves {
       isAdopted: true,
       isPeerReady: true,
       isGivenAway: false,
+      isRecordOld: false,
     };
     return {
       ...side,

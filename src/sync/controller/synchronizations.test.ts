@@ -82,6 +82,13 @@ async function underWay(): Promise<void> {
   }
 }
 
+/** The source's agent has promised the guest to its target. */
+async function reserve(): Promise<void> {
+  const right = { epoch: 1, holder: runner('s') };
+  await east.patchGuest({ rightToRun: right }, name);
+  await east.patchGuest({ rightToRun: { ...right, successor: runner('t'), across: true } }, name);
+}
+
 describe('two halves in two clusters', () => {
   it.each([
     { first: 'the source', order: [source, target] },
@@ -158,6 +165,7 @@ describe('two halves in two clusters', () => {
   it('end alike, and are kept until the other side knows', async () => {
     await underWay();
     network.cut('east', 'west');
+    await reserve();
     await west.patchGuest({ migrationState: { completed: true, targetNodeDomainDetected: true } }, name);
     await west.finish('Succeeded', name);
     await pass(clock, 5000);
@@ -380,6 +388,7 @@ describe('a controller that starts anew', () => {
     await west.patchGuest({ migrationState: { targetNode: 'node-1', targetRunner: runner('t') } }, name);
     await restart(whom());
     expect(await stateOf(east)).toMatchObject({ targetRunner: runner('t') });
+    await reserve();
     await whom().stopController();
     await east.phase('Running', name);
     await west.phase('Running', name);
