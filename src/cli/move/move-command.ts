@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { addressErrors } from '../../api/kubevirt/validate-migration.ts';
 import { dnsLabelErrors, dnsSubdomainErrors } from '../../api/names.ts';
 import { ApiError } from '../../api/status.ts';
@@ -86,10 +87,11 @@ async function seenBy({ client }: ClusterConnection, signal: AbortSignal): Promi
 const FORBIDDEN = 403;
 
 /** How the target cluster is found: in another file, or in another context of the same one. */
-function targetOf({ kubeconfig, toKubeconfig, toContext }: MoveCommandOptions): ClusterOptions {
+export function targetOf({ kubeconfig, dataDir, toKubeconfig, toContext }: MoveCommandOptions): ClusterOptions {
   const file = toKubeconfig ?? kubeconfig;
   return {
     ...(file === undefined ? {} : { kubeconfig: file }),
+    ...(file !== undefined || dataDir === undefined ? {} : { dataDir }),
     ...(toContext === undefined ? {} : { context: toContext }),
   };
 }
@@ -149,17 +151,21 @@ function requestOf(name: string, options: MoveCommandOptions, { source, target }
 }
 
 /** What is said on the command line to come from the target to where the guest is now. */
-function backOf(options: MoveCommandOptions, current: string | undefined): string {
-  const { kubeconfig, toKubeconfig, context = current } = options;
+export function backOf(options: MoveCommandOptions, current: string | undefined): string {
+  const { dataDir, toKubeconfig, context = current } = options;
+  const kubeconfig = options.kubeconfig ?? (dataDir === undefined ? 'FILE' : join(dataDir, 'kubeconfig'));
   return [
     clusterFlags(targetOf(options)),
-    ...(toKubeconfig === undefined ? [] : [` --to-kubeconfig ${kubeconfig ?? 'FILE'}`]),
+    ...(toKubeconfig === undefined ? [] : [` --to-kubeconfig ${kubeconfig}`]),
     ...(context === undefined ? [] : [` --to-context ${context}`]),
   ].join('');
 }
 
-function clusterFlags({ kubeconfig, context }: ClusterOptions): string {
-  return `${kubeconfig === undefined ? '' : ` --kubeconfig ${kubeconfig}`}${context === undefined ? '' : ` --context ${context}`}`;
+function clusterFlags({ kubeconfig, dataDir, context }: ClusterOptions): string {
+  const flags = { 'data-dir': dataDir, kubeconfig, context };
+  return Object.entries(flags)
+    .map(([name, value]) => (value === undefined ? '' : ` --${name} ${value}`))
+    .join('');
 }
 
 async function foretell(mover: Move, request: MoveRequest, print: Print, signal: AbortSignal): Promise<void> {
