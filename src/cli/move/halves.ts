@@ -1,7 +1,9 @@
 import { migrationRole, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import type { KubeObject } from '../../api/meta.ts';
 import type { Env } from '../../env/ports.ts';
-import { MOVE_LABEL, type Place } from './receiving-machine.ts';
+import { derivedSuffix } from '../../machinery/derived-identity.ts';
+import { MOVE_LABEL, type Place, RUN_ANNOTATION } from './receiving-machine.ts';
 
 /** The two migrations of a move, and how they are told from others. Pure. */
 
@@ -20,6 +22,19 @@ export function halvesOf(id: string, key: string): Halves {
 /** A key that nobody guesses. */
 export function newKey(id: string, { random }: Pick<Env, 'random'>): string {
   return `move-${id}-${random.uuid()}`;
+}
+
+/** What the objects of an attempt are marked with: it follows from the key, and tells nobody what that is. */
+export function runOf({ key }: Pick<Halves, 'key'>): string {
+  return derivedSuffix(key, 'attempt of a move', RUN_LENGTH);
+}
+
+const RUN_LENGTH = 16;
+
+/** Whether another attempt uses an object than the one of these halves. */
+export function isOfAnotherRun({ metadata }: KubeObject, halves: Pick<Halves, 'key'>): boolean {
+  const run = metadata.annotations?.[RUN_ANNOTATION];
+  return run !== undefined && run !== runOf(halves);
 }
 
 /** A half as it is made. */

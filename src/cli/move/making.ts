@@ -12,9 +12,10 @@ import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachines } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { UserError } from '../failure.ts';
-import { type Halves, halfOf, halvesOf, isHalfOf } from './halves.ts';
+import { type Halves, halfOf, halvesOf, isHalfOf, runOf } from './halves.ts';
 import { type MovePlan, plannedReceiver } from './plan.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
+import type { PlannedObject } from './planned-objects.ts';
+import { MOVE_LABEL, RUN_ANNOTATION } from './receiving-machine.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
 import type { Traces } from './traces.ts';
 
@@ -31,6 +32,9 @@ export interface Making {
 const LOOK_AGAIN_MS = 500;
 /** For how long it is waited until the target says where it is reached. */
 const ADDRESS_MS_MAX = 60_000;
+/** How often an object is written to that others write to, too. */
+export const WRITES_MAX = 10;
+const NOT_FOUND = 404;
 const CONFLICT = 409;
 
 const machines = virtualMachines as unknown as Resource;
@@ -42,12 +46,66 @@ const machines = virtualMachines as unknown as Resource;
 export async function makeObjects(
   plan: MovePlan,
   seen: SeenMove,
+  halves: Pick<Halves, 'key'>,
   making: Making,
   signal: AbortSignal,
 ): Promise<boolean> {
-  for (const { state, resource, object } of [...plan.objects, plannedReceiver(plan)])
-    if (state === 'missing' && !(await make(making.target, resource, object, plan.id, making, signal))) return false;
+  for (const { state, resource, object } of [...plan.objects, plannedReceiver(plan)]) {
+    const { metadata } = object;
+    const annotations = { ...metadata.annotations, [RUN_ANNOTATION]: runOf(halves) };
+    const own = { ...object, metadata: { ...metadata, annotations } };
+    if (state === 'missing' && !(await make(making.target, resource, own, plan.id, making, signal))) return false;
+  }
   return plan.machine.state !== 'taken back' || takeBack(plan, seen, making, signal);
+}
+
+/** What this run knows a planned object by: as it has made it, or found it, or seen it before. */
+export function knownUidOf({ resource, object, state }: PlannedObject, { traces }: Making): string | undefined {
+  return state === 'missing' ? traces.uidOf(resource, object) : object.metadata.uid;
+}
+
+/**
+ * Says on all that was made that the attempt of these halves uses it: whoever is about to remove what an attempt before it
+ * made, or shares it, leaves that alone from then on. False where some of it is gone, or going.
+ */
+export async function claimObjects(
+  plan: MovePlan,
+  halves: Pick<Halves, 'key'>,
+  making: Making,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const machine = plannedReceiver(plan);
+  const isTakenBack = plan.machine.state === 'taken back';
+  for (const planned of [...plan.objects, isTakenBack ? { ...machine, state: 'made' as const } : machine]) {
+    const uid = knownUidOf(planned, making);
+    if (planned.state === 'there' || uid === undefined) continue;
+    if (!(await claim(planned, uid, runOf(halves), making, signal))) return false;
+  }
+  return true;
+}
+
+async function claim(
+  { resource, object }: PlannedObject,
+  uid: string,
+  run: string,
+  { target }: Making,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { namespace = '', name = '' } = object.metadata;
+  for (let writes = 0; writes < WRITES_MAX; writes++) {
+    const there = await target.find(resource, namespace, name, signal);
+    if (there?.metadata.uid !== uid || there.metadata.deletionTimestamp !== undefined) return false;
+    if (there.metadata.annotations?.[RUN_ANNOTATION] === run) return true;
+    const { resourceVersion = '' } = there.metadata;
+    const body: JsonObject = { metadata: { uid, resourceVersion, annotations: { [RUN_ANNOTATION]: run } } };
+    try {
+      await target.patch(resource, namespace, name, { type: 'merge', body }, signal);
+      return true;
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== NOT_FOUND && error.code !== CONFLICT)) throw error;
+    }
+  }
+  return false;
 }
 
 /** Has a machine wait that was kept for its guest. False where it is not as it was looked at. */

@@ -1,9 +1,11 @@
 import { oneLine } from '../redrawn-lines.ts';
 import { table } from '../table.ts';
 import type { MoveResult, Prospect } from './move.ts';
+import { halvesOf } from './halves.ts';
 import { plannedReceiver } from './plan.ts';
 import { MOVE_LABEL } from './receiving-machine.ts';
 import { referencesOf } from './references.ts';
+import type { Left } from './removing.ts';
 import type { MoveRequest } from './seen.ts';
 
 /** What is told of a move before and after it. Pure. */
@@ -53,7 +55,7 @@ export function endLines({ seen, plan, notes }: Prospect, request: MoveRequest):
   const claims = referencesOf(seen.source.machine)
     .claims.filter(({ isBelow }) => !isBelow)
     .map(({ name }) => name);
-  const there = toCluster === undefined ? '' : ' there';
+  const there = toCluster === undefined ? `in ${to.namespace}` : 'there';
   const remove = [
     `kubectl delete vm ${from.name} -n ${from.namespace}`,
     ...(claims.length > 0 ? [`kubectl delete pvc ${claims.join(' ')} -n ${from.namespace}`] : []),
@@ -64,17 +66,25 @@ export function endLines({ seen, plan, notes }: Prospect, request: MoveRequest):
     `${from.namespace}/${from.name} is halted and kept${claims.length > 0 ? `, with its claims ${claims.join(', ')}` : ''}`,
     `  to remove it:          ${remove}`,
     `  to get the guest back: godwit move ${to.name} -n ${to.namespace} --to-namespace ${from.namespace}${from.name === to.name ? '' : ` --name ${from.name}`}${back}`,
-    `what was made at the target has the label ${MOVE_LABEL}=${plan.id}${there}`,
+    `what was made has the label ${MOVE_LABEL}=${plan.id}: here the half ${halvesOf(plan.id, '').send}, ${there} all else`,
+  ];
+}
+
+/** What is left on each side. */
+export function leftLines({ source, target }: Left): string[] {
+  return [
+    ...(source.length > 0 ? [`left where the guest is: ${source.join(', ')}`] : []),
+    ...(target.length > 0 ? [`left at the target: ${target.join(', ')}`] : []),
   ];
 }
 
 /** Why it failed, what runs where, and what could not be removed. */
 export function failureText(result: Extract<MoveResult, { kind: 'failed' }>, { from }: MoveRequest): string {
   const { reason, why, left } = result;
+  const lines = leftLines(left);
   return [
     `the move failed (${reason}): ${oneLine(why)}`,
-    `the guest of ${from.name} goes on in ${from.namespace}; ${
-      left.length === 0 ? 'what was made for the move is removed' : `left at the target: ${left.join(', ')}`
-    }`,
+    `the guest of ${from.name} goes on in ${from.namespace}${lines.length === 0 ? '; what was made for the move is removed' : ''}`,
+    ...lines,
   ].join('\n');
 }

@@ -260,7 +260,7 @@ describe('a move to another cluster', () => {
       expect(['Failed', undefined]).toContain((await pair.find(pair.source))?.status?.phase),
     );
     const result = (await kept(run, pair)) as Extract<MoveResult, { kind: 'failed' }>;
-    expect(result).toMatchObject({ kind: 'failed', left: [] });
+    expect(result).toMatchObject({ kind: 'failed', left: { source: [], target: [] } });
     for (const resource of [machines, secrets, persistentVolumeClaims, migrations] as unknown as Resource[])
       expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
     expect(await here.get(guests, name)).toMatchObject({ status: { phase: 'Running' } });
@@ -319,9 +319,18 @@ describe('a move to another cluster', () => {
 
   it('goes on where it was killed, after whichever write', async () => {
     const stages: string[] = [];
-    for (const what of ['secret', 'claim', 'machine', 'half there', 'half here']) {
+    // All that there is by then is said to be used, once both sides could begin.
+    const writes = [
+      ['secret', 1],
+      ['claim', 1],
+      ['machine', 1],
+      ['half there', 1],
+      ['said to be used', 2],
+      ['half here', 4],
+    ] as const;
+    for (const [what, writesLeft] of writes) {
       const stopping = new AbortController();
-      const killed = moveOf(request(), { writesLeft: 1 });
+      const killed = moveOf(request(), { writesLeft });
       const run = killed.run(stopping.signal);
       run.catch(() => undefined);
       // Nobody is killed by a write where there is nothing left to be written.
@@ -329,7 +338,7 @@ describe('a move to another cluster', () => {
       await expect(kept(run), what).rejects.toThrow();
       stages.push(killed.stage.kind);
     }
-    expect(stages).toEqual(['making', 'making', 'making', 'moving', 'moving']);
+    expect(stages).toEqual(['making', 'making', 'making', 'making', 'making', 'moving']);
     expect(new Set(await keysOf()).size).toBe(1);
     for (const resource of [machines, secrets, persistentVolumeClaims] as unknown as Resource[])
       expect((await made(there, resource)).filter(({ metadata }) => metadata.name === name)).toHaveLength(1);
@@ -363,7 +372,12 @@ describe('a move to another cluster', () => {
     const conditions = [{ type: 'migrationFailed', status: 'True', reason: 'NoRoom', message: 'no room' }];
     const life = { writesLeft: Number.POSITIVE_INFINITY, told: { phase: 'Failed', conditions } };
     const result = await kept(moveOf(request(), life).run(here.signal));
-    expect(result).toMatchObject({ kind: 'failed', reason: 'NoRoom', why: 'no room', left: [] });
+    expect(result).toMatchObject({
+      kind: 'failed',
+      reason: 'NoRoom',
+      why: 'no room',
+      left: { source: [], target: [] },
+    });
     expect(lines.filter((line) => line === `virtualmachine/${name} in shop created`)).toHaveLength(1);
     await saysAddresses(there, ['there:9185']);
   });

@@ -13,13 +13,14 @@ import { TransportError } from '../../kube/transport.ts';
 import { UserError } from '../failure.ts';
 import { type Halves, halvesOf, newKey } from './halves.ts';
 import { lookAtMove } from './look.ts';
-import { type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
+import { claimObjects, type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
+import { leftLines } from './move-report.ts';
 import type { MoveView } from './move-view.ts';
 import { News } from './news.ts';
 import { type MovePlan, planOf } from './plan.ts';
 import type { Obstacle } from './planned-objects.ts';
 import type { Place } from './receiving-machine.ts';
-import { removeLeftovers, removeMade, withdrawReceivingHalf } from './removing.ts';
+import { type Left, removeLeftovers, removeMade, withdrawReceivingHalf } from './removing.ts';
 import { missingRights, rightsOf } from './rights.ts';
 import { launcherOf, roomFor } from './room.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
@@ -60,7 +61,7 @@ export interface Prospect {
 export type MoveResult =
   | { readonly kind: 'moved'; readonly prospect: Prospect }
   | { readonly kind: 'blocked'; readonly prospect: Prospect }
-  | (Extract<Verdict, { kind: 'failed' }> & { readonly prospect: Prospect; readonly left: readonly string[] });
+  | (Extract<Verdict, { kind: 'failed' }> & { readonly prospect: Prospect; readonly left: Left });
 
 /** `moving`: both halves may be there. `removing`: it has failed. */
 export type MoveStage =
@@ -168,26 +169,34 @@ export class Move {
    */
   async #make(plan: MovePlan, seen: SeenMove, own: Halves, signal: AbortSignal): Promise<Halves | undefined> {
     const { request } = seen;
+    const { print } = this.#options;
     this.stage = { kind: 'making', id: plan.id };
     try {
       await removeLeftovers(plan, seen, this.#making, signal);
-      if (!(await makeObjects(plan, seen, this.#making, signal))) return undefined;
+      if (!(await makeObjects(plan, seen, own, this.#making, signal))) return undefined;
       const halves = await makeReceivingHalf(plan, own, request, this.#making, signal);
       if (!halves) return undefined;
+      if (!(await claimObjects(plan, halves, this.#making, signal))) return await this.#withdraw(plan, halves, signal);
       const connectURL = plan.connectURL || (await reachedAt(halves, request, this.#making, signal));
       if (connectURL === undefined) return await this.#unreached(own, signal);
       // Who is stopped from here on does not know whether the other half was made.
       this.stage = { kind: 'moving', halves };
       if (await makeSendingHalf(plan, connectURL, halves, request, this.#making, signal)) return halves;
       this.stage = { kind: 'making', id: plan.id };
-      await withdrawReceivingHalf(plan, halves, request, this.#making, signal);
-      return undefined;
+      return await this.#withdraw(plan, halves, signal);
     } catch (error) {
       // Only who was refused knows that nothing has begun. What others have made, they may be about to use.
       const isRefused = error instanceof UserError || (error instanceof ApiError && !isTrouble(error));
-      if (isRefused) await this.#remove(plan, own, seen, signal, { isOwnOnly: true });
+      if (isRefused)
+        for (const line of leftLines(await this.#remove(plan, own, seen, signal, { isOwnOnly: true }))) print(line);
       throw error;
     }
+  }
+
+  /** Nothing comes of the half that receives: it is begun anew. */
+  async #withdraw(plan: MovePlan, halves: Halves, signal: AbortSignal): Promise<undefined> {
+    await withdrawReceivingHalf(plan, halves, this.#options.request, this.#making, signal);
+    return undefined;
   }
 
   /**
@@ -210,7 +219,7 @@ export class Move {
     seen: SeenMove,
     signal: AbortSignal,
     options?: { readonly isOwnOnly: boolean },
-  ): Promise<string[]> {
+  ): Promise<Left> {
     this.stage = { kind: 'removing', id: plan.id };
     return removeMade(plan, halves, seen, this.#making, signal, options);
   }

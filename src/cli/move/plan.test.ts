@@ -6,7 +6,7 @@ import type { JsonObject, KubeObject } from '../../api/meta.ts';
 import { INSTANCETYPES } from '../../control/resources.ts';
 import type { PersistentVolumeClaim, StorageClass } from '../../migration/fit/objects.ts';
 import { moveId, planOf } from './plan.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
+import { EPOCH_ANNOTATION, MOVE_LABEL } from './receiving-machine.ts';
 import { rightsOf } from './rights.ts';
 import type { SeenMove } from './seen.ts';
 
@@ -31,8 +31,8 @@ function claim(name: string, more: JsonObject = {}): PersistentVolumeClaim {
   } as PersistentVolumeClaim;
 }
 
-function plain(kind: string, name: string, data: Record<string, string>, labels = {}): KubeObject {
-  return { apiVersion: 'v1', kind, metadata: { name, namespace: 'shop', uid: `uid-of-${name}`, labels }, data };
+function plain(kind: string, name: string, data: Record<string, string>, more = {}): KubeObject {
+  return { apiVersion: 'v1', kind, metadata: { name, namespace: 'shop', uid: `uid-of-${name}`, ...more }, data };
 }
 
 const machine = {
@@ -138,6 +138,8 @@ function seen({ source, target, request, isSameCluster = false }: Parts = {}): S
 
 const ID = moveId(seen());
 const MINE = { [MOVE_LABEL]: ID };
+/** Of this move, and of the epoch in which the guest is. */
+const OURS = { labels: MINE, annotations: { [EPOCH_ANNOTATION]: '1' } };
 const there = (name: string, more: object = {}): VirtualMachine =>
   ({ ...machine, metadata: { ...machine.metadata, namespace: 'west', name, labels: {} }, ...more }) as VirtualMachine;
 
@@ -178,7 +180,7 @@ describe('what has to be made', () => {
     expect(blank?.object).toEqual({
       apiVersion: 'v1',
       kind: 'PersistentVolumeClaim',
-      metadata: { name: 'root', namespace: 'west', labels: MINE },
+      metadata: { name: 'root', namespace: 'west', ...OURS },
       spec: {
         accessModes: ['ReadWriteOnce'],
         storageClassName: 'local',
@@ -194,7 +196,7 @@ describe('what has to be made', () => {
       name: 'web',
       namespace: 'west',
       labels: { app: 'web', ...MINE },
-      annotations: { 'kubevirt.io/restore-run-strategy': 'Always' },
+      annotations: { ...OURS.annotations, 'kubevirt.io/restore-run-strategy': 'Always' },
     });
     expect(object.spec).toMatchObject({
       runStrategy: 'WaitAsReceiver',
@@ -241,12 +243,28 @@ describe('what has to be made', () => {
 describe('what is there already', () => {
   it('is used where it is of this move, and where it is not is left as it is', () => {
     const secrets = new Map([['seed', plain('Secret', 'seed', { userdata: 'eQ==' })]]);
-    const configMaps = new Map([['settings', plain('ConfigMap', 'settings', { a: '1' }, MINE)]]);
-    const claims = new Map([['root', { ...claim('root'), metadata: { name: 'root', labels: MINE } }]]);
+    const configMaps = new Map([['settings', plain('ConfigMap', 'settings', { a: '1' }, OURS)]]);
+    const claims = new Map([['root', { ...claim('root'), metadata: { name: 'root', ...OURS } }]]);
     const plan = planOf(seen({ target: { secrets, configMaps, claims } }));
     expect(plan.obstacles).toEqual([]);
     expect(plan.objects.map(({ state }) => state)).toEqual(['there', 'made', 'missing', 'made']);
     expect(plan.notes[0]).toContain('the secret seed in west is not as that in shop');
+  });
+
+  it('is not taken for blank where the guest has been elsewhere since: an earlier move has left it there', () => {
+    const old = { labels: MINE, annotations: { [EPOCH_ANNOTATION]: '0' } };
+    const secrets = new Map([['seed', plain('Secret', 'seed', { userdata: 'eQ==' }, old)]]);
+    const claims = new Map([['root', { ...claim('root'), metadata: { name: 'root', ...old } }]]);
+    const { obstacles, objects } = planOf(seen({ target: { secrets, claims } }));
+    expect(obstacles.map(({ what }) => what)).toEqual([
+      'the claim root is in west already, and what is in it would be written over',
+    ]);
+    expect(objects.map(({ state }) => state)).toEqual(['there', 'missing', 'missing']);
+    // Whose machine still waits has had nobody.
+    const spec = { ...machine.spec, running: undefined, runStrategy: 'WaitAsReceiver' };
+    const metadata = { name: 'web', namespace: 'west', labels: MINE };
+    const waits = { machine: there('web', { metadata, spec }), claims };
+    expect(planOf(seen({ target: waits })).obstacles).toEqual([]);
   });
 
   const half = (phase: string, spec: object): VirtualMachineInstanceMigration =>

@@ -19,8 +19,15 @@ import type { Resource } from '../../kube/resource.ts';
 import { derivedSuffix } from '../../machinery/derived-identity.ts';
 import { hasHeard } from '../../migration/halves/past-phases.ts';
 import { arePaired, halvesOf, isHalfOf } from './halves.ts';
-import { claimsAfter, leaving, type Obstacle, type PlannedObject, plannedObjects, stateOf } from './planned-objects.ts';
-import { MOVE_LABEL, receivingMachine } from './receiving-machine.ts';
+import {
+  claimsAfter,
+  isOfMove,
+  leaving,
+  type Obstacle,
+  type PlannedObject,
+  plannedObjects,
+} from './planned-objects.ts';
+import { MOVE_LABEL, type MoveMark, receivingMachine } from './receiving-machine.ts';
 import type { SeenMove, SeenSource, TrustState } from './seen.ts';
 import { hasCome, hasRight } from './verdict.ts';
 
@@ -73,8 +80,9 @@ export function planOf(seen: SeenMove): MovePlan {
   const isReceive = (half: VirtualMachineInstanceMigration): boolean => isHalfOf(half, id, 'target', request.to);
   const send = currentOf(source.migrations.filter(isSend), isLeaving);
   const receive = currentOf(target.migrations.filter(isReceive), isLeaving);
-  const machine = plannedMachine(seen, id);
-  const found = plannedObjects(seen, id, machine.state);
+  const mark = { id, epoch: String(source.guest?.status?.rightToRun?.epoch ?? 0) };
+  const machine = plannedMachine(seen, mark);
+  const found = plannedObjects(seen, mark, machine.state);
   const { receiver, obstacle } = receiverOf(seen, machine, found.objects);
   const connectURL = request.connectURL ?? target.addresses[0] ?? '';
   return {
@@ -147,12 +155,12 @@ function halfObstacles({ source, target, request }: SeenMove, id: string): Obsta
   }));
 }
 
-function plannedMachine({ request, source, target }: SeenMove, id: string): MovePlan['machine'] {
+function plannedMachine({ request, source, target }: SeenMove, mark: MoveMark): MovePlan['machine'] {
   const { machine: there } = target;
-  const made = receivingMachine(source.machine, source.guest, { ...request.to, id, networks: request.networks });
+  const made = receivingMachine(source.machine, source.guest, { ...request.to, ...mark, networks: request.networks });
   if (!there) return { object: made, state: 'missing' };
   if (there.status?.rightToRun?.grantedAway === true) return { object: there, state: 'taken back' };
-  return { object: there, state: stateOf(there, id) };
+  return { object: there, state: isOfMove(there, mark.id) ? 'made' : 'there' };
 }
 
 function deniedObstacles({ source, target }: SeenMove): Obstacle[] {

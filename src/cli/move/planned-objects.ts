@@ -6,7 +6,7 @@ import { persistentVolumeClaims } from '../../control/resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import type { PersistentVolumeClaim } from '../../migration/fit/objects.ts';
-import { copyOf, MOVE_LABEL } from './receiving-machine.ts';
+import { copyOf, EPOCH_ANNOTATION, MOVE_LABEL, type MoveMark } from './receiving-machine.ts';
 import { type Reference, referencesOf } from './references.ts';
 import type { SeenMove, SeenSizing } from './seen.ts';
 
@@ -32,6 +32,11 @@ export interface PlannedObject {
   readonly about: string;
 }
 
+/** A move, and whose an object at the target is that it needs. */
+interface Made extends MoveMark {
+  readonly stateOf: (object: KubeObject) => ObjectState;
+}
+
 /** What is found out about objects, one after the other. */
 export interface Findings {
   readonly objects: PlannedObject[];
@@ -43,12 +48,16 @@ export interface Findings {
  * All that the machine at the target needs, before it waits. Whoever made one that waits has seen to that; one that was
  * left has its claims, and may have lost the rest.
  */
-export function plannedObjects(seen: SeenMove, id: string, machine: ObjectState | 'taken back'): Findings {
+export function plannedObjects(seen: SeenMove, mark: MoveMark, machine: ObjectState | 'taken back'): Findings {
   const found: Findings = { objects: [], obstacles: [], notes: [] };
   if (machine === 'there') return found;
+  // A machine that still waits has never had a guest, nor has what was made for it, in whichever epoch that was.
+  const isOwn = (object: KubeObject): boolean =>
+    isOfMove(object, mark.id) && (machine === 'made' || isOfEpoch(object, mark));
+  const move: Made = { ...mark, stateOf: (object) => (isOwn(object) ? 'made' : 'there') };
   const references = referencesOf(seen.source.machine);
-  for (const reference of references.secrets) copied(seen, id, reference, 'secret', found);
-  for (const reference of references.configMaps) copied(seen, id, reference, 'config map', found);
+  for (const reference of references.secrets) copied(seen, move, reference, 'secret', found);
+  for (const reference of references.configMaps) copied(seen, move, reference, 'config map', found);
   for (const account of references.serviceAccounts) {
     if (seen.target.serviceAccounts.has(account)) continue;
     found.obstacles.push({
@@ -56,13 +65,13 @@ export function plannedObjects(seen: SeenMove, id: string, machine: ObjectState 
       fix: `kubectl create serviceaccount ${account} -n ${seen.request.to.namespace}`,
     });
   }
-  sized(seen.source.instancetype, seen.target.instancetype, 'instance type', seen, id, found);
-  sized(seen.source.preference, seen.target.preference, 'preference', seen, id, found);
-  if (machine !== 'taken back') claimed(seen, id, found);
+  sized(seen.source.instancetype, seen.target.instancetype, 'instance type', seen, move, found);
+  sized(seen.source.preference, seen.target.preference, 'preference', seen, move, found);
+  if (machine !== 'taken back') claimed(seen, move, found);
   return found;
 }
 
-function copied(seen: SeenMove, id: string, reference: Reference, what: string, found: Findings): void {
+function copied(seen: SeenMove, move: Made, reference: Reference, what: string, found: Findings): void {
   const { name, isOptional } = reference;
   const { source, target, request } = seen;
   const isSecret = what === 'secret';
@@ -71,15 +80,15 @@ function copied(seen: SeenMove, id: string, reference: Reference, what: string, 
   const resource = (isSecret ? secrets : configMaps) as Resource;
   const { namespace } = request.to;
   if (there) {
-    found.objects.push({ resource, object: there, state: stateOf(there, id), about: '' });
-    if (own && stateOf(there, id) === 'there' && !isSameContent(own, there))
+    found.objects.push({ resource, object: there, state: move.stateOf(there), about: '' });
+    if (own && move.stateOf(there) === 'there' && !isSameContent(own, there))
       found.notes.push(
         `the ${what} ${name} in ${namespace} is not as that in ${request.from.namespace}, and stays as it is: it counts when the machine is started afresh`,
       );
     return;
   }
   if (own)
-    found.objects.push({ resource, object: copyOf(own, id, name, namespace), state: 'missing', about: 'a copy' });
+    found.objects.push({ resource, object: copyOf(own, move, name, namespace), state: 'missing', about: 'a copy' });
   else if (!isOptional)
     found.obstacles.push({
       what: `the ${what} ${name}, which the machine refers to, is neither in ${request.from.namespace} nor in ${namespace}`,
@@ -91,9 +100,14 @@ function isSameContent(one: KubeObject, other: KubeObject): boolean {
   return deepEqual([one['data'] ?? {}, one['binaryData'] ?? {}], [other['data'] ?? {}, other['binaryData'] ?? {}]);
 }
 
-/** Whose an object at the target is. */
-export function stateOf({ metadata }: KubeObject, id: string): ObjectState {
-  return metadata.labels?.[MOVE_LABEL] === id ? 'made' : 'there';
+/** Whether runs of a move made it, in whichever epoch. */
+export function isOfMove({ metadata }: KubeObject, id: string): boolean {
+  return metadata.labels?.[MOVE_LABEL] === id;
+}
+
+/** Whether the guest has not been anywhere else since it was made. */
+function isOfEpoch({ metadata }: KubeObject, { epoch }: MoveMark): boolean {
+  return metadata.annotations?.[EPOCH_ANNOTATION] === epoch;
 }
 
 function sized<T extends KubeObject>(
@@ -101,14 +115,14 @@ function sized<T extends KubeObject>(
   there: SeenSizing<T> | undefined,
   what: string,
   { request }: SeenMove,
-  id: string,
+  move: Made,
   found: Findings,
 ): void {
   if (!own) return;
   const resource = own.resource as unknown as Resource;
   const namespace = own.resource.namespaced ? request.to.namespace : undefined;
   if (there?.object) {
-    const state = stateOf(there.object, id);
+    const state = move.stateOf(there.object);
     found.objects.push({ resource, object: there.object, state, about: '' });
     if (state === 'there' && own.object && !deepEqual(own.object['spec'], there.object['spec']))
       found.notes.push(`the ${what} ${own.name} at the target is not the one that the machine was made with`);
@@ -117,7 +131,7 @@ function sized<T extends KubeObject>(
   if (own.object)
     found.objects.push({
       resource,
-      object: copyOf(own.object, id, own.name, namespace),
+      object: copyOf(own.object, move, own.name, namespace),
       state: 'missing',
       about: 'a copy',
     });
@@ -128,7 +142,7 @@ function sized<T extends KubeObject>(
     });
 }
 
-function claimed(seen: SeenMove, id: string, found: Findings): void {
+function claimed(seen: SeenMove, move: Made, found: Findings): void {
   const { source, target, request } = seen;
   const { namespace } = request.to;
   const used = new Set<string>();
@@ -137,8 +151,8 @@ function claimed(seen: SeenMove, id: string, found: Findings): void {
     const there = target.claims.get(name);
     const storageClass = own?.spec?.storageClassName;
     if (storageClass !== undefined) used.add(storageClass);
-    if (there && (isBelow || stateOf(there, id) === 'made')) {
-      found.objects.push({ resource: claimResource, object: there, state: stateOf(there, id), about: '' });
+    if (there && (isBelow || move.stateOf(there) === 'made')) {
+      found.objects.push({ resource: claimResource, object: there, state: move.stateOf(there), about: '' });
       if (there.metadata.deletionTimestamp) found.obstacles.push(leaving(`the claim ${name}`, namespace));
     } else if (there)
       found.obstacles.push({
@@ -158,7 +172,7 @@ function claimed(seen: SeenMove, id: string, found: Findings): void {
     else {
       const mapped =
         storageClass === undefined ? undefined : (request.storageClasses.get(storageClass) ?? storageClass);
-      const object = blankClaim(own, id, namespace, mapped);
+      const object = blankClaim(own, move, namespace, mapped);
       const text = `blank, ${sizeOf(own) ?? 'of unknown size'}${mapped === undefined ? '' : `, ${mapped}`}, for the volume ${volume}`;
       found.objects.push({ resource: claimResource, object, state: 'missing', about: text });
       if (mapped !== undefined) classed(seen, storageClass ?? '', mapped, found);
@@ -194,7 +208,7 @@ function classed({ target }: SeenMove, from: string, to: string, found: Findings
 /** As large as the other one is, or was asked to be, and with nothing in it. */
 function blankClaim(
   claim: PersistentVolumeClaim,
-  id: string,
+  move: MoveMark,
   namespace: string,
   storageClassName: string | undefined,
 ): KubeObject {
@@ -203,7 +217,7 @@ function blankClaim(
   return {
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
-    metadata: copyOf(claim, id, claim.metadata.name ?? '', namespace).metadata,
+    metadata: copyOf(claim, move, claim.metadata.name ?? '', namespace).metadata,
     spec: {
       ...(accessModes ? { accessModes } : {}),
       ...(volumeMode === undefined ? {} : { volumeMode }),

@@ -10,6 +10,10 @@ import type { KubeObject } from '../../api/meta.ts';
 
 /** On all that a move made: which move. */
 export const MOVE_LABEL = 'godwit.dev/move';
+/** On the same: the epoch in which the guest was to leave. What a move of an earlier one made may hold the guest of then. */
+export const EPOCH_ANNOTATION = 'godwit.dev/move-epoch';
+/** On the same: the attempt that uses it. Runs that share the halves share it, and what has another one is another's. */
+export const RUN_ANNOTATION = 'godwit.dev/move-run';
 
 type Names = ReadonlyMap<string, string>;
 
@@ -23,8 +27,14 @@ export interface Place {
 const OWN_ANNOTATIONS =
   /^(?:kubectl\.kubernetes\.io\/last-applied-configuration$|godwit\.dev\/|pv\.kubernetes\.io\/|volume(?:\.beta)?\.kubernetes\.io\/|cdi\.kubevirt\.io\/)/;
 
+/** What a move is known by, and the epoch in which the guest is to leave. */
+export interface MoveMark {
+  readonly id: string;
+  readonly epoch: string;
+}
+
 /** An object as it would be at another place, made by a move. */
-export function copyOf<T extends KubeObject>(object: T, id: string, name: string, namespace?: string): T {
+export function copyOf<T extends KubeObject>(object: T, { id, epoch }: MoveMark, name: string, namespace?: string): T {
   const { labels, annotations = {} } = object.metadata;
   const kept = Object.entries(annotations).filter(([key]) => !OWN_ANNOTATIONS.test(key));
   const { status: _, ...rest } = object;
@@ -34,7 +44,7 @@ export function copyOf<T extends KubeObject>(object: T, id: string, name: string
       name,
       ...(namespace === undefined ? {} : { namespace }),
       labels: { ...labels, [MOVE_LABEL]: id },
-      ...(kept.length > 0 ? { annotations: Object.fromEntries(kept) } : {}),
+      annotations: { ...Object.fromEntries(kept), [EPOCH_ANNOTATION]: epoch },
     },
   } as unknown as T;
 }
@@ -46,9 +56,9 @@ export function copyOf<T extends KubeObject>(object: T, id: string, name: string
 export function receivingMachine(
   machine: VirtualMachine,
   guest: VirtualMachineInstance | undefined,
-  to: Place & { readonly id: string; readonly networks: Names },
+  to: Place & MoveMark & { readonly networks: Names },
 ): VirtualMachine {
-  const made = copyOf(machine, to.id, to.name, to.namespace);
+  const made = copyOf(machine, to, to.name, to.namespace);
   const { running: _, dataVolumeTemplates: __, instancetype, preference, ...spec } = machine.spec;
   const annotations = {
     ...made.metadata.annotations,

@@ -16,24 +16,22 @@ import {
 } from '../../kube/kubevirt-resources.ts';
 import type { Resource } from '../../kube/resource.ts';
 import { UserError } from '../failure.ts';
-import { type Halves, isHalfOf } from './halves.ts';
-import type { Making } from './making.ts';
+import { type Halves, isHalfOf, isOfAnotherRun } from './halves.ts';
+import { knownUidOf, type Making, WRITES_MAX } from './making.ts';
 import { type MovePlan, plannedReceiver } from './plan.ts';
 import { isUsedBy, type PlannedObject } from './planned-objects.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
+import { MOVE_LABEL, RUN_ANNOTATION } from './receiving-machine.ts';
 import type { MoveRequest, SeenMove } from './seen.ts';
 import { hasCome } from './verdict.ts';
 
 /**
- * Removes what a move made. Whoever runs the same move anew makes objects of the same names and label meanwhile: nothing is
- * removed but by the UID that it was known by.
+ * Removes what a move made. Whoever runs the same move anew makes objects of the same names and label meanwhile, or begins to
+ * use those that are there: nothing is removed but by the UID that it was known by, and nothing that another attempt uses.
  */
 
 /** For how long a machine that is removed is waited for before what it needs is removed, too. */
 const GONE_MS_MAX = 120_000;
 const LOOK_AGAIN_MS = 500;
-/** How often a machine is written to that others write to, too. */
-const WRITES_MAX = 10;
 const FORBIDDEN = 403;
 const NOT_FOUND = 404;
 const CONFLICT = 409;
@@ -55,7 +53,8 @@ export async function removeLeftovers(
   for (const { client, role, place, migrations } of sides)
     for (const half of migrations) {
       if (!isHalfOf(half, id, role, place) || !isFinalMigration(half)) continue;
-      if (await removeOwn(client, halves, half, id, making, signal)) continue;
+      const attempt = { id, key: pairKeyOf(half.spec) ?? '' };
+      if (await removeOwn(client, halves, half, attempt, making, signal)) continue;
       const { namespace, name } = half.metadata;
       throw new UserError(
         `${name} in ${namespace}, of an earlier move, is over and cannot be removed until the other side has heard of it; see that both sides reach each other, and try again`,
@@ -72,73 +71,89 @@ export async function withdrawReceivingHalf(
   signal: AbortSignal,
 ): Promise<void> {
   const half = await making.target.find(virtualMachineInstanceMigrations, to.namespace, receive, signal);
-  if (half && pairKeyOf(half.spec) === key) await removeOwn(making.target, halves, half, id, making, signal);
+  if (half && pairKeyOf(half.spec) === key) await removeOwn(making.target, halves, half, { id, key }, making, signal);
+}
+
+/** What a move leaves behind, in words, on each side. */
+export interface Left {
+  readonly source: readonly string[];
+  readonly target: readonly string[];
 }
 
 /**
  * Removes what a move made that has failed: the halves, those of former runs, too, the machine that waits, then what it
  * needed, unless another machine needs it by now. A machine that was there before waits no more. Who was refused has not
  * seen the move fail, and others may be at it: `isOwnOnly` removes nothing but what this very run made. Answers what is
- * left, in words.
+ * left.
  */
 export async function removeMade(
   plan: MovePlan,
-  { key }: Pick<Halves, 'key'>,
+  pair: Pick<Halves, 'key'>,
   seen: SeenMove,
   making: Making,
   signal: AbortSignal,
   { isOwnOnly = false }: { readonly isOwnOnly?: boolean } = {},
-): Promise<string[]> {
-  const { target, traces } = making;
-  const { to } = seen.request;
-  const left: string[] = [];
-  const isOurs = (object: KubeObject): boolean => !isOwnOnly || traces.isOwn(object);
-  const remove = async (client: Client, resource: Resource, object: KubeObject): Promise<void> => {
-    if (!(await removeOwn(client, resource, object, plan.id, making, signal))) left.push(nameOf(resource, object));
-  };
+): Promise<Left> {
+  const isOurs = (object: KubeObject): boolean => !isOwnOnly || making.traces.isOwn(object);
   const found = await halvesMade(plan.id, seen.request, making, signal);
-  if (found.some(({ half }) => isOfAnother(half, key))) return LEFT_TO_ANOTHER;
-  for (const { client, half } of found) if (isOurs(half)) await remove(client, halves, half);
+  if (found.some(({ half }) => isOfAnother(half, pair))) return LEFT_TO_ANOTHER;
+  const left: { source: string[]; target: string[] } = { source: [], target: [] };
+  for (const { side, half } of found) {
+    const isGone =
+      !isOurs(half) || (await removeOwn(making[side], halves, half, { ...pair, id: plan.id }, making, signal));
+    if (!isGone) left[side].push(nameOf(halves, half));
+  }
   // Whoever has begun anew since then needs what is there.
   const newer = await halvesMade(plan.id, seen.request, making, signal);
-  if (newer.some(({ half }) => isOfAnother(half, key))) return LEFT_TO_ANOTHER;
+  if (newer.some(({ half }) => isOfAnother(half, pair))) return LEFT_TO_ANOTHER;
+  left.target.push(...(await removeObjects(plan, pair, seen, making, signal, isOurs)));
+  return left;
+}
+
+/** The same, of all but the halves: that is at the target. */
+async function removeObjects(
+  plan: MovePlan,
+  pair: Pick<Halves, 'key'>,
+  { request: { to } }: SeenMove,
+  making: Making,
+  signal: AbortSignal,
+  isOurs: (object: KubeObject) => boolean,
+): Promise<string[]> {
+  const { target } = making;
+  const attempt = { ...pair, id: plan.id };
   if (plan.machine.state === 'taken back') {
-    if (isOurs(plan.machine.object)) await haltAgain(plan, making, signal);
+    if (isOurs(plan.machine.object)) await haltAgain(plan, pair, making, signal);
     // It needs them, as it did before.
-    return [...left, ...named(plan.objects.filter(({ state }) => state === 'missing'))];
+    return named(plan.objects.filter(({ state }) => state === 'missing'));
   }
-  if (plan.machine.state === 'there') return left;
+  if (plan.machine.state === 'there') return [];
   const guest = await target.find(virtualMachineInstances, to.namespace, to.name, signal);
   const waiting = await target.find(virtualMachines, to.namespace, to.name, signal);
   if (waiting) {
-    const machine = nameOf(machines, waiting);
     const isKnown = waiting.metadata.uid === knownUidOf(plannedReceiver(plan), making) && isOurs(waiting);
     // Whatever was heard before: a machine that has the guest is not removed, nor one that somebody made something else of.
-    if (!isKnown || hasCome({ machine: waiting, guest })) return [...left, machine, ...named(plan.objects)];
-    await remove(target, machines, waiting);
-    if (left.includes(machine)) return [...left, ...named(plan.objects)];
+    const isRemovable = isKnown && !hasCome({ machine: waiting, guest });
+    if (!isRemovable || !(await removeOwn(target, machines, waiting, attempt, making, signal)))
+      return [nameOf(machines, waiting), ...named(plan.objects)];
   }
+  const left: string[] = [];
   for (const planned of plan.objects.toReversed()) {
     const { resource, object, state } = planned;
     const uid = knownUidOf(planned, making);
     const known = { ...object, metadata: { ...object.metadata, uid: uid ?? '' } };
     if (state === 'there' || uid === undefined || !isOurs(known)) continue;
     const others = await machinesThatSee(planned, to.namespace, target, signal);
-    if (!others) left.push(...named([planned]));
-    else if (!isUsedBy(others, planned)) await remove(target, resource, known);
+    const isFree = others !== undefined && !isUsedBy(others, planned);
+    if (!isFree || !(await removeOwn(target, resource, known, attempt, making, signal))) left.push(...named([planned]));
   }
   return left;
 }
 
-const LEFT_TO_ANOTHER = ['all that was made, which the same command goes on with that somebody else runs'];
-
-/** What this run knows a planned object by: as it has made it, or found it, or seen it before. */
-function knownUidOf({ resource, object, state }: PlannedObject, { traces }: Making): string | undefined {
-  return state === 'missing' ? traces.uidOf(resource, object) : object.metadata.uid;
-}
+const ANOTHERS = ['all that was made, which the same command goes on with that somebody else runs'];
+const LEFT_TO_ANOTHER: Left = { source: ANOTHERS, target: ANOTHERS };
 
 /** Whether a half is of a run that has begun anew, and is not over. */
-function isOfAnother(half: VirtualMachineInstanceMigration, key: string): boolean {
+function isOfAnother(half: VirtualMachineInstanceMigration, { key }: Pick<Halves, 'key'>): boolean {
   return pairKeyOf(half.spec) !== key && !isFinalMigration(half);
 }
 
@@ -146,19 +161,19 @@ function isOfAnother(half: VirtualMachineInstanceMigration, key: string): boolea
 async function halvesMade(
   id: string,
   { from, to }: Pick<MoveRequest, 'from' | 'to'>,
-  { source, target }: Making,
+  making: Making,
   signal: AbortSignal,
-): Promise<{ readonly client: Client; readonly half: VirtualMachineInstanceMigration }[]> {
+): Promise<{ readonly side: keyof Left; readonly half: VirtualMachineInstanceMigration }[]> {
   const labelSelector = `${MOVE_LABEL}=${id}`;
   const sides = [
-    { client: source, role: 'source', place: from },
-    { client: target, role: 'target', place: to },
+    { side: 'source', place: from },
+    { side: 'target', place: to },
   ] as const;
   const made = [];
-  for (const { client, role, place } of sides) {
+  for (const { side, place } of sides) {
     const { namespace } = place;
-    const { items } = await client.list(virtualMachineInstanceMigrations, { namespace, labelSelector }, signal);
-    for (const half of items) if (isHalfOf(half, id, role, place)) made.push({ client, half });
+    const { items } = await making[side].list(virtualMachineInstanceMigrations, { namespace, labelSelector }, signal);
+    for (const half of items) if (isHalfOf(half, id, side, place)) made.push({ side, half });
   }
   return made;
 }
@@ -166,17 +181,19 @@ async function halvesMade(
 /** A machine that was kept for its guest is kept again, unless it has its guest, or somebody made something else of it. */
 async function haltAgain(
   { id, machine }: Pick<MovePlan, 'id' | 'machine'>,
+  pair: Pick<Halves, 'key'>,
   { target, print }: Making,
   signal: AbortSignal,
 ): Promise<void> {
   const { namespace = '', name = '', uid = '' } = machine.object.metadata;
   for (let writes = 0; writes < WRITES_MAX; writes++) {
     const there = await target.find(virtualMachines, namespace, name, signal);
-    if (there?.metadata.uid !== uid || there.metadata.labels?.[MOVE_LABEL] !== id) return;
+    if (there?.metadata.uid !== uid || there.metadata.labels?.[MOVE_LABEL] !== id || isOfAnotherRun(there, pair))
+      return;
     const guest = await target.find(virtualMachineInstances, namespace, name, signal);
     if (hasCome({ machine: there, guest })) return;
     const { resourceVersion = '' } = there.metadata;
-    const annotations = { [RESTORE_STRATEGY_ANNOTATION]: null };
+    const annotations = { [RESTORE_STRATEGY_ANNOTATION]: null, [RUN_ANNOTATION]: null };
     const body: JsonObject = {
       metadata: { uid, resourceVersion, annotations, labels: { [MOVE_LABEL]: null } },
       spec: { running: null, runStrategy: 'Halted' },
@@ -218,28 +235,41 @@ function nameOf({ kind }: Resource, { metadata }: KubeObject): string {
   return `${kind.toLowerCase()}/${name}${namespace === '' ? '' : ` in ${namespace}`}`;
 }
 
-/** Whether this very object is gone, or never was ours. One of the same name that came after it is left alone. */
+/** What is removed has to be of this move, and of no other attempt of it than the one of this key. */
+interface RemovedAttempt extends Pick<Halves, 'key'> {
+  readonly id: string;
+}
+
+/**
+ * Whether this very object is gone, or never was ours. One of the same name that came after it is left alone; so is one that
+ * another attempt has begun to use, until the very instant in which it is removed.
+ */
 async function removeOwn(
   client: Client,
   resource: Resource,
   known: KubeObject,
-  id: string,
+  attempt: RemovedAttempt,
   { env, print }: Making,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { namespace = '', name = '', uid = '' } = known.metadata;
-  const object = await client.find(resource, namespace, name, signal);
-  if (object?.metadata.uid !== uid || object.metadata.labels?.[MOVE_LABEL] !== id) return true;
-  try {
-    await client.delete(resource, namespace, name, signal, { preconditions: { uid } });
-    print(`${nameOf(resource, object)} deleted`);
-  } catch (error) {
-    if (!(error instanceof ApiError) || (error.code !== NOT_FOUND && error.code !== CONFLICT)) throw error;
-  }
+  let isDeleted = false;
   for (let waitedMs = 0; waitedMs < GONE_MS_MAX; waitedMs += LOOK_AGAIN_MS) {
-    const now = await client.find(resource, namespace, name, signal);
-    if (now?.metadata.uid !== uid) return true;
-    await sleep(env.clock, LOOK_AGAIN_MS, signal);
+    const object = await client.find(resource, namespace, name, signal);
+    if (object?.metadata.uid !== uid || object.metadata.labels?.[MOVE_LABEL] !== attempt.id) return true;
+    if (isDeleted) {
+      await sleep(env.clock, LOOK_AGAIN_MS, signal);
+      continue;
+    }
+    if (isOfAnotherRun(object, attempt)) return false;
+    const { resourceVersion = '' } = object.metadata;
+    try {
+      await client.delete(resource, namespace, name, signal, { preconditions: { uid, resourceVersion } });
+      isDeleted = true;
+      print(`${nameOf(resource, object)} deleted`);
+    } catch (error) {
+      if (!(error instanceof ApiError) || (error.code !== NOT_FOUND && error.code !== CONFLICT)) throw error;
+    }
   }
   return false;
 }

@@ -22,6 +22,10 @@ interface Right {
   readonly namespace: string;
 }
 
+/** Of what is to be made: it is said there which attempt uses it, and it is removed where that fails. */
+const REMOVED = ['patch', 'delete'];
+const CHANGED = ['create', ...REMOVED];
+
 /** All that has to be written, on each side. Pure. */
 export function rightsOf(
   { machine, objects }: Pick<MovePlan, 'machine' | 'objects'>,
@@ -31,13 +35,11 @@ export function rightsOf(
   const machines = virtualMachines as unknown as Resource;
   const both = (namespace: string): Right[] =>
     ['create', 'delete'].map((verb) => ({ verb, resource: halves, namespace }));
-  const ofMachine = { missing: ['create', 'delete'], made: ['delete'], 'taken back': ['patch'], there: [] }[
-    machine.state
-  ];
+  const ofMachine = { missing: CHANGED, made: REMOVED, 'taken back': ['patch'], there: [] }[machine.state];
   const needed = new Map<string, Right>();
   for (const { resource, state } of objects) {
     if (state === 'there') continue;
-    for (const verb of state === 'missing' ? ['create', 'delete'] : ['delete'])
+    for (const verb of state === 'missing' ? CHANGED : REMOVED)
       needed.set(`${verb} ${resource.plural}`, { verb, resource, namespace: resource.namespaced ? to.namespace : '' });
   }
   return {

@@ -13,10 +13,10 @@ import {
 import type { Resource } from '../../kube/resource.ts';
 import type { TransportRequest, TransportResponse } from '../../kube/transport.ts';
 import { halvesOf } from './halves.ts';
-import { type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
+import { claimObjects, type Making, makeObjects, makeReceivingHalf, makeSendingHalf, reachedAt } from './making.ts';
 import type { MovePlan } from './plan.ts';
 import type { ObjectState, PlannedObject } from './planned-objects.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
+import { MOVE_LABEL, RUN_ANNOTATION } from './receiving-machine.ts';
 import { removeLeftovers, removeMade } from './removing.ts';
 import type { SeenMove } from './seen.ts';
 import { Traces } from './traces.ts';
@@ -88,7 +88,7 @@ describe('who is refused', () => {
       return { status: 403, headers: {}, body: pieces('exceeded quota: tight') };
     });
     const plan = planOf([planned(secrets)]);
-    expect(await makeObjects(plan, seen(), later, scene.signal)).toBe(true);
+    expect(await makeObjects(plan, seen(), key, later, scene.signal)).toBe(true);
     await removeMade(plan, key, seen(), later, scene.signal, isOwnOnly);
     expect(await scene.find(secrets, name)).toBeDefined();
     expect(await scene.find(machines, name)).toBeUndefined();
@@ -98,7 +98,7 @@ describe('who is refused', () => {
     const secret = await scene.create(secrets, planned(secrets).object as never);
     const plan = planOf([planned(secrets, secret as never), planned(configMaps)]);
     const later = run();
-    await makeObjects(plan, seen(), later, scene.signal);
+    await makeObjects(plan, seen(), key, later, scene.signal);
     await removeMade(plan, key, seen(), later, scene.signal, isOwnOnly);
     expect(await scene.find(secrets, name)).toBeDefined();
     expect(await scene.find(configMaps, name)).toBeUndefined();
@@ -109,9 +109,9 @@ describe('who is refused', () => {
     const machine = await scene.create(machines, waiting());
     const plan = planOf([planned(secrets)], machine, 'made');
     const later = run();
-    await makeObjects(plan, seen(), later, scene.signal);
+    await makeObjects(plan, seen(), key, later, scene.signal);
     const left = await removeMade(plan, key, seen(), later, scene.signal, isOwnOnly);
-    expect(left).toEqual([`virtualmachine/${name} in ${NAMESPACE}`, `secret/${name}`]);
+    expect(left).toEqual({ source: [], target: [`virtualmachine/${name} in ${NAMESPACE}`, `secret/${name}`] });
     expect(await scene.find(secrets, name)).toBeDefined();
     expect(await scene.find(machines, name)).toBeDefined();
   });
@@ -120,7 +120,7 @@ describe('who is refused', () => {
     const refused = run(async (asked, pass) =>
       asked.method === 'POST' ? { status: 403, headers: {}, body: pieces('exceeded quota: tight') } : pass(),
     );
-    const made = makeObjects(planOf([planned(secrets)]), seen(), refused, scene.signal);
+    const made = makeObjects(planOf([planned(secrets)]), seen(), key, refused, scene.signal);
     await expect(made).rejects.toThrow('exceeded quota');
   });
 });
@@ -130,7 +130,7 @@ describe('what is going away', () => {
     const object = { metadata: { ...labelled(), finalizers: ['test/slow'] } };
     await scene.create(secrets, object as never);
     await scene.delete(secrets, name);
-    expect(await makeObjects(planOf([planned(secrets)]), seen(), run(), scene.signal)).toBe(false);
+    expect(await makeObjects(planOf([planned(secrets)]), seen(), key, run(), scene.signal)).toBe(false);
   });
 });
 
@@ -138,10 +138,10 @@ describe('what a newer run made', () => {
   it('is not removed by the one before, though it has the same names and label', async () => {
     const plan = planOf([planned(secrets)]);
     const [earlier, newer] = [run(), run()];
-    await makeObjects(plan, seen(), earlier, scene.signal);
+    await makeObjects(plan, seen(), key, earlier, scene.signal);
     await scene.delete(kind(machines), name);
     await scene.delete(secrets, name);
-    await makeObjects(plan, seen(), newer, scene.signal);
+    await makeObjects(plan, seen(), key, newer, scene.signal);
     await removeMade(plan, key, seen(), earlier, scene.signal);
     expect(await scene.find(machines, name)).toBeDefined();
     await scene.delete(kind(machines), name);
@@ -149,6 +149,49 @@ describe('what a newer run made', () => {
     expect(await scene.find(secrets, name)).toBeDefined();
     await removeMade(plan, key, seen(), newer, scene.signal);
     expect(await scene.find(secrets, name)).toBeUndefined();
+  });
+
+  it('or uses is not removed by the one before, in whichever instant it begins to use it', async () => {
+    const plan = planOf([planned(secrets), planned(configMaps)]);
+    const newer = run();
+    /** The newer run has seen all that is there, and says that it is its own just before the first of it is removed. */
+    const begin = async (): Promise<void> => {
+      const [secret, map] = [await scene.get(secrets, name), await scene.get(configMaps, name)];
+      const there = planOf(
+        [planned(secrets, secret as never), planned(configMaps, map as never)],
+        await scene.get(machines, name),
+        'made',
+      );
+      expect(await claimObjects(there, { key: 'newer' }, newer, scene.signal)).toBe(true);
+    };
+    let hasBegun = false;
+    const earlier = run(async ({ method }, pass) => {
+      if (method === 'DELETE' && !hasBegun) {
+        hasBegun = true;
+        await begin();
+      }
+      return pass();
+    });
+    await makeObjects(plan, seen(), key, earlier, scene.signal);
+    const { target } = await removeMade(plan, key, seen(), earlier, scene.signal);
+    expect(target).toEqual([`virtualmachine/${name} in ${NAMESPACE}`, `secret/${name}`, `configmap/${name}`]);
+    await scene.delete(kind(machines), name);
+    const left = await removeMade(plan, key, seen(), earlier, scene.signal);
+    expect(left.target).toEqual([`configmap/${name}`, `secret/${name}`]);
+    expect(await scene.find(secrets, name)).toBeDefined();
+    expect((await removeMade(plan, { key: 'newer' }, seen(), earlier, scene.signal)).target).toEqual([]);
+    expect(await scene.find(secrets, name)).toBeUndefined();
+  });
+
+  it('begins anew where what it has seen is gone before it says that it uses it', async () => {
+    const secret = await scene.create(secrets, planned(secrets).object as never);
+    const plan = planOf([planned(secrets, secret as never)]);
+    const later = run();
+    await makeObjects(plan, seen(), key, later, scene.signal);
+    await scene.delete(secrets, name);
+    expect(await claimObjects(plan, key, later, scene.signal)).toBe(false);
+    await scene.create(secrets, planned(secrets).object as never);
+    expect(await claimObjects(plan, key, later, scene.signal)).toBe(false);
   });
 
   it('is no leftover, though one of that name was', async () => {
@@ -159,6 +202,21 @@ describe('what a newer run made', () => {
     const looked = seen({ target: { migrations: [over] } });
     await removeLeftovers({ id }, looked, run(), scene.signal);
     expect(await scene.find(migrations, receive)).toBeDefined();
+  });
+});
+
+describe('what another machine refers to', () => {
+  it('stays, and it is said that it does', async () => {
+    const plan = planOf([planned(secrets)]);
+    const only = run();
+    await makeObjects(plan, seen(), key, only, scene.signal);
+    const template = { spec: { domain: { devices: {} }, volumes: [{ name: 's', secret: { secretName: name } }] } };
+    const other = { metadata: { name: `${name}-other` }, spec: { runStrategy: 'Halted', template } };
+    await scene.create(machines, other as never);
+    const left = await removeMade(plan, key, seen(), only, scene.signal);
+    expect(left).toEqual({ source: [], target: [`secret/${name}`] });
+    expect(await scene.find(secrets, name)).toBeDefined();
+    await scene.delete(kind(machines), other.metadata.name);
   });
 });
 
@@ -193,6 +251,7 @@ describe('a machine that is taken back', () => {
           .then(() => scene.create(machines, waiting()))
           .then(() => undefined),
     ],
+    ['used by another run by now', () => write({ annotations: { [RUN_ANNOTATION]: 'another' } })],
     ['that of another move by now', () => write({ labels: { [MOVE_LABEL]: 'another' } })],
   ])('waits on where it is %s', async (_, change) => {
     const plan = planOf([], await scene.create(machines, waiting()), 'taken back');
@@ -210,14 +269,14 @@ describe('a machine that is taken back', () => {
   it('waits on where another run had it wait, which is not refused', async () => {
     const plan = planOf([], await scene.create(machines, waiting()), 'taken back');
     const later = run();
-    expect(await makeObjects(plan, seen(), later, scene.signal)).toBe(true);
+    expect(await makeObjects(plan, seen(), key, later, scene.signal)).toBe(true);
     await removeMade(plan, key, seen(), later, scene.signal, isOwnOnly);
     expect(await shown()).toBe('WaitAsReceiver');
   });
 
   it('is looked at again where it is not as it was', async () => {
     const plan = planOf([], await scene.create(machines, waiting()), 'taken back');
-    expect(await makeObjects(plan, seen(), beaten({ annotations: { a: 'b' } }), scene.signal)).toBe(false);
+    expect(await makeObjects(plan, seen(), key, beaten({ annotations: { a: 'b' } }), scene.signal)).toBe(false);
   });
 });
 
