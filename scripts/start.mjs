@@ -42,6 +42,8 @@ function buildGuest() {
   return 'the guest of the examples was not built';
 }
 
+// What serves goes on though nobody reads what is said of it any more, as through `head`.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 const given = process.argv.slice(2);
 const args = given.filter((argument) => argument !== '--no-tour' && argument !== '--exit-after-tour');
 const isHelp = args.includes('--help') || args.includes('-h');

@@ -35,11 +35,10 @@ export class ConsoleTerminal {
   constructor(streams: ConsoleStreams, clock: Clock) {
     this.#streams = streams;
     this.#clock = clock;
-    const { input, output } = streams;
+    const { input } = streams;
     if (input.isTTY === true) input.setRawMode?.(true);
     input.on('data', this.#onInput);
     input.once('end', this.#onEnd);
-    output.on('error', this.#leave);
   }
 
   /** Aborted once this side has had enough. */
@@ -77,10 +76,9 @@ export class ConsoleTerminal {
 
   /** What is typed from here on is the shell's. */
   release(): void {
-    const { input, output } = this.#streams;
+    const { input } = this.#streams;
     input.off('data', this.#onInput);
     input.off('end', this.#onEnd);
-    output.off('error', this.#leave);
     if (input.isTTY === true) input.setRawMode?.(false);
     input.pause();
   }

@@ -1,6 +1,5 @@
 import type { Writable } from 'node:stream';
 import type { Env } from '../env/ports.ts';
-import { unlessAborted } from '../kube/abort.ts';
 import { drained } from '../kube/drained.ts';
 import { virtualMachineInstances, virtualMachines } from '../kube/kubevirt-resources.ts';
 import {
@@ -20,11 +19,8 @@ export interface LogsOptions extends ClusterOptions {
   readonly tail?: number;
 }
 
-/** Writes the log; with `follow`, until the guest ends or nobody reads any more. */
+/** Writes the log; with `follow`, until the guest ends. */
 export async function machineLogs(name: string, options: LogsOptions, env: Env, output: Writable): Promise<void> {
-  const unread = new AbortController();
-  // Whoever reads through `head` has seen enough, which is no failure.
-  output.on('error', () => unread.abort());
   await withCluster(options, env, async (connection) => {
     const query = new URLSearchParams({
       ...(options.follow ? { follow: 'true' } : {}),
@@ -33,17 +29,13 @@ export async function machineLogs(name: string, options: LogsOptions, env: Env, 
     const path = subresourcePath(connection.namespace, 'virtualmachineinstances', name, 'log');
     const target = query === '' ? path : `${path}?${query}`;
     let isEmpty = true;
-    try {
-      const { body } = await ask(connection, 'GET', target, { signal: unread.signal });
-      for await (const piece of body) {
-        isEmpty = false;
-        if (!output.write(piece)) await unlessAborted(drained(output), unread.signal);
-      }
-    } catch (error) {
-      if (!unread.signal.aborted) throw error;
+    const { body } = await ask(connection, 'GET', target, { signal: new AbortController().signal });
+    for await (const piece of body) {
+      isEmpty = false;
+      if (!output.write(piece)) await drained(output);
     }
     // Nothing may mean that nothing was said, or that nobody was meant.
-    if (isEmpty && !unread.signal.aborted) await mustExist(connection, name);
+    if (isEmpty) await mustExist(connection, name);
   });
 }
 

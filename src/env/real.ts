@@ -38,7 +38,10 @@ export function realLogger(level: string, fields: LogFields = {}): Logger {
     error: (message, extra) => logger.error(extra ?? {}, message),
     child: (more) => wrap(logger.child({ ...more })),
   });
-  return wrap(pino({ level, base: { ...fields } }, pino.destination({ dest: 2, sync: true })));
+  const destination = pino.destination({ dest: 2, sync: true });
+  // Nobody is worse off for a log that cannot be written, and there is nowhere to say so.
+  destination.on('error', () => undefined);
+  return wrap(pino({ level, base: { ...fields } }, destination));
 }
 
 /** The real world, for processes that run in it. */

@@ -18,6 +18,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
   \`~/.kube/config\`, else what a pod has by itself. It works with any kubeconfig that kubectl works with.
 - **As a plugin of kubectl.** \`kubectl godwit migrate web\` is the same as \`godwit migrate web\` once \`kubectl-godwit\` is on the
   path, as it is where the package is installed; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
+- **Options** may stand before the command, too: \`godwit --context west migrate web\`.
 - **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\`, of lists, prints more for people.
 - **Colours** are for terminals alone, and for nobody who has set \`NO_COLOR\`.
 - **Errors** are one sentence on standard error, with what to do about it.
@@ -30,6 +31,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 | 1 | it was not, or only in part: a sentence says why, and what to do |
 | 2 | the command line is wrong: nothing was done |
 | 130 | somebody stopped the command (Ctrl+C); what was begun in the cluster goes on, and a sentence says how to stop that |
+| 141 | nobody reads any more what it prints (\`\\| head\`); what serves goes on, and so does \`tour\` |
 `;
 
 interface Placed {

@@ -20,6 +20,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 const [command, ...args] = process.argv.slice(2);
 const directory = args[args.indexOf('--data-dir') + 1];
 const say = (text) => process.stdout.write(text + '\\n');
+process.stdout.on('error', () => undefined);
 const ended = (code, text) => () => { say(text); process.exit(code); };
 if (command === 'up') {
   if (existsSync(directory + '/broken')) { process.stderr.write('godwit: it is broken\\n'); process.exit(1); }
@@ -158,6 +159,15 @@ describe('npm start', () => {
     const broken = start('goes well', '--exit-after-tour');
     expect(await broken.code).toBe(1);
     expect(broken.output()).toContain('godwit: it is broken');
+  });
+
+  it('goes on where nobody reads any more what it says', async () => {
+    const { child, code } = start('waits');
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    await eventually(() => expect(existsSync(join(data, 'tour-begun'))).toBe(true), 30_000);
+    child.kill('SIGINT');
+    expect(await code).toBe(0);
   });
 
   it('has no tour where there are too few nodes, or no guest for it, which it says', async () => {

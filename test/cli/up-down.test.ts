@@ -221,6 +221,43 @@ describe('godwit up', () => {
   });
 });
 
+describe('output', () => {
+  const fromShell = (script: string): Wrap => {
+    return (command, args) => ['bash', ['-c', script, 'bash', command, ...args]];
+  };
+
+  it('is whole where a pipe takes but a part of it at a time', async () => {
+    const whole = join(scratch, 'whole');
+    await startCli(['manifests'], {}, fromShell(`exec "$@" > ${whole}`)).finished;
+    const { code, stdout } = await startCli(['manifests'], {}, fromShell('set -o pipefail; "$@" | cat')).finished;
+    // Pipes hold 64 KiB.
+    expect([code, stdout.length > 100_000, stdout]).toEqual([0, true, readFileSync(whole, 'utf8')]);
+  });
+
+  it('that nobody reads any more ends a command quietly, and what cannot be written does not', async () => {
+    const unread = await startCli(['manifests'], {}, fromShell('set -o pipefail; "$@" | head -n 1')).finished;
+    expect(unread).toEqual({ code: 141, stdout: 'apiVersion: apiextensions.k8s.io/v1\n', stderr: '' });
+    const { code, stderr } = await startCli(['manifests'], {}, fromShell('exec "$@" > /dev/full')).finished;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^godwit: not all of it could be printed \(ENOSPC: .*\); make room, or print it elsewhere\n$/,
+    );
+  });
+
+  it('that nobody reads, and logs that cannot be written, do not end what serves', async () => {
+    const directory = join(scratch, 'data');
+    const args = ['up', '--nodes', '0', '--data-dir', directory, '--listen', '127.0.0.1:0', '--log-level', 'debug'];
+    const started = startCli(args, {}, fromShell('exec "$@" > >(true) 2> /dev/full'));
+    running.push(started);
+    await eventually(async () => {
+      expect(readdirSync(directory)).toContain('kubeconfig');
+      expect((await client(directory).request('GET', '/readyz')).text).toBe('ok');
+    }, 30_000);
+    started.child.kill('SIGTERM');
+    expect((await started.finished).code).toBe(0);
+  });
+});
+
 describe('a port that is taken', () => {
   let holder: Server | undefined;
   const hold = async (port: number): Promise<number> => {
@@ -413,6 +450,11 @@ describe('the command line', () => {
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(complaint);
     expect(stderr).toContain("(see 'godwit");
+  });
+
+  it('may have options before the command', async () => {
+    const { code, stderr } = await runCli(['--data-dir', join(scratch, 'none'), '-n', 'shop', 'start', 'web']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`${join(scratch, 'none')}/kubeconfig`)]);
   });
 
   it('helps', async () => {
