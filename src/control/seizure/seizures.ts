@@ -136,13 +136,7 @@ export class Seizures implements Service {
     for (const name of names) {
       const node = await this.#client.find(nodes, '', name, signal);
       if (!node) continue;
-      words.push({
-        uid: node.metadata.uid ?? '',
-        isOutOfService: isOutOfService(node),
-        isDeleted: false,
-        isLeaseExpired: false,
-        isConfirmed: false,
-      });
+      words.push({ uid: node.metadata.uid ?? '', isOutOfService: isOutOfService(node) });
     }
     return words;
   }

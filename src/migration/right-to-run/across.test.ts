@@ -282,13 +282,7 @@ describe('a target whose guest comes from another object', () => {
 });
 
 describe('a right that may have gone to another object', () => {
-  const gone = (node: 'a' | 'b'): NodeWord => ({
-    uid: runnerOf(node).nodeUID,
-    isOutOfService: true,
-    isDeleted: false,
-    isLeaseExpired: false,
-    isConfirmed: false,
-  });
+  const gone = (node: 'a' | 'b'): NodeWord => ({ uid: runnerOf(node).nodeUID, isOutOfService: true });
   it.each<[record: RightToRun, words: readonly NodeWord[], answer: 'taken' | 'refused' | undefined, outcome: string]>([
     [MINE, [gone('a')], undefined, 'record 5 nobody'],
     [NEXT_B, [gone('a')], undefined, 'SuccessorUnsettled'],

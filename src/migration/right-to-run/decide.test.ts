@@ -4,7 +4,7 @@ import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
 import { inWords } from './plan-words.fixture.ts';
-import { isSeizable, type NodeWord, reclaim, seize } from './seize.ts';
+import { type NodeWord, reclaim, seize } from './seize.ts';
 import { standingOf } from './standing.ts';
 import type { View } from './view.ts';
 
@@ -294,28 +294,16 @@ describe('a node after a restore', () => {
 });
 
 describe('taking the right away', () => {
-  const word = (node: 'a' | 'b', more: Partial<NodeWord> = {}): NodeWord => ({
-    uid: runnerOf(node).nodeUID,
-    isOutOfService: true,
-    isDeleted: false,
-    isLeaseExpired: false,
-    isConfirmed: false,
-    ...more,
-  });
+  const word = (node: 'a' | 'b', isOutOfService = true): NodeWord => ({ uid: runnerOf(node).nodeUID, isOutOfService });
   it.each<[record: RightToRun, words: readonly NodeWord[], outcome: string]>([
     [MINE, [], 'NotOutOfService'],
+    [MINE, [word('a', false)], 'NotOutOfService'],
     [MINE, [word('a')], 'record 2 nobody'],
     [NEXT_B, [word('a')], 'SuccessorUnsettled'],
     [NEXT_B, [word('a'), word('b')], 'record 2 nobody'],
     [{ epoch: 2 }, [word('a')], ''],
   ])('%j', (record, words, outcome) => {
     expect(inWords(seize(record, words))).toBe(outcome);
-  });
-  it('needs more than a deleted Node', () => {
-    const gone = { isOutOfService: false, isDeleted: true };
-    expect(isSeizable(word('a', gone))).toBe(false);
-    expect(isSeizable(word('a', { ...gone, isLeaseExpired: true }))).toBe(false);
-    expect(isSeizable(word('a', { ...gone, isLeaseExpired: true, isConfirmed: true }))).toBe(true);
   });
   it('is reclaimed for the one that executes the guest, or for nobody', () => {
     const C = runnerOf('c');

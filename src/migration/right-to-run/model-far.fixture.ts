@@ -68,12 +68,10 @@ export function withoutLetter({ letter, ...far }: Far, where: 'a' | 'b'): Far {
 /** The source says that `b` took the guest, and `b` is gone before it wrote so: it is written for it. */
 export function takenAndSeized(world: World): World | undefined {
   const { across, epoch, target } = attemptOf(world, 'b');
-  const gone = world.outOfService.map((it) => ({ ...SILENT, uid: runnerOf(it).nodeUID, isOutOfService: true }));
+  const gone = world.outOfService.map((it) => ({ uid: runnerOf(it).nodeUID, isOutOfService: true }));
   const step = seizeTarget(target, across?.targetEpoch ?? epoch, gone).steps[0];
   return isAway(world.record) && step?.kind === 'record' ? withRecord(world, 'b', step.to) : undefined;
 }
-
-const SILENT = { isDeleted: false, isLeaseExpired: false, isConfirmed: false };
 
 /**
  * Where the target is gone for good, and said nothing: the admin fences it, and has the source go on. Who heard at the same

@@ -15,13 +15,7 @@ export const PROTOCOL: Protocol = {
   seize: (record, outOfService, answer) =>
     seize(
       record,
-      outOfService.map((uid) => ({
-        uid,
-        isOutOfService: true,
-        isDeleted: false,
-        isLeaseExpired: false,
-        isConfirmed: false,
-      })),
+      outOfService.map((uid) => ({ uid, isOutOfService: true })),
       answer,
     ),
 };

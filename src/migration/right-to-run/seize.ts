@@ -9,17 +9,14 @@ export interface NodeWord {
   readonly uid: string;
   /** It has the taint `node.kubernetes.io/out-of-service`: an admin says that nothing runs there. */
   readonly isOutOfService: boolean;
-  /** Its Node object is gone. Autoscalers delete nodes that still run: by itself that says nothing. */
-  readonly isDeleted: boolean;
-  readonly isLeaseExpired: boolean;
-  /** An admin confirmed, of a node whose object is gone, that nothing runs there. */
-  readonly isConfirmed: boolean;
 }
 
-/** Whether an admin's word stands behind it that nothing runs on the node. */
-export function isSeizable(word: NodeWord | undefined): boolean {
-  if (word === undefined) return false;
-  return word.isOutOfService || (word.isDeleted && word.isLeaseExpired && word.isConfirmed);
+/**
+ * Whether an admin's word stands behind it that nothing runs on the node. That there is no such Node is none: autoscalers
+ * delete nodes that still run.
+ */
+function isSeizable(word: NodeWord | undefined): boolean {
+  return word?.isOutOfService === true;
 }
 
 /**
