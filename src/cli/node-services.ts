@@ -52,7 +52,7 @@ export interface NodeServicesOptions {
 }
 
 /** Where agents listen, so that a firewall between two clusters can be told; any port will do where all are taken. */
-const AGENT_PORTS = Array.from({ length: 64 }, (_, index) => 9186 + index);
+export const AGENT_PORTS = Array.from({ length: 64 }, (_, index) => 9186 + index);
 const PROGRAM = 'qemu-system-x86_64';
 /** Whom QEMU runs as where the agent is root: numbers that are nobody's. */
 const UNPRIVILEGED: UserIdentity = { uid: 64_107, gid: 64_107 };

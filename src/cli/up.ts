@@ -36,7 +36,7 @@ export interface UpOptions {
   readonly logLevel: string;
 }
 
-const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
+export const DEFAULT_LISTEN: ListenAddress = { host: '127.0.0.1', port: 6443 };
 
 /**
  * Starts, tells where the kubeconfig is, and that it serves, until SIGTERM or SIGINT, and stops cleanly; at SIGUSR2 it

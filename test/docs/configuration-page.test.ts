@@ -7,7 +7,7 @@ import { ALWAYS_ON, FEATURE_GATES, WITHOUT_EFFECT } from '../../src/api/kubevirt
 import { kubeVirt } from '../../src/api/kubevirt/kube-virt.ts';
 import { installation } from '../../src/control/installation/install.ts';
 import { type Field, fieldRow, fieldsOf, schemaOf } from './api-fields.ts';
-import { DIRECTORIES, ENVIRONMENT, OBJECTS, PORTS, READERS } from './settings.ts';
+import { DIRECTORIES, ENVIRONMENT, OBJECTS, PORTS, PORTS_BETWEEN_CLUSTERS, READERS, TOLD_ONCE } from './settings.ts';
 
 /** docs/configuration.md has every setting: fields, gates and variables are those of the code. */
 
@@ -108,7 +108,9 @@ describe('the configuration', () => {
       '',
       ...table('process | listens at | protocol, and how callers prove who they are | who dials', PORTS),
       'Agents of one cluster dial each other; where clusters are two, each source agent dials the target agent as well, whose address the halves tell.',
+      'What a firewall between two clusters has to let through, from where guests are to where they go:',
       '',
+      ...table('port | what for', PORTS_BETWEEN_CLUSTERS),
       '## The data directory',
       '',
       '`--data-dir`, or `GODWIT_DATA_DIR`, or `~/.godwit`. It is private, and one process holds it at a time. What has to be backed up, and how, is in [operations.md](operations.md).',
@@ -122,6 +124,19 @@ describe('the configuration', () => {
       ...table('object | what is in it', OBJECTS),
     ].join('\n');
     await expect(`${page.trimEnd()}\n`).toMatchFileSnapshot(PAGE);
+  });
+
+  it('is the only one that says which ports are taken', () => {
+    const docs = fileURLToPath(new URL('../../docs', import.meta.url));
+    const others = readdirSync(docs, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
+    // The reference has the words of the schema, and an address is an example of one.
+    const telling = others
+      .filter((name) => !['configuration.md', 'api.md'].includes(name))
+      .filter((name) => {
+        const text = readFileSync(join(docs, name), 'utf8');
+        return TOLD_ONCE.flatMap((range) => range.split(' to ')).some((port) => new RegExp(`(?<!:)\\b${port}\\b`).test(text));
+      });
+    expect(telling).toEqual([]);
   });
 
   it('says of each field who reads it', () => {

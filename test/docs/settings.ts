@@ -1,3 +1,10 @@
+import { MIGRATION_PORTS } from '../../src/api/kubevirt/migration-configuration.ts';
+import { EXTENSION_PORT, EXTENSION_SERVICE_PORT, METRICS_PORT } from '../../src/cli/manifests/deployments.ts';
+import { AGENT_PORTS } from '../../src/cli/node-services.ts';
+import { DEFAULT_LISTEN } from '../../src/cli/up.ts';
+import { FORWARDED_PORTS } from '../../src/node/machine/port-forwards.ts';
+import { SYNCHRONIZATION_PORT } from '../../src/sync/wire/address.ts';
+
 /** What docs/configuration.md says besides what the code says itself. Tests hold it against the code. */
 
 /** Who reads the fields of the KubeVirt resource, by path; one that is above several speaks for all of them. */
@@ -58,11 +65,29 @@ export const ENVIRONMENT: readonly (readonly [name: string, by: string, says: st
   ['PATH', 'agents', 'where programs such as `qemu-system-x86_64` are looked for'],
 ];
 
+const range = (first: number | undefined, last: number | undefined): string => `${first} to ${last}`;
+const [AGENTS, COPIES, FORWARDS] = [
+  range(AGENT_PORTS[0], AGENT_PORTS.at(-1)),
+  range(MIGRATION_PORTS.first, MIGRATION_PORTS.last),
+  range(FORWARDED_PORTS.first, FORWARDED_PORTS.last),
+];
+const { host, port } = DEFAULT_LISTEN;
+
+/** What no other page tells: they lead to this one. */
+export const TOLD_ONCE = [AGENTS, COPIES, FORWARDS];
+
+/** What a firewall between two clusters lets through. */
+export const PORTS_BETWEEN_CLUSTERS = [
+  [`${SYNCHRONIZATION_PORT}, or \`spec.synchronizationPort\``, 'synchronization'],
+  [AGENTS, 'agents, which tell each other of a guest on its way ([nodes.md](nodes.md))'],
+  [`${COPIES}, or \`migrations.portRange\` of the target`, 'memory and disks, encrypted'],
+];
+
 /** Process, where it listens, how, who dials. */
 export const PORTS: readonly (readonly string[])[] = [
   [
     '`godwit up`: API server',
-    '`--listen`; 127.0.0.1:6443, or the port of last time (`port`), or a free one',
+    `\`--listen\`; ${host}:${port}, or the port of last time (\`port\`), or a free one`,
     'HTTPS; client certificates and tokens',
     'kubectl, `godwit`, agents, the synchronization controller',
   ],
@@ -73,32 +98,38 @@ export const PORTS: readonly (readonly string[])[] = [
     'the API server',
   ],
   [
+    '`godwit extension`, on Kubernetes',
+    `\`--listen\`, which is port ${EXTENSION_PORT} of its pods; the Service \`kubevirt/virt-api\` has it at ${EXTENSION_SERVICE_PORT}`,
+    "HTTPS; the API server's front-proxy certificate",
+    'the API server',
+  ],
+  [
     '`godwit agent`',
-    "the node's address, the first free port from 9186 to 9249, or the one of last time (`port`)",
+    `the node's address, the port of last time (\`port\`), or the first free one of ${AGENTS}, or any where none is`,
     'HTTPS; certificates of nodes, tokens and certificates that the API server knows; agents of other clusters by pinned keys',
     'the API server (logs, proxy), the extension (console, power), other agents',
   ],
   [
     'QEMU of a guest that comes',
-    "the target node's address, ports of `migrations.portRange`, or free ones, while it comes",
+    `the target node's address, free ports of \`migrations.portRange\`, or of ${COPIES}, while it comes`,
     'TLS with certificates for this one migration; with `disableTLS` a secret that is good once',
     'the source QEMU, or its agent',
   ],
   [
     '`godwit agent`: forwarded ports of guests',
-    "the node's address, a free port for each",
+    `the node's address, a free port of ${FORWARDS} for each`,
     'what the guest speaks',
     'anybody',
   ],
   [
     '`godwit sync`',
-    '`--listen`, or `spec.synchronizationPort`, or 9185; of `godwit up`: the host of `--listen`, port `synchronization-port`',
+    `\`--listen\`, or \`spec.synchronizationPort\`, or ${SYNCHRONIZATION_PORT}; of \`godwit up\`: the host of \`--listen\`, port \`synchronization-port\``,
     'gRPC over mutual TLS; clusters that are [trusted](trust.md)',
     'synchronization controllers of other clusters',
   ],
   [
-    '`godwit sync`: health and metrics',
-    '`--metrics`; of `godwit up`: 127.0.0.1, port `synchronization-metrics-port`',
+    '`godwit controllers`, `extension` and `sync`: health and metrics',
+    `\`--metrics\`, which is port ${METRICS_PORT} of their pods on Kubernetes; of \`godwit up\`: 127.0.0.1, port \`synchronization-metrics-port\``,
     'HTTP, without any proof: keep it to yourself',
     'Prometheus, probes ([metrics.md](metrics.md))',
   ],

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { MIGRATION_PORTS } from '../../src/api/kubevirt/migration-configuration.ts';
+import { AGENT_PORTS } from '../../src/cli/node-services.ts';
+import { SYNCHRONIZATION_PORT } from '../../src/sync/wire/address.ts';
 import type { Place } from './godwit.ts';
 
 /**
@@ -7,8 +10,12 @@ import type { Place } from './godwit.ts';
  * some TCP ports of either. The test reaches both places itself. Made of iproute2 alone: rules for routes can tell ports.
  */
 
-/** What may pass, as docs/decentralized.md says: synchronization, agents, and what copies of guests come by. */
-const OPEN_PORTS = ['9185', '9186-9249', '49152-49999'];
+/** What may pass, as docs/configuration.md says: synchronization, agents, and what copies of guests come by. */
+const OPEN_PORTS = [
+  `${SYNCHRONIZATION_PORT}`,
+  `${AGENT_PORTS[0]}-${AGENT_PORTS.at(-1)}`,
+  `${MIGRATION_PORTS.first}-${MIGRATION_PORTS.last}`,
+];
 /** Whoever calls from one of the open ports would be taken for somebody who answers. */
 const CALLING_PORTS = '32768 49151';
 /** Above all that lets pass. */

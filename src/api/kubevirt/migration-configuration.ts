@@ -3,8 +3,11 @@ import { migrationExperiments } from './migration-experiments.ts';
 
 const port = (description: string) => integer(description, { minimum: 1, maximum: 65_535 });
 
+/** Where targets wait for a copy if nobody says otherwise: ports for whatever a host likes. */
+export const MIGRATION_PORTS = { first: 49_152, last: 49_999 };
+
 const portRange = object(
-  'Ports that targets listen on for the copy; any free one by default.',
+  `Ports that targets listen on for the copy; ${MIGRATION_PORTS.first} to ${MIGRATION_PORTS.last} by default.`,
   { first: needed(port('The first.')), last: needed(port('The last.')) },
   {
     'x-kubernetes-validations': [{ rule: 'self.first <= self.last', message: 'the first must not be after the last' }],

@@ -9,9 +9,9 @@ import type { DeploymentSettings, OpenGroup, OpenSettings } from './settings.ts'
 /** The components that run as ordinary pods, two of each, and what leads to them; pure. */
 
 /** Where each serves health and metrics, without TLS. */
-const METRICS_PORT = 8080;
+export const METRICS_PORT = 8080;
 /** Where the extension's pods listen, and where its Service does. */
-const EXTENSION_PORT = 8443;
+export const EXTENSION_PORT = 8443;
 export const EXTENSION_SERVICE_PORT = 443;
 
 /** Made here, since Kubernetes keeps its own most critical classes for itself in some clusters. As KubeVirt names it. */

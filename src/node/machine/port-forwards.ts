@@ -10,8 +10,8 @@ import type { WantedPort } from './guest-interfaces.ts';
  * gets the same ports again where they are free: a hash says where to begin to look.
  */
 
-const FIRST_PORT = 30_000;
-const PORT_COUNT = 2768;
+export const FORWARDED_PORTS = { first: 30_000, last: 32_767 };
+const PORT_COUNT = FORWARDED_PORTS.last - FORWARDED_PORTS.first + 1;
 /** For so long a port is not given to another guest, until the machine is sure to listen there. */
 const KEPT_MS = 120_000;
 
@@ -49,7 +49,7 @@ export class PortForwards {
       .digest()
       .readUInt32BE();
     for (let offset = 0; offset < PORT_COUNT; offset++) {
-      const port = FIRST_PORT + ((start + offset) % PORT_COUNT);
+      const port = FORWARDED_PORTS.first + ((start + offset) % PORT_COUNT);
       const key = `${protocol} ${port}`;
       if ((this.#kept.get(key) ?? 0) > clock.now()) continue;
       // Before anything is waited for: another guest may be looking at the same time.

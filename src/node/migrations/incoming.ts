@@ -1,5 +1,6 @@
 import { isPostCopy } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
+import { MIGRATION_PORTS } from '../../api/kubevirt/migration-configuration.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { ApiError } from '../../api/status.ts';
 import { unreachable } from '../../api/unreachable.ts';
@@ -62,8 +63,6 @@ interface Coming {
   said: { readonly message: Message; readonly sinceMs: number } | undefined;
 }
 
-/** Where targets wait if nobody said otherwise: ports for whatever a host likes. */
-const DEFAULT_PORTS = { first: 49_152, last: 49_999 };
 /** How long something said may wait for the source to ask before it is also written into the guest's status. */
 const LETTER_AFTER_MS = 3000;
 
@@ -202,7 +201,7 @@ export class Incoming implements PeerService {
     const { describe, credentials, host } = this.#options;
     const { method, copiedDisks, attempt } = request;
     if (attempt.across && !method.isEncrypted) throw refused('a copy that comes from elsewhere has to be encrypted');
-    const ports = (attempt.across ? this.#options.portsOf(podUID) : request.ports) ?? DEFAULT_PORTS;
+    const ports = (attempt.across ? this.#options.portsOf(podUID) : request.ports) ?? MIGRATION_PORTS;
     const machine = await this.#machine(podUID);
     const { state } = await machine.migration.progress();
     // What its source was told then, nobody knows any more.
@@ -276,8 +275,8 @@ export class Incoming implements PeerService {
     const { host } = this.#options;
     const range = this.#coming.get(podUID)?.ports ?? {
       host,
-      firstPort: DEFAULT_PORTS.first,
-      lastPort: DEFAULT_PORTS.last,
+      firstPort: MIGRATION_PORTS.first,
+      lastPort: MIGRATION_PORTS.last,
     };
     // Not looked at: it may not answer before its memory has come.
     const machine = this.#options.machines.get(podUID);
