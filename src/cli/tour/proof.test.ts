@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Finding, findingsOf, lastSign, type Sign, silenceOf } from './proof.ts';
+import { type Finding, findingsOf, type Sign, signsIn, silenceOf } from './proof.ts';
 
 const BOOT = '0123456789abcdef0123456789abcdef';
 const OTHER = 'fedcba9876543210fedcba9876543210';
@@ -19,7 +19,7 @@ describe('what a log proves', () => {
       { title: 'nothing lost', holds: true, text: 'counts 1 to 5: none is missing, none is there twice' },
       { title: 'nothing spoilt', holds: true, text: 'its memory and its disk hold what it wrote there' },
     ]);
-    expect(lastSign(`${text}guest boot=`)).toMatchObject({ count: 5 });
+    expect(signsIn(`${text}guest boot=`).at(-1)).toMatchObject({ count: 5 });
   });
 
   it.each([
@@ -37,7 +37,7 @@ describe('what a log proves', () => {
 
   it('where nothing is known of the guest', () => {
     expect(findingsOf(before, log(line(1, OTHER))).some(({ holds }) => holds)).toBe(false);
-    expect(lastSign('')).toBeUndefined();
+    expect(signsIn('')).toEqual([]);
   });
 
   it('takes a line that the console has spoilt for the one that belongs there, and no more', () => {

@@ -19,12 +19,8 @@ const SIGN = /^guest boot=([0-9a-f]{32}) count=(\d{1,15}) uptime=[\d.]+ memory=(
 /** Of what begins like a sign, or goes on like one, something was one. */
 const SPOILT = /guest boot=|count=\d|uptime=|memory=/;
 
-/** The last sign of life in a log. */
-export function lastSign(log: string): Sign | undefined {
-  return readSigns(log).at(-1);
-}
-
-function readSigns(log: string): ReadSign[] {
+/** The signs of life in a log. */
+export function signsIn(log: string): ReadSign[] {
   const signs: ReadSign[] = [];
   let unreadable = 0;
   // What follows the last line break is still being said.
@@ -49,7 +45,7 @@ export interface Finding {
 
 /** What holds of a guest that had said `before` before it moved, by all that it has ever said. */
 export function findingsOf(before: Sign, log: string): Finding[] {
-  const signs = readSigns(log);
+  const signs = signsIn(log);
   const start = signs.findIndex(({ boot }) => boot === before.boot);
   const since = start < 0 ? [] : signs.slice(start);
   return [sameBoot(before, since), nothingLost(before, since), nothingSpoilt(since)];

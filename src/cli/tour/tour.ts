@@ -6,13 +6,15 @@ import { nodes } from '../../cluster/resources.ts';
 import { type Env, sleep } from '../../env/ports.ts';
 import { ObjectApplier } from '../../kube/apply-objects.ts';
 import { migrationPolicies, virtualMachineInstances, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { withinTime } from '../../kube/time-limit.ts';
 import { ask, type ClusterConnection, subresourcePath, wholeText } from '../cluster-connection.ts';
 import { Drain, type DrainResult } from '../drain/drain.ts';
 import type { DrainPicture } from '../drain/drain-view.ts';
 import { forecast } from '../drain/forecast.ts';
 import { UserError } from '../failure.ts';
+import { Hearing } from './hearing.ts';
 import { lookAtNodes } from './nodes-at-work.ts';
-import { type Finding, findingsOf, lastSign, type Sign, silenceOf } from './proof.ts';
+import { type Finding, findingsOf, type Sign, silenceOf } from './proof.ts';
 import { findingLine, type Ink, moveLine, type Screen } from './screen.ts';
 import { SerialEar } from './serial-ear.ts';
 
@@ -39,8 +41,6 @@ const SPEECH_PATIENCE_MS = 60_000;
 const LOOK_MS = 250;
 /** How often a guest is to be heard before it moves, and after it has: enough to see that it goes on. */
 const SIGNS = 10;
-/** Lines of a log that are sure to have a whole sign among them. */
-const TAIL_LINES = 20;
 /** What keeps the guest from moving faster than can be watched. */
 const POLICY = 'godwit-tour';
 const BANDWIDTH = '8Mi';
@@ -55,9 +55,11 @@ interface Place {
 /** Boots a guest, drains its node while it runs, and proves that it is still the same. */
 export class Tour {
   readonly #options: TourOptions;
+  readonly #hearing: Hearing;
 
   constructor(options: TourOptions) {
     this.#options = options;
+    this.#hearing = new Hearing((signal) => this.#said('?follow=true&tailLines=0', signal), options.env.clock);
   }
 
   /** Rejects where something of it does not go as it should, and says what. */
@@ -68,28 +70,28 @@ export class Tour {
     screen.say('');
     await this.#nodesAreReady(signal);
     screen.say(ink.strong(`1. Boot a small Linux guest: kubectl apply -f ${example.file}`));
-    const source = await this.#boot(signal);
     const listening = new AbortController();
-    const ear = new SerialEar(dataDirectory, env.clock);
-    const heard = ear.listen(listening.signal);
+    const heard = [this.#hearing.listen(listening.signal)];
     try {
-      const first = await this.#signAfter(0, signal);
-      const before = await this.#signAfter(first.count + SIGNS, signal);
+      const source = await this.#boot(signal);
+      const ear = new SerialEar(dataDirectory, env.clock);
+      heard.push(ear.listen(listening.signal));
+      const before = await this.#speaks(signal);
       screen.say(`   It says which boot it is, and counts: boot=${before.boot} count=${before.count}`);
       screen.say(ink.strong(`2. Drain its node: godwit drain ${source.node}`));
       await this.#leave(source.node, signal);
       const target = await this.#place();
       if (!target || target.podUID === source.podUID) throw new UserError(`${machine} has not left ${source.node}`);
-      const after = await this.#signAfter(0, signal);
-      await this.#signAfter(after.count + SIGNS, signal);
+      await this.#speaks(signal);
       listening.abort();
-      await heard;
-      const findings = findingsOf(before, await this.#log());
+      await Promise.all(heard);
+      const log = await wholeText(await this.#said('', signal));
+      const findings = findingsOf(before, log);
       const times = { inSource: ear.heardIn(source.podUID), inTarget: ear.heardIn(target.podUID) };
       this.#prove([...findings, await this.#downtime(times)]);
     } finally {
       listening.abort();
-      await heard;
+      await Promise.all(heard);
     }
   }
 
@@ -136,7 +138,7 @@ export class Tour {
     const place = await this.#until(
       async () => {
         const now = await this.#place();
-        if (now && (await this.#tail()) !== undefined) return now;
+        if (now && this.#hearing.last) return now;
         const { status, spec } = await client.get(virtualMachines, namespace, example.machine, signal);
         if (spec.runStrategy === 'Halted' || spec.running === false)
           throw new UserError(
@@ -274,42 +276,31 @@ export class Tour {
   }
 
   async #place(): Promise<Place | undefined> {
-    const { phase, rightToRun } = (await this.#guest())?.status ?? {};
-    return phase === 'Running' ? rightToRun?.holder : undefined;
+    const { metadata, status } = (await this.#guest()) ?? {};
+    // One that is about to end is about to be another.
+    const isLasting = status?.phase === 'Running' && metadata?.deletionTimestamp === undefined;
+    return isLasting ? status.rightToRun?.holder : undefined;
   }
 
-  async #log(tailLines?: number): Promise<string> {
+  /** What the guest has said on its serial port. */
+  async #said(query: string, signal: AbortSignal): Promise<AsyncIterable<string>> {
     const { connection, example } = this.#options;
     const path = subresourcePath(connection.namespace, 'virtualmachineinstances', example.machine, 'log');
-    const query = tailLines === undefined ? '' : `?tailLines=${tailLines}`;
-    const { body } = await ask(connection, 'GET', `${path}${query}`, { signal: new AbortController().signal });
-    return wholeText(body);
+    return (await ask(connection, 'GET', `${path}${query}`, { signal })).body;
   }
 
-  /** Undefined where it has said nothing yet, or its node has nothing to say. */
-  async #tail(): Promise<Sign | undefined> {
+  /** Waits until the guest has spoken for a while. */
+  async #speaks(signal: AbortSignal): Promise<Sign> {
+    const { clock } = this.#options.env;
     try {
-      return lastSign(await this.#log(TAIL_LINES));
+      return await withinTime(clock, SPEECH_PATIENCE_MS, signal, (ending) => this.#hearing.speaks(SIGNS, ending));
     } catch (error) {
-      if (error instanceof ApiError && error.code >= 500) return undefined;
-      throw error;
+      signal.throwIfAborted();
+      throw await this.#unheard('has become silent', error);
     }
   }
 
-  /** Waits until the guest has counted so far. */
-  #signAfter(count: number, signal: AbortSignal): Promise<Sign> {
-    return this.#until(
-      async () => {
-        const sign = await this.#tail();
-        return sign && sign.count >= count ? sign : undefined;
-      },
-      SPEECH_PATIENCE_MS,
-      () => this.#unheard('has become silent'),
-      signal,
-    );
-  }
-
-  async #unheard(what: string): Promise<UserError> {
+  async #unheard(what: string, cause?: unknown): Promise<UserError> {
     const { connection, example } = this.#options;
     const { machine } = example;
     const { status } =
@@ -319,6 +310,7 @@ export class Tour {
     const why = `${status?.printableStatus ?? 'it is gone'}${message === undefined ? '' : `: ${message}`}`;
     return new UserError(
       `${machine} ${what} (${why}); 'kubectl describe vmi ${machine}' and 'godwit logs ${machine}' say more`,
+      { cause },
     );
   }
 
