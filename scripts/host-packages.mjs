@@ -66,13 +66,14 @@ export function ensureHostPackages(then) {
 /** All that tests and benchmarks with real guests need; ends this process where it is not to be had. */
 export function ensureGuestsCanRun() {
   if (!ensureHostPackages('run this again')) process.exit(1);
-  ensurePackageLists();
+  const [[, known]] = NEEDED;
+  if (spawnSync('apt-cache', ['show', known], { stdio: 'ignore' }).status !== 0) updatePackageLists();
 }
 
-/** Sees to it that the distribution's lists of packages are there, where the guest's kernel is looked up. */
-export function ensurePackageLists() {
-  const [[, known]] = NEEDED;
-  if (spawnSync('apt-cache', ['show', known], { stdio: 'ignore' }).status === 0 || !mayInstall()) return;
+/** Gets the distribution's lists of packages, where the guest's kernel is looked up. Returns whether it could try to. */
+export function updatePackageLists() {
+  if (!mayInstall()) return false;
   console.error(`godwit: getting the lists of packages (${prefix}apt-get update)`);
   shell(`${prefix}apt-get update ${QUIET}`);
+  return true;
 }

@@ -4,7 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { ensureHostPackages, ensurePackageLists } from './host-packages.mjs';
+import { ensureHostPackages, updatePackageLists } from './host-packages.mjs';
 import { root, setUp } from './setup.mjs';
 
 const HELP = `npm start [-- OPTIONS] starts a cluster on this machine; the first time, a tour follows.
@@ -32,14 +32,21 @@ function fail(reason, code = 1) {
   process.exit(code);
 }
 
-/** The image of the examples. Who cannot build it can still run images of their own. Answers why there is none. */
+/** The image of the examples. Answers whether there is one now, and what was said about it. */
 function buildGuest() {
   const { status, stderr } = spawnSync(process.execPath, [join(root, 'guest', 'linux', 'build.mjs')], {
     encoding: 'utf8',
   });
-  if (status === 0) return undefined;
-  console.error(`godwit: the guest of the examples was not built: ${stderr.trim()}`);
-  return 'the guest of the examples was not built';
+  return { isBuilt: status === 0, said: stderr.trim() };
+}
+
+/** Who cannot build it can still run images of their own. Answers whether it is there. */
+function ensureGuest() {
+  const first = buildGuest();
+  // Lists of packages that are not there, or are old, do not lead to a kernel that can be had.
+  const { isBuilt, said } = first.isBuilt || !updatePackageLists() ? first : buildGuest();
+  if (!isBuilt) console.error(`godwit: the guest of the examples was not built: ${said}`);
+  return isBuilt;
 }
 
 // What serves goes on though nobody reads what is said of it any more, as through `head`.
@@ -58,14 +65,13 @@ if (exitsAfterTour && given.includes('--no-tour')) fail('--no-tour and --exit-af
 if (exitsAfterTour && nodes < 2) fail('a tour needs two nodes or more: leave out --nodes', 2);
 
 setUp();
-let noGuest;
+let hasGuest = false;
 if (nodes !== 0 && !isHelp) {
   if (!ensureHostPackages('start again, or start without nodes: npm start -- --nodes 0')) process.exit(1);
-  if (!existsSync(join(root, 'dist', 'guest', 'linux', 'stamp'))) ensurePackageLists();
-  noGuest = buildGuest();
+  hasGuest = ensureGuest();
 }
-if (exitsAfterTour && noGuest) fail(`there can be no tour: ${noGuest}`);
-const hasTour = exitsAfterTour || (isFirst && !given.includes('--no-tour') && nodes >= 2 && !noGuest);
+if (exitsAfterTour && !hasGuest) fail('there can be no tour: the guest of the examples was not built');
+const hasTour = exitsAfterTour || (isFirst && !given.includes('--no-tour') && nodes >= 2 && hasGuest);
 if (isHelp) console.log(HELP);
 
 /** What to try next, for whoever has seen the tour. */

@@ -1,6 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -61,8 +71,7 @@ beforeEach(() => {
   put('scripts/bundle.mjs', '');
   put('dist/cli/main.js', GODWIT);
   put('guest/linux/build.mjs', '');
-  for (const name of ['npm', 'qemu-system-x86_64', 'gcc', 'ld', 'xz', 'zstd', 'apt-cache'])
-    put(`bin/${name}`, '#!/bin/sh\n', 0o755);
+  for (const name of ['npm', 'qemu-system-x86_64', 'gcc', 'ld', 'xz', 'zstd']) put(`bin/${name}`, '#!/bin/sh\n', 0o755);
   symlinkSync('/bin/sh', join(root, 'bin', 'sh'));
 });
 afterEach(async () => {
@@ -168,6 +177,20 @@ describe('npm start', () => {
     await eventually(() => expect(existsSync(join(data, 'tour-begun'))).toBe(true), 30_000);
     child.kill('SIGINT');
     expect(await code).toBe(0);
+  });
+
+  it('gets the lists of packages where the guest cannot be built without them', async () => {
+    put(
+      'guest/linux/build.mjs',
+      `import { existsSync } from 'node:fs'; process.exit(existsSync('${root}/lists') ? 0 : 1);`,
+    );
+    put('bin/apt-get', `#!/bin/sh\necho "$1" >> ${root}/lists\n`, 0o755);
+    put('bin/sudo', '#!/bin/sh\n[ "$1" = -n ] || exec "$@"\n', 0o755);
+    const first = start('goes well', '--exit-after-tour');
+    expect(await first.code, first.output()).toBe(0);
+    expect(first.output()).toMatch(/\ngodwit: getting the lists of packages \((sudo )?apt-get update\)\nserving/);
+    expect(await start('goes well', '--exit-after-tour').code).toBe(0);
+    expect(readFileSync(join(root, 'lists'), 'utf8')).toBe('update\n');
   });
 
   it('has no tour where there are too few nodes, or no guest for it, which it says', async () => {
