@@ -96,9 +96,15 @@ describe('on a full disk', () => {
         server?.child.kill('SIGKILL');
         await server?.finished;
         disk.fill(0);
-        const { code, stderr } = await start(disk).finished;
-        expect(code).toBe(1);
-        expect(stderr).toMatch(/^godwit: .*no space left.*\n$/i);
+        const full = await start(disk).finished;
+        expect([full.code, full.stderr]).toEqual([1, expect.stringMatching(/^godwit: .*no space left.*\n$/i)]);
+        // With so little the storage itself would begin to write.
+        disk.fill(300_000);
+        const narrow = await start(disk).finished;
+        expect([narrow.code, narrow.stderr]).toEqual([
+          1,
+          expect.stringMatching(/^godwit: .*: no space left in .*data\n$/),
+        ]);
         disk.free();
         api = await serve(disk);
         const last = seen.at(-1)?.object.metadata.resourceVersion ?? metadata.resourceVersion;
