@@ -110,7 +110,6 @@ function packageLayer(place) {
     });
   }
   directory(place, 'usr/bin');
-  chmodSync(join(home, 'dist/cli/main.js'), 0o755);
   for (const command of ['godwit', 'kubectl-godwit'])
     symlinkSync(`../lib/${relative('usr/lib', HOME)}/dist/cli/main.js`, join(place, 'usr/bin', command));
   // Whatever the umask was of whoever built it.

@@ -2,7 +2,7 @@
 // nothing to do. Plain JavaScript on Node's own modules, since it runs before anything is installed.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -59,6 +59,8 @@ function ensureBuild() {
   if (isStamped(stamp, wanted)) return;
   console.error('godwit: building');
   run(process.execPath, [join(root, 'scripts', 'bundle.mjs'), join('src', 'cli', 'main.ts'), join('dist', 'cli')]);
+  // npm leaves a link to it on the PATH, and does not look after it again.
+  chmodSync(join(root, 'dist', 'cli', 'main.js'), 0o755);
   writeFileSync(stamp, wanted);
 }
 

@@ -17,7 +17,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
   else the files of \`KUBECONFIG\`, else the cluster of the default data directory (\`GODWIT_DATA_DIR\`, or \`~/.godwit\`), else
   \`~/.kube/config\`, else what a pod has by itself. It works with any kubeconfig that kubectl works with.
 - **As a plugin of kubectl.** \`kubectl godwit migrate web\` is the same as \`godwit migrate web\` once \`kubectl-godwit\` is on the
-  path, as it is where the package is installed; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
+  path, where \`npm install -g .\` in a clone puts both; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
 - **Options** may stand before the command, too: \`godwit --context west migrate web\`.
 - **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\`, of lists, prints more for people.
 - **Colours** are for terminals alone, and for nobody who has set \`NO_COLOR\`.
