@@ -123,7 +123,28 @@ describe('commands on pages', () => {
       typed.flatMap(({ page, line, command }) => faultsOf(command).map((fault) => `${page}:${line}: ${fault}`)),
     ).toEqual([]);
   });
+
+  it('are so in the middle of a sentence, too', () => {
+    const named = pages.flatMap((page) =>
+      [...prose(page).matchAll(/`((?:[^`\\]|\\.)*\bgodwit [^`]*)`/g)].map(([, text = '']) => ({ page, text })),
+    );
+    expect(named.length).toBeGreaterThan(100);
+    expect(
+      named.flatMap(({ page, text }) =>
+        variantsOf(text).flatMap((each) => faultsOf(each).map((fault) => `${page}: ${fault}`)),
+      ),
+    ).toEqual([]);
+  });
 });
+
+/** What `start|stop VM [-n NAMESPACE]` stands for: each of the commands, with all that it may have. */
+function variantsOf(text: string): string[] {
+  const words = text.replaceAll('\\|', '|').replaceAll(/[[\]]/g, ' ').trim().split(/\s+/);
+  return words.reduce<string[]>(
+    (lines, word) => word.split(/(?<=\w)\|(?=\w)/).flatMap((choice) => lines.map((line) => `${line} ${choice}`)),
+    [''],
+  );
+}
 
 /** What a command line says that `godwit` does not know. */
 function faultsOf(line: string): string[] {
@@ -144,7 +165,8 @@ function faultsOfWords(words: readonly string[]): string[] {
   let [command, rest]: [Command, readonly string[]] = [program, words];
   while (command.commands.length > 0) {
     const next = command.commands.find((each) => each.name() === rest[0] || each.aliases().includes(rest[0] ?? ''));
-    if (!next) return rest[0]?.startsWith('-') ? [] : [`there is no command ${words.join(' ')}`];
+    // A group may be named by itself.
+    if (!next) return /^(-.*|help|)$/.test(rest[0] ?? '') ? [] : [`there is no command ${words.join(' ')}`];
     [command, rest] = [next, rest.slice(1)];
   }
   const known = new Set(['--help', ...command.options.map(({ long }) => long)]);
