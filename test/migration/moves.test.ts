@@ -106,6 +106,7 @@ describe('a guest', () => {
     const address = await guests.host.forwardOf('tux', 80);
     const answer = await eventually(async () => (await fetch(`http://${address}/`)).text(), 60_000);
     expect(answer).toContain(guests.bootOf('tux'));
+    await eventually(async () => expect(await guests.host.ask('tux', 'clock')).toContain('set=1'), 60_000);
     await guests.remove('tux');
   });
 

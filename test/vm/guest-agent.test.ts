@@ -52,6 +52,8 @@ describe('an agent inside the guest', () => {
     expect(conditionOf(await host.guest('talkative'), 'AgentConnected')?.status).toBe('True');
     await host.change('talkative', 'unpause');
     await host.isSaidToBe('talkative', 'Running');
+    // Its own clock stood still, too.
+    await eventually(async () => expect(await host.ask('talkative', 'clock')).toContain('set=1'), 60_000);
     await host.change('talkative', 'reset');
     await eventually(async () => expect(conditionOf(await host.guest('talkative'), 'AgentConnected')).toBeUndefined());
     await isConnected('talkative');

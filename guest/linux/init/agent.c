@@ -18,6 +18,7 @@
 
 static struct channel agent = {.fd = -1};
 static u64 absent_until;
+static u32 clock_sets;
 
 static int open_port(void) {
   char path[320], name[64];
@@ -60,7 +61,7 @@ static void say_information(void) {
   channel_say(&agent, "{\"return\":{\"version\":\"7.2.0\",\"supported_commands\":[");
   static const char *const names[] = {"guest-sync", "guest-sync-delimited", "guest-ping",      "guest-info",
                                       "guest-get-osinfo", "guest-get-host-name", "guest-get-time", "guest-shutdown",
-                                      "guest-network-get-interfaces"};
+                                      "guest-network-get-interfaces", "guest-set-time"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     channel_say(&agent, "%s{\"name\":\"%s\",\"enabled\":true,\"success-response\":%s}", i ? "," : "", names[i],
                 strcmp(names[i], "guest-shutdown") ? "true" : "false");
@@ -83,6 +84,21 @@ static void say_interfaces(void) {
   if (strcmp(address, "none"))
     channel_say(&agent, "{\"ip-address-type\":\"ipv4\",\"ip-address\":\"%s\",\"prefix\":24}", address);
   channel_say(&agent, "]}]}\n");
+}
+
+static void set_time(const char *nanoseconds) {
+  long long time_ns = atoll(nanoseconds);
+  struct timespec time = {time_ns / 1000000000, time_ns % 1000000000};
+  if (clock_settime(CLOCK_REALTIME, &time)) {
+    channel_say(&agent, "{\"error\":{\"class\":\"GenericError\",\"desc\":\"The clock cannot be set\"}}\n");
+    return;
+  }
+  clock_sets++;
+  channel_say(&agent, "{\"return\":{}}\n");
+}
+
+void clock_say(struct channel *to) {
+  channel_say(to, "answer clock=%lld set=%u\n", (long long)time(NULL), clock_sets);
 }
 
 static void say_simple(const char *command) {
@@ -114,6 +130,8 @@ static void take_line(struct channel *from, const char *line) {
     say_system();
   } else if (!strcmp(command, "guest-network-get-interfaces")) {
     say_interfaces();
+  } else if (!strcmp(command, "guest-set-time") && word_of(line, "\"time\"", value, sizeof value)) {
+    set_time(value);
   } else if (!strcmp(command, "guest-shutdown")) {
     shut_down(word_of(line, "\"mode\"", value, sizeof value) && !strcmp(value, "reboot"));
   } else {

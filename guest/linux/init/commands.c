@@ -6,6 +6,7 @@
  *   tick N, write N    ms between lines, writes  network, cloud-init what it knows of them
  *   button off|ignore  what the power button does
  *   size               how many processors and how much memory there are
+ *   clock              what time it is, and how often somebody has set it
  *   poweroff, reboot, panic                      on the console only
  */
 #include "init.h"
@@ -82,6 +83,8 @@ static int answer_question(struct channel *to, const char *line) {
     channel_say(to, "answer cloud-init\n");
   } else if (!strcmp(line, "size")) {
     size_say(to);
+  } else if (!strcmp(line, "clock")) {
+    clock_say(to);
   } else if ((rest = after(line, "button "))) {
     set_button(!strcmp(rest, "ignore"));
     channel_say(to, "answer button=%s\n", strcmp(rest, "ignore") ? "off" : "ignore");

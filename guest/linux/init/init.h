@@ -74,6 +74,7 @@ void server_handle(const struct pollfd *polls, size_t count);
 void agent_open(void);
 size_t agent_poll(struct pollfd *polls, u64 now);
 void agent_handle(const struct pollfd *poll, u64 now);
+void clock_say(struct channel *to); /* what time it is, and how often the agent was told */
 
 /* power.c */
 void power_open(void);

@@ -106,7 +106,7 @@ export class FakeMachine {
     return {
       run: this.run,
       ended,
-      migration: NO_MIGRATION,
+      migration: { ...NO_MIGRATION, announce: command('announce', () => undefined) },
       status: async () => {
         await command('status', () => undefined)();
         return this.status;

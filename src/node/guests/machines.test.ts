@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { silentLogger } from '../../env/test.ts';
 import type { Hypervisor } from '../../hypervisor/hypervisor.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
-import { FakeHost } from './fake-hypervisor.fixture.ts';
+import { FakeHost, type FakeMachine } from './fake-hypervisor.fixture.ts';
 import { Machines } from './machines.ts';
 
 /** Machines of one agent, on a host that only says that it runs machines, and counts how often it is asked. */
-function agent(host: FakeHost): { machines: Machines; calls: string[]; ends: string[]; news: string[] } {
+function agent(host: FakeHost) {
   const inner = host.hypervisor();
-  const [calls, ends, news]: string[][] = [[], [], []];
+  const [calls, ends, news, clocks]: string[][] = [[], [], [], []];
   const slow = <T>(what: string, act: () => Promise<T>): Promise<T> => {
     calls?.push(what);
     return new Promise((resolve, reject) => setImmediate(() => void act().then(resolve, reject)));
@@ -22,9 +22,15 @@ function agent(host: FakeHost): { machines: Machines; calls: string[]; ends: str
     runOf: (podUID) => ({ directory: `/runs/${podUID}`, instance: podUID }),
     onNews: (podUID) => news?.push(podUID),
     onEnd: async (podUID, { reason }) => void ends?.push(`${podUID} ${reason}`),
+    agents: {
+      attend: () => undefined,
+      of: () => 'unknown',
+      setClock: (podUID) => void clocks?.push(podUID),
+      letGo: () => undefined,
+    },
     log: silentLogger,
   });
-  return { machines, calls: calls ?? [], ends: ends ?? [], news: news ?? [] };
+  return { machines, clocks: clocks ?? [], calls: calls ?? [], ends: ends ?? [], news: news ?? [] };
 }
 
 describe('the machines of an agent', () => {
@@ -83,5 +89,38 @@ describe('the machines of an agent', () => {
     expect(await agent(host).machines.look('a')).toEqual({ fact: 'unknown' });
     machines.forget('a');
     expect(machines.get('a')).toBeDefined();
+  });
+
+  it.each<[what: string, isIncoming: boolean, stand: (machine: FakeMachine) => void, times: number]>([
+    ['begins', false, () => undefined, 0],
+    ['came from elsewhere', true, () => undefined, 1],
+    ['was paused', false, (machine) => machine.becomes('paused', 'stopped'), 1],
+    ['stood still for a copy that came to nothing', false, (machine) => machine.becomes('paused', 'stopped'), 1],
+    ['came, and was paused', true, (machine) => machine.becomes('paused', 'stopped'), 2],
+  ])(
+    'set the clock of a guest that %s, and announce it, as often as it stood still',
+    async (_, isIncoming, stand, times) => {
+      const host = new FakeHost();
+      const { machines, clocks } = agent(host);
+      await machines.start('a', { ...SMALL_MACHINE, ...(isIncoming ? { incoming: { ramBytes: 1 } } : {}) });
+      const [machine] = host.machines;
+      if (!machine) throw new Error('no machine was started');
+      await machines.get('a')?.continue();
+      stand(machine);
+      // As QEMU does by itself where a copy fails.
+      machine.becomes('running', 'resumed');
+      expect(clocks).toHaveLength(times);
+      expect(machine.commands.filter((command) => command === 'announce')).toHaveLength(times);
+    },
+  );
+
+  it('that stood still since before this agent do so, too', async () => {
+    const host = new FakeHost();
+    await agent(host).machines.start('a', SMALL_MACHINE);
+    const { machines, clocks } = agent(host);
+    await machines.look('a');
+    await machines.get('a')?.continue();
+    expect(clocks).toEqual(['a']);
+    expect(host.machines[0]?.commands).toContain('announce');
   });
 });

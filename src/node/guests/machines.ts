@@ -29,7 +29,7 @@ export interface MachinesOptions {
   /** Called when a machine is seen to end, or to be about to; notes it, and never rejects. */
   readonly onEnd: (podUID: string, end: MachineEnd) => Promise<void>;
   /** Looks after the agents in guests. */
-  readonly agents?: GuestAgents;
+  readonly agents?: Pick<GuestAgents, 'attend' | 'of' | 'setClock' | 'letGo'>;
   readonly log: Logger;
 }
 
@@ -77,13 +77,9 @@ export class Machines {
     this.#without.delete(podUID);
     await this.#alone(podUID, async () => {
       const { hypervisor, runOf } = this.#options;
-      return this.#hold(podUID, await hypervisor.start(spec, runOf(podUID)));
+      // A guest that begins has missed nothing; one that comes has stood still on the way.
+      return this.#hold(podUID, await hypervisor.start(spec, runOf(podUID)), spec.incoming !== undefined);
     });
-  }
-
-  /** Has the clock of a pod's guest set that stood still for a while, where there is an agent in it. */
-  setGuestClock(podUID: string): void {
-    this.#options.agents?.setClock(podUID);
   }
 
   /** Forgets a pod whose machine is gone. */
@@ -113,7 +109,7 @@ export class Machines {
     if (this.#without.has(podUID)) return undefined;
     const { hypervisor, runOf } = this.#options;
     const machine = await hypervisor.adopt(runOf(podUID));
-    if (machine) return this.#hold(podUID, machine);
+    if (machine) return this.#hold(podUID, machine, true);
     this.#without.add(podUID);
     return undefined;
   }
@@ -133,13 +129,15 @@ export class Machines {
     }
   }
 
-  #hold(podUID: string, machine: Machine): Held {
+  #hold(podUID: string, machine: Machine, hasStoodStill: boolean): Held {
     const { onNews, onEnd } = this.#options;
-    const held: Held = { machine, end: undefined, migration: undefined };
+    const held: Held = { machine, end: undefined, migration: undefined, hasStoodStill };
     this.#held.set(podUID, held);
     machine.onEvent((event) => {
       const { kind } = event;
       if (event.kind === 'migration') held.migration = event.state;
+      if (kind === 'stopped') held.hasStoodStill = true;
+      if (kind === 'resumed') this.#catchUp(podUID, held);
       // Whoever copies looks after that.
       if (kind !== 'migration-pass' && kind !== 'mirror') onNews(podUID);
       return kind === 'guest-shut-down' ? onEnd(podUID, GUEST_SHUT_DOWN) : undefined;
@@ -147,6 +145,20 @@ export class Machines {
     this.#options.agents?.attend(podUID, machine);
     void this.#await(podUID, held);
     return held;
+  }
+
+  /**
+   * Has a guest that stood still catch up with the world, whoever stopped it and whoever let it go on: its clock is set where
+   * there is an agent in it, and the network, which may have forgotten it or look for it elsewhere, is told where it is.
+   */
+  #catchUp(podUID: string, held: Held): void {
+    if (!held.hasStoodStill) return;
+    held.hasStoodStill = false;
+    this.#options.agents?.setClock(podUID);
+    // Where that fails the network finds out by itself, later.
+    held.machine.migration.announce().catch((error: unknown) => {
+      this.#options.log.info('a guest could not be announced', { pod: podUID, error: errorMessage(error) });
+    });
   }
 
   async #await(podUID: string, held: Held): Promise<void> {
@@ -166,4 +178,6 @@ interface Held {
   end: MachineEnd | undefined;
   /** How its migration is, as it said last by itself. */
   migration: CopyState | undefined;
+  /** Whether the guest has stood still since it last went on, as far as anybody knows. */
+  hasStoodStill: boolean;
 }

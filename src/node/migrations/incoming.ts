@@ -97,8 +97,6 @@ export class Incoming implements PeerService {
     if (!coming || coming.continuedAtMs !== undefined) return;
     coming.continuedAtMs = this.#options.env.clock.now();
     coming.admission?.close();
-    this.#options.machines.setGuestClock(podUID);
-    void this.#announce(podUID);
   }
 
   /** What is told of a migration, once its machine was seen like this. */
@@ -294,16 +292,6 @@ export class Incoming implements PeerService {
     const machine = machines.get(podUID);
     if (!machine) throw refused('the machine that was to receive the guest is gone');
     return machine;
-  }
-
-  /** The network is told where the guest is. Where that fails it finds out by itself, later. */
-  async #announce(podUID: string): Promise<void> {
-    const { machines, env } = this.#options;
-    try {
-      await machines.get(podUID)?.migration.announce();
-    } catch (error) {
-      env.log.info('a guest could not be announced to the network', { pod: podUID, error: errorMessage(error) });
-    }
   }
 
   #of(podUID: string, attempt: Attempt): Coming | undefined {
