@@ -251,6 +251,49 @@ describe('a migration that is cancelled', () => {
   });
 });
 
+describe('a migration that is cancelled late', () => {
+  it.each<[string, () => boolean]>([
+    ['when the guest stops', isSource('pre-switchover')],
+    ['when the rest is sent', isSource('device')],
+    ['when the target has all of it', () => nodes.model('web-2')?.status === 'paused'],
+    ['when the source says so', isSource('completed')],
+    ['when the guest runs at the target', () => nodes.model('web-2')?.isExecuting === true],
+  ])('%s: the guest goes on, on one side', async (_, isThere) => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    await nodes.until('there', isThere);
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    const became = await settles();
+    await runsIn(became === 'moved' ? 'web-2' : 'web-1', bootId);
+  });
+
+  it('after the grant, which nobody has heard: both sides agree on who has the guest', async () => {
+    await scene(SLOW);
+    const bootId = boot();
+    await nodes.handOff();
+    nodes.peers.losesLetters = true;
+    await nodes.until('all of it over', isSource('completed'));
+    await nodes.pass(1000);
+    expect(nodes.model('web-2')?.isExecuting).toBe(false);
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    await nodes.pass(1000);
+    nodes.peers.losesLetters = false;
+    const became = await settles();
+    await runsIn(became === 'moved' ? 'web-2' : 'web-1', bootId);
+  });
+
+  it('goes on to its end once its guest runs at the target without all of its memory', async () => {
+    await scene({ ...SLOW, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } });
+    const bootId = boot();
+    await nodes.handOff({ allowPostCopy: true, completionTimeoutPerGiB: 40 });
+    await nodes.until('the guest at its target', () => nodes.model('web-2')?.isExecuting === true, 120_000);
+    await nodes.patchGuest({ status: { migrationState: { abortRequested: true } } }, 'status');
+    expect(await settles(120_000)).toBe('moved');
+    await runsIn('web-2', bootId);
+  });
+});
+
 describe('when something dies on the way', () => {
   it('the first cause is told, also where the controller gives up because of it', async () => {
     await scene(SLOW);

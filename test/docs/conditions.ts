@@ -103,6 +103,7 @@ export const CONDITIONS: Conditions = {
       reasons: {
         Canceled: 'it was deleted',
         PostCopy: 'it was deleted too late: it goes on to its end',
+        GoneOver: 'it was deleted too late: its guest was at the target',
         TargetPodDown: 'its target pod has ended',
         GuestDeleted: 'the guest is to be deleted',
         NoNews: 'the source has told nothing for too long',

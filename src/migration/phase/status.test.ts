@@ -110,6 +110,18 @@ describe('conditions', () => {
     expect(conditionsOf(factsOf({ ...running, guest: postCopy }), { phase: 'Running' })).toEqual([
       'migrationAbortRequested PostCopy',
     ]);
+    expect(conditionsOf(factsOf({ ...running, guest: postCopy }), { phase: 'Succeeded' })).toEqual([
+      'migrationAbortRequested PostCopy',
+    ]);
+    const taken = handedOff({ mode: 'PreCopy', startTimestamp: at(0), completed: true });
+    for (const phase of ['Running', 'Succeeded'] as const)
+      expect(conditionsOf(factsOf({ ...running, guest: taken }), { phase })).toEqual([
+        'migrationAbortRequested GoneOver',
+      ]);
+    const failed = handedOff({ mode: 'PreCopy', startTimestamp: at(0), completed: true, failed: true });
+    expect(conditionsOf(factsOf({ ...running, guest: failed }), { phase: 'Failed' })).toEqual([
+      'migrationAbortRequested Canceled',
+    ]);
     const input = { phase: 'Running', abort: 'NoNews' } as const;
     expect(conditionsOf(factsOf({ migration: migrationIn('Running') }), input)).toEqual([
       'migrationAbortRequested NoNews',

@@ -130,14 +130,10 @@ function toldState(facts: Pick<MigrationFacts, 'migration' | 'guest'>): Migratio
   return told;
 }
 
-function conditionsAfter(
-  { migration, guest, nowMs }: MigrationFacts,
-  input: StatusInput,
-): KubeVirtCondition[] | undefined {
-  const isCanceled = migration.metadata.deletionTimestamp !== undefined;
-  const mode = guest?.status?.migrationState?.mode;
+function conditionsAfter(facts: MigrationFacts, input: StatusInput): KubeVirtCondition[] | undefined {
+  const { migration, nowMs } = facts;
   const wanted = new Map<string, KubeVirtCondition | undefined>([
-    [ABORT, abortCondition(input, isCanceled, mode, findCondition(migration, ABORT))],
+    [ABORT, abortCondition(facts, input, findCondition(migration, ABORT))],
     [QUOTA, quotaCondition(input, findCondition(migration, QUOTA))],
     [UNFIT, input.unfitness === undefined ? undefined : isTrue(UNFIT, 'NoNodeFits', input.unfitness)],
     [FAILED, input.failure && isTrue(FAILED, input.failure.reason, input.failure.message)],
@@ -166,18 +162,31 @@ const ABORT_MESSAGES: Readonly<Record<AbortReason, string>> = {
   PreparationTimeout: 'the target node did not prepare the guest in time: it was asked to stop',
   StartTimeout: 'the source node did not begin in time: the target node was asked to stop',
 };
-const POST_COPY_MESSAGE =
-  'the guest runs at the target already, with part of its memory still at the source: the migration goes on to its end';
+/** Why one that was deleted comes to its end all the same. */
+const LATE_MESSAGES = {
+  PostCopy:
+    'the guest runs at the target already, with part of its memory still at the source: the migration goes on to its end',
+  GoneOver: 'the guest had been given to the target before the migration was deleted: it stays there',
+} as const;
 
 function abortCondition(
+  facts: MigrationFacts,
   { phase, abort }: StatusInput,
-  isCanceled: boolean,
-  mode: MigrationState['mode'],
   old: KubeVirtCondition | undefined,
 ): KubeVirtCondition | undefined {
-  if (isCanceled && mode === 'PostCopy' && phase === 'Running') return isTrue(ABORT, 'PostCopy', POST_COPY_MESSAGE);
-  if (isCanceled) return isTrue(ABORT, 'Canceled', ABORT_MESSAGES.Canceled);
-  return abort ? isTrue(ABORT, abort, ABORT_MESSAGES[abort]) : old;
+  if (facts.migration.metadata.deletionTimestamp === undefined)
+    return abort ? isTrue(ABORT, abort, ABORT_MESSAGES[abort]) : old;
+  const late = lateness(ownState(facts), phase);
+  return late ? isTrue(ABORT, late, LATE_MESSAGES[late]) : isTrue(ABORT, 'Canceled', ABORT_MESSAGES.Canceled);
+}
+
+/** What it is too late for to stop; undefined while it can be stopped, or was. */
+function lateness(state: MigrationState | undefined, phase: MigrationPhase): keyof typeof LATE_MESSAGES | undefined {
+  if (phase !== 'Running' && phase !== 'Succeeded') return undefined;
+  if (state?.mode === 'PostCopy') return 'PostCopy';
+  // What the target says that it has taken may be on record a moment later.
+  const isTaken = state?.completed === true && state.failed !== true;
+  return phase === 'Succeeded' || isTaken ? 'GoneOver' : undefined;
 }
 
 /** It stays for as long as the migration waits, and goes when there is a pod. */
