@@ -1,13 +1,12 @@
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
-import {
-  isFinalMigration,
-  type MigrationPhase,
-  type VirtualMachineInstanceMigration,
-} from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { isFinalMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { Client } from '../../kube/client.ts';
 import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
-import { ownState } from '../../migration/phase/facts.ts';
+import { keyOf } from '../../kube/resource.ts';
+import { isHandedOff, type MigrationFacts, ownState, sourceNodeOf } from '../../migration/phase/facts.ts';
 import type { MigrationReference, SlotHolder } from '../../migration/slots/request.ts';
+import { guestKeyOf } from './keys.ts';
+import { referenceTo } from './slot-requests.ts';
 
 /** What the server itself says of migrations, this very moment: no cache is asked. */
 
@@ -24,71 +23,71 @@ export async function areOver(
   return true;
 }
 
-/** Those that are past the point where they need all of their slots. */
-const STARTED: ReadonlySet<MigrationPhase> = new Set(['PreparingTarget', 'TargetReady', 'Running']);
-
 /** Stands for a node that nobody remembers: it is as good as any, and none. */
 const UNKNOWN_NODE = '?';
 
-type Nodes = Pick<MigrationState, 'sourceNode' | 'targetNode'>;
+type Move = Pick<MigrationFacts, 'migration' | 'guest'>;
 
-/** Who must have had slots, where the ledger is lost: all that have started. The others have to stand in line again. */
-export async function startedHolders(client: Client, nowMs: number, signal: AbortSignal): Promise<SlotHolder[]> {
-  const { items } = await client.list(virtualMachineInstanceMigrations, {}, signal);
-  const started = items.filter(({ status }) => STARTED.has(status?.phase ?? ''));
-  const receivers = new Map(started.flatMap((each) => keyed(each.spec.receive?.key, each)));
-  const senders = new Map(started.flatMap((each) => keyed(each.spec.sendTo?.key, each)));
-  const holders: SlotHolder[] = [];
-  for (const migration of started) {
-    const { sendTo, receive } = migration.spec;
-    // The two halves of a move inside this cluster count once, as the sender.
-    if (receive && !sendTo && senders.has(receive.key ?? '')) continue;
-    const receiver = sendTo && !receive ? receivers.get(sendTo.key ?? '') : undefined;
-    holders.push(holderOf(migration, receiver, await stateOf(client, migration, signal), nowMs));
-  }
-  return holders;
-}
-
-function keyed(
-  key: string | undefined,
-  migration: VirtualMachineInstanceMigration,
-): [string, VirtualMachineInstanceMigration][] {
-  return key === undefined ? [] : [[key, migration]];
-}
-
-function holderOf(
-  migration: VirtualMachineInstanceMigration,
-  receiver: VirtualMachineInstanceMigration | undefined,
-  { sourceNode, targetNode }: Nodes,
+/**
+ * Who must have slots, whatever a ledger says that is new, or may be an old one that was put back: those of the `known` that
+ * are not over, and all that the agents have been given. The others have to stand in line again. Of the latter the guests
+ * say so first: a phase is written after the hand-off.
+ */
+export async function rightfulHolders(
+  client: Client,
+  known: Iterable<SlotHolder>,
   nowMs: number,
-): SlotHolder {
-  const { sendTo, receive } = migration.spec;
-  const isHalf = (sendTo === undefined) !== (receive === undefined);
-  const kind = !isHalf || receiver ? 'local' : sendTo ? 'send' : 'receive';
-  const members = [migration, ...(receiver ? [receiver] : [])].map(({ metadata }) => ({
-    namespace: metadata.namespace ?? '',
-    name: metadata.name ?? '',
-    uid: metadata.uid ?? '',
-  }));
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, SlotHolder>> {
+  const { items } = await client.list(virtualMachineInstanceMigrations, {}, signal);
+  const unfinished = items.filter((each) => !isFinalMigration(each));
+  if (unfinished.length === 0) return new Map();
+  const guests = new Map((await client.list(virtualMachineInstances, {}, signal)).items.map((it) => [keyOf(it), it]));
+  const moves = unfinished.map((migration): Move => ({ migration, guest: guests.get(guestKeyOf(migration)) }));
+  const uids = new Set(unfinished.map(({ metadata }) => metadata.uid));
+  const holders = [...known].filter(({ members }) => members.some(({ uid }) => uids.has(uid)));
+  const counted = new Set(holders.flatMap(({ members }) => members.map(({ uid }) => uid)));
+  const started = startedHolders(moves, nowMs).filter(({ members }) => !members.some(({ uid }) => counted.has(uid)));
+  return new Map([...holders, ...started].map((holder) => [holder.uid, holder]));
+}
+
+function startedHolders(moves: readonly Move[], nowMs: number): SlotHolder[] {
+  const receivers = new Map(moves.flatMap((each) => keyed(each.migration.spec.receive?.key, each)));
+  const senders = new Map(moves.flatMap((each) => keyed(each.migration.spec.sendTo?.key, each)));
+  return moves.flatMap((move) => {
+    const { sendTo, receive } = move.migration.spec;
+    // The two halves of a move inside this cluster count once, as the sender.
+    if (receive && !sendTo && senders.has(receive.key ?? '')) return [];
+    const receiver = sendTo && !receive ? receivers.get(sendTo.key ?? '') : undefined;
+    const isStarted = isHandedOff(move) || (receiver !== undefined && isHandedOff(receiver));
+    return isStarted ? [holderOf(move, receiver, nowMs)] : [];
+  });
+}
+
+function keyed(key: string | undefined, move: Move): [string, Move][] {
+  return key === undefined ? [] : [[key, move]];
+}
+
+function holderOf(move: Move, receiver: Move | undefined, nowMs: number): SlotHolder {
+  const { metadata, spec } = move.migration;
+  const isHalf = (spec.sendTo === undefined) !== (spec.receive === undefined);
+  const kind = !isHalf || receiver ? 'local' : spec.sendTo ? 'send' : 'receive';
+  const members = [move, ...(receiver ? [receiver] : [])].map(({ migration }) => referenceTo(migration));
+  const [state, there] = [stateOf(move), receiver && stateOf(receiver)];
+  const sourceNode = state.sourceNode ?? sourceNodeOf(move.guest) ?? UNKNOWN_NODE;
+  const targetNode = state.targetNode ?? there?.targetNode ?? UNKNOWN_NODE;
   return {
-    uid: migration.metadata.uid ?? '',
+    uid: metadata.uid ?? '',
     kind,
     members,
-    sourceNode: kind === 'receive' ? undefined : (sourceNode ?? UNKNOWN_NODE),
-    targetNode: kind === 'send' ? undefined : (targetNode ?? UNKNOWN_NODE),
+    sourceNode: kind === 'receive' ? undefined : sourceNode,
+    targetNode: kind === 'send' ? undefined : targetNode,
     state: 'committed',
     sinceMs: nowMs,
   };
 }
 
 /** Where a migration goes from and to, as its guest says, or else it itself. */
-async function stateOf(
-  client: Client,
-  migration: VirtualMachineInstanceMigration,
-  signal: AbortSignal,
-): Promise<Nodes> {
-  const { metadata, spec, status } = migration;
-  const guestName = spec.vmName ?? spec.vmiName ?? '';
-  const guest = await client.find(virtualMachineInstances, metadata.namespace ?? '', guestName, signal);
-  return ownState({ migration, guest }) ?? status?.migrationState ?? {};
+function stateOf(move: Move): Pick<MigrationState, 'sourceNode' | 'targetNode'> {
+  return ownState(move) ?? move.migration.status?.migrationState ?? {};
 }

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { JsonObject } from '../../api/meta.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type {
   MigrationPhase,
@@ -8,7 +10,10 @@ import { usageOf } from '../../migration/slots/ledger.ts';
 import { parseLedger } from '../../migration/slots/ledger-text.ts';
 import type { SlotHolder, SlotRequest } from '../../migration/slots/request.ts';
 import type { SlotRules } from '../../migration/slots/slot-book.ts';
-import { virtualMachineInstanceMigrations as migrations } from '../../kube/kubevirt-resources.ts';
+import {
+  virtualMachineInstanceMigrations as migrations,
+  virtualMachineInstances,
+} from '../../kube/kubevirt-resources.ts';
 import type { ControlContext } from '../context.ts';
 import { ControlScene, NAMESPACE } from '../control.fixture.ts';
 import { Ledger } from './ledger.ts';
@@ -106,6 +111,16 @@ async function stored(): Promise<ReturnType<typeof parseLedger>> {
 
 const holders = async (): Promise<string[]> =>
   [...(await stored()).holders.values()].map(({ members, state }) => `${members[0]?.name} ${state}`);
+
+/** Somebody writes what is no business of theirs. */
+const putBack = (body: { data: unknown }): Promise<unknown> =>
+  scene.client.patch(
+    configMaps,
+    SYSTEM_NAMESPACE,
+    LEDGER_NAME,
+    { type: 'merge', body: body as JsonObject },
+    scene.signal,
+  );
 
 const ledgerWrites = (): string[] => scene.writes.filter((write) => write.includes('/configmaps'));
 
@@ -281,6 +296,48 @@ describe('the ledger, when something goes wrong', () => {
     await scene.until(async () => expect(await holders()).toEqual(['m3 reserved', 'm5 reserved']));
   });
 
+  it('counts one that its guest says is under way, when it is made anew, though its phase does not say so yet', async () => {
+    const { uid } = await migration('m1', 'Scheduled');
+    await migration('m2', 'Scheduled');
+    for (const [name, migrationUid] of [
+      ['m1', uid],
+      ['m2', 'another'],
+    ] as const) {
+      await scene.create<VirtualMachineInstance>(virtualMachineInstances, {
+        metadata: { name },
+        spec: { domain: { devices: {} } },
+      });
+      const migrationState = { migrationUid, sourceNode: 'node-a', targetNode: 'node-b' };
+      await scene.patch(virtualMachineInstances, name, { status: { migrationState } }, 'status');
+    }
+    leader.ledger.open();
+    await scene.until(async () => expect(await holders()).toEqual(['m1 committed']));
+    expect([...(await stored()).holders.values()]).toMatchObject([{ sourceNode: 'node-a', targetNode: 'node-b' }]);
+    for (const name of ['m1', 'm2']) await scene.delete(virtualMachineInstances, name);
+  });
+
+  it('of which an old one was put back gives nobody the slots of those that have started since', async () => {
+    leader.ledger.open();
+    const first = await migration('m1');
+    await scene.until(async () => expect(await holders()).toEqual([]));
+    const { data } = await scene.client.get(configMaps, SYSTEM_NAMESPACE, LEDGER_NAME, scene.signal);
+    leader.ledger.want({ ...first, targetNode: 'node-b' });
+    await scene.until(async () => expect(await holders()).toEqual(['m1 committed']));
+    await putBack({ data });
+    expect(await holders()).toEqual([]);
+    for (const name of ['m2', 'm3']) leader.ledger.want(await migration(name));
+    // Neither who knew the other one, though it has not told anybody yet, nor who begins with the old one.
+    await scene.until(async () => expect(await holders()).toEqual(['m1 committed', 'm2 reserved']));
+    expect(leader.told).not.toContain('m1 nothing');
+    await become('m1', 'Running');
+    await putBack({ data });
+    rival.ledger.want(await migration('m4'));
+    rival.ledger.want(await migration('m5'));
+    rival.ledger.open();
+    await scene.until(async () => expect(await holders()).toHaveLength(2));
+    expect(await holders()).toContain('m1 committed');
+  });
+
   it('counts a pair once when it is made anew', async () => {
     const half = async (name: string, spec: VirtualMachineInstanceMigration['spec']): Promise<void> => {
       await scene.create<VirtualMachineInstanceMigration>(migrations, { metadata: { name }, spec });
@@ -302,8 +359,7 @@ describe('the ledger, when something goes wrong', () => {
     leader.ledger.open();
     const first = await migration('m1');
     await scene.until(async () => expect(await holders()).toEqual([]));
-    const body = { data: { holders: 'm1, I think' } };
-    await scene.client.patch(configMaps, SYSTEM_NAMESPACE, LEDGER_NAME, { type: 'merge', body }, scene.signal);
+    await putBack({ data: { holders: 'm1, I think' } });
     leader.ledger.want(first);
     await scene.pass(20_000);
     expect(leader.told).toEqual([]);

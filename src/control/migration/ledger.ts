@@ -7,7 +7,7 @@ import type { KubeMetrics } from '../../kube/metrics.ts';
 import type { Service } from '../../kube/service.ts';
 import type { SlotHolder, SlotRequest, SlotState } from '../../migration/slots/request.ts';
 import { assertLawful, SlotBook, type SlotRules } from '../../migration/slots/slot-book.ts';
-import { areOver, startedHolders } from './ledger-migrations.ts';
+import { areOver, rightfulHolders } from './ledger-migrations.ts';
 import { createLedger, readLedger, replaceLedger, type StoredLedger } from './ledger-object.ts';
 import { newestRules } from './ledger-rules.ts';
 import { SlotMetrics, type SlotView } from './slot-metrics.ts';
@@ -23,6 +23,9 @@ import { SlotMetrics, type SlotView } from './slot-metrics.ts';
  * Slots are released only when the server itself has said that a migration has ended, or says that it is gone. It is asked
  * about each holder that nobody stands up for (any more): one that an old leader let in too late, one that seems to be
  * deleted, or was while nobody was there to see it. What was once seen to have ended has, in however old a cache.
+ *
+ * A ledger that is not the one that was known, since it was made anew, put back from before, or read for the first time, is
+ * held against what the server says of migrations and guests then: whoever has started is in it before anybody gets a slot.
  */
 
 export interface LedgerOptions {
@@ -60,7 +63,8 @@ export class Ledger implements Service {
   readonly #lookAtMs = new Map<string, number>();
   /** Undefined until it is read, and whenever nobody knows what it says. */
   #stored: StoredLedger | undefined;
-  #isLoaded = false;
+  /** The object that the book was loaded from last. */
+  #loadedUid: string | undefined;
 
   constructor({ env, client, rules, onChange, metrics }: LedgerOptions) {
     this.#env = env;
@@ -69,7 +73,7 @@ export class Ledger implements Service {
     this.#rules = rules;
     this.#onChange = onChange;
     this.#book = new SlotBook(rules(), env.random);
-    const view = (): SlotView | undefined => (this.#isLoaded ? this.#book : undefined);
+    const view = (): SlotView | undefined => (this.#loadedUid === undefined ? undefined : this.#book);
     this.#metrics = metrics && new SlotMetrics(metrics.registry, view, () => env.clock.now());
     this.#opened.close();
   }
@@ -165,24 +169,40 @@ export class Ledger implements Service {
   }
 
   async #read(signal: AbortSignal): Promise<StoredLedger | undefined> {
-    this.#load((await readLedger(this.#client, signal)) ?? (await this.#create(signal)));
+    const stored = await readLedger(this.#client, signal);
+    this.#load(stored ? await this.#completed(stored, signal) : await this.#create(signal));
     return this.#stored;
   }
 
   /** A first ledger, or one in the place of one that somebody deleted: then we know best who was in it. */
   async #create(signal: AbortSignal): Promise<StoredLedger | undefined> {
-    const started = await startedHolders(this.#client, this.#env.clock.now(), signal);
-    const known = this.#isLoaded ? this.#book.ledger.holders : new Map<string, SlotHolder>();
-    const holders = new Map([...started.map((holder): [string, SlotHolder] => [holder.uid, holder]), ...known]);
-    const { limits, limitsVersion } = this.#rules();
+    const { ledger } = this.#book;
+    const holders = await rightfulHolders(this.#client, ledger.holders.values(), this.#env.clock.now(), signal);
+    const { limits, limitsVersion } = newestRules(this.#rules(), ledger);
     return createLedger(this.#client, { limits, limitsVersion, holders }, signal);
+  }
+
+  /** A ledger that may be an old one, which somebody has put back, with whoever has started since: before any slot is given. */
+  async #completed(stored: StoredLedger, signal: AbortSignal): Promise<StoredLedger | undefined> {
+    const { ledger } = stored;
+    const lost = [...this.#book.ledger.holders.values()].filter(
+      ({ uid, state }) => state === 'committed' && !ledger.holders.has(uid) && !this.#book.isKnownOver(uid),
+    );
+    if (lost.length === 0 && stored.object.metadata.uid === this.#loadedUid) return stored;
+    const rightful = await rightfulHolders(this.#client, lost, this.#env.clock.now(), signal);
+    const counted = new Set([...ledger.holders.values()].flatMap(({ members }) => members.map(({ uid }) => uid)));
+    const missing = [...rightful].filter(([, { members }]) => !members.some(({ uid }) => counted.has(uid)));
+    if (missing.length === 0) return stored;
+    this.#log.warn('the ledger of slots does not know of migrations that have started', { count: missing.length });
+    const holders = new Map([...ledger.holders, ...missing]);
+    return replaceLedger(this.#client, stored, { ...ledger, holders }, signal);
   }
 
   #load(stored: StoredLedger | undefined): void {
     this.#stored = stored;
     if (!stored) return;
-    const isFirst = !this.#isLoaded;
-    this.#isLoaded = true;
+    const isFirst = this.#loadedUid === undefined;
+    this.#loadedUid = stored.object.metadata.uid;
     const before = this.#book.ledger.holders;
     const changed = this.#book.load(stored.ledger, this.#env.clock.now());
     for (const uid of changed) {

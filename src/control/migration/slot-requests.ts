@@ -65,7 +65,8 @@ function common({ metadata, spec, status }: VirtualMachineInstanceMigration) {
   };
 }
 
-function referenceTo({ metadata }: VirtualMachineInstanceMigration): MigrationReference {
+/** The object of a migration, as ledgers name it. */
+export function referenceTo({ metadata }: VirtualMachineInstanceMigration): MigrationReference {
   const { namespace = '', name = '', uid = '' } = metadata;
   return { namespace, name, uid };
 }
