@@ -134,7 +134,9 @@ describe('the configuration', () => {
       .filter((name) => !['configuration.md', 'api.md'].includes(name))
       .filter((name) => {
         const text = readFileSync(join(docs, name), 'utf8');
-        return TOLD_ONCE.flatMap((range) => range.split(' to ')).some((port) => new RegExp(`(?<!:)\\b${port}\\b`).test(text));
+        return TOLD_ONCE.flatMap((range) => range.split(' to ')).some((port) =>
+          new RegExp(`(?<!:)\\b${port}\\b`).test(text),
+        );
       });
     expect(telling).toEqual([]);
   });
