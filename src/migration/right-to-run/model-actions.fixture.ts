@@ -1,12 +1,13 @@
 import { unreachable } from '../../api/unreachable.ts';
 import type { Entry } from './entry.ts';
 import type { MachineCommand, Message, Step } from './plan.ts';
-import { advance } from './standing.ts';
+import { advance, type Standing } from './standing.ts';
 import { discarded, filled, fillingBegun, stamped, written as withWrites } from './model-images.fixture.ts';
 import { farHappenings, letterTo, takenAndSeized, withoutLetter } from './model-far.fixture.ts';
+import { idOf, isEqual, NONE, once } from './model-identity.fixture.ts';
 import {
   isBystander,
-  isEqual,
+  messagesOf,
   neighboursOf,
   type Protocol,
   recordAt,
@@ -74,11 +75,15 @@ export function mishaps(world: World, protocol: Protocol): Happening[] {
     if (!side.isNodeUp || isBystander(world, name)) continue;
     if (side.steps.length > 0 || side.inbox.length > 0) add('crash', `agent ${name}`, restarted(costly, name));
     if (side.machine.state !== 'dead') add('death', `QEMU ${name}`, died(costly, name));
-    add('node', `node ${name} is gone`, withSide(died(costly, name), name, { isNodeUp: false, steps: [], inbox: [] }));
+    add(
+      'node',
+      `node ${name} is gone`,
+      withSide(died(costly, name), name, { isNodeUp: false, steps: NONE, inbox: NONE }),
+    );
     add('answer', `agent ${name} is not told that its write was done`, answerLost(costly, name, protocol));
   }
   for (const message of world.network) {
-    add('loss', message.kind, { ...costly, network: world.network.filter((it) => it !== message) });
+    add('loss', message.kind, { ...costly, network: without(world.network, message) });
     add('repeat', message.kind, delivered(costly, message, true));
   }
   if (!world.isCancelled && world.mode !== 'start') add('cancel', 'the user', { ...costly, isCancelled: true });
@@ -111,13 +116,21 @@ function agentActs(world: World, name: SideName, protocol: Protocol): World | un
   const steps = side.steps.length > 0 ? side.steps : protocol.decide(viewOf(world, name)).steps;
   let next = world;
   for (const [index, step] of steps.entries()) {
-    const rest = steps.slice(index + 1);
+    const rest = stepsAfter(steps, index);
     const after = done(withSide(next, name, { steps: rest }), name, step);
     if (after === undefined) continue;
     return after;
   }
-  next = withSide(next, name, { steps: [] });
+  next = withSide(next, name, { steps: NONE });
   return side.steps.length > 0 ? next : undefined;
+}
+
+const tails = new WeakMap<readonly Step[], (readonly Step[])[]>();
+
+function stepsAfter(steps: readonly Step[], index: number): readonly Step[] {
+  const known = tails.get(steps) ?? steps.map((_, at) => steps.slice(at + 1));
+  tails.set(steps, known);
+  return known[index] ?? NONE;
 }
 
 /** Undefined when the step changes nothing that the model knows of. */
@@ -128,7 +141,7 @@ function done(world: World, name: SideName, step: Step): World | undefined {
     case 'record':
       return isEqual(recordAt(world, name), step.from)
         ? withSide(withRecord(world, name, step.to), name, { record: step.to })
-        : withSide(world, name, { record: recordAt(world, name), steps: [] });
+        : withSide(world, name, { record: recordAt(world, name), steps: NONE });
     case 'machine':
       return commanded(world, name, step.command);
     case 'send':
@@ -144,11 +157,14 @@ function done(world: World, name: SideName, step: Step): World | undefined {
 
 function journaled(world: World, name: SideName, entry: Entry): World {
   try {
-    return withSide(migrationOver(world, entry), name, { standing: advance(world.sides[name].standing, entry) });
+    return withSide(migrationOver(world, entry), name, { standing: advanced(world.sides[name].standing, entry) });
   } catch (error) {
     return { ...world, crime: String(error) };
   }
 }
+
+const advanced = (standing: Standing, entry: Entry): Standing =>
+  once(`standing ${idOf(standing)} and ${idOf(entry)}`, () => advance(standing, entry));
 
 /** A migration that was aborted or refused has failed, and is not tried again. */
 function migrationOver(world: World, entry: Entry): World {
@@ -160,19 +176,22 @@ function sent(world: World, message: Message): World | undefined {
   const name = recipientOf(message);
   const isUnderWay = world.network.some((it) => it.kind === message.kind);
   if (isUnderWay || world.sides[name].inbox.some((it) => it.kind === message.kind)) return undefined;
-  return { ...world, network: [...world.network, message] };
+  return { ...world, network: messagesOf(...world.network, message) };
 }
 
 const recipientOf = (message: Message): SideName =>
   message.kind === 'taken' || message.kind === 'refused' || message.kind === 'is-it-over' ? 'a' : 'b';
 
+const without = (messages: readonly Message[], message: Message): readonly Message[] =>
+  messagesOf(...messages.filter((it) => it !== message));
+
 function delivered(world: World, message: Message, stays: boolean): World | undefined {
   const name = recipientOf(message);
   const side = world.sides[name];
   if (!side.isNodeUp) return undefined;
-  const network = stays ? world.network : world.network.filter((it) => it !== message);
+  const network = stays ? world.network : without(world.network, message);
   return withSide({ ...world, network }, name, {
-    inbox: side.inbox.some((it) => it.kind === message.kind) ? side.inbox : [...side.inbox, message],
+    inbox: side.inbox.some((it) => it.kind === message.kind) ? side.inbox : messagesOf(...side.inbox, message),
   });
 }
 
@@ -208,7 +227,7 @@ function commanded(world: World, name: SideName, command: MachineCommand): World
 function continued(world: World, name: SideName): World | undefined {
   const { machine } = world.sides[name];
   if (machine.state === 'running') return undefined;
-  if (machine.state === 'dead') return withSide(world, name, { steps: [] });
+  if (machine.state === 'dead') return withSide(world, name, { steps: NONE });
   if (machine.state === 'inmigrate') return { ...world, crime: `${name} is continued before the guest has arrived` };
   if (machine.state === 'postcopy' && name === 'a') return { ...world, crime: 'a source in post-copy is continued' };
   if (name === 'a' && (machine.migration === 'stopped' || machine.migration === 'loaded')) {
@@ -224,7 +243,7 @@ function continued(world: World, name: SideName): World | undefined {
 
 function held(world: World, name: SideName): World | undefined {
   const { machine } = world.sides[name];
-  if (machine.state === 'dead') return withSide(world, name, { steps: [] });
+  if (machine.state === 'dead') return withSide(world, name, { steps: NONE });
   if (machine.state !== 'postmigrate') return { ...world, crime: `${name} is held, and is ${machine.state}` };
   const next = withMachine(onlyCurrent(world, name), name, { state: 'paused' });
   return machine.isCurrent ? next : { ...next, crime: `${name} holds an old state of the guest` };
@@ -232,7 +251,7 @@ function held(world: World, name: SideName): World | undefined {
 
 function copyCancelled(world: World, name: SideName): World | undefined {
   const { machine } = world.sides[name];
-  if (machine.state === 'dead' || machine.state === 'postcopy') return withSide(world, name, { steps: [] });
+  if (machine.state === 'dead' || machine.state === 'postcopy') return withSide(world, name, { steps: NONE });
   if (machine.migration === 'none' || machine.migration === 'completed' || machine.migration === 'failed') {
     return undefined;
   }
@@ -274,14 +293,14 @@ function died(world: World, name: SideName): World {
 }
 
 function restarted(world: World, name: SideName): World {
-  return withSide(world, name, { steps: [], inbox: letterTo(world, name), record: recordAt(world, name) });
+  return withSide(world, name, { steps: NONE, inbox: letterTo(world, name), record: recordAt(world, name) });
 }
 
 function answerLost(world: World, name: SideName, protocol: Protocol): World | undefined {
   const side = world.sides[name];
   const step = (side.steps.length > 0 ? side.steps : protocol.decide(viewOf(world, name)).steps)[0];
   if (step?.kind !== 'record' || !isEqual(recordAt(world, name), step.from)) return undefined;
-  return withSide(withRecord(world, name, step.to), name, { steps: [] });
+  return withSide(withRecord(world, name, step.to), name, { steps: NONE });
 }
 
 function declared(world: World, name: SideName): World | undefined {
@@ -322,11 +341,13 @@ function seized(world: World, where: 'a' | 'b', protocol: Protocol): World | und
   return world.far && where === 'a' ? { ...next, isCancelled: true } : next;
 }
 
+const COMPLETED: Entry = { kind: 'machine', event: 'completed' };
+
 function completionNoted(world: World): World | undefined {
   const { isNodeUp, machine, standing } = world.sides.a;
   const isNews = machine.state === 'postmigrate' && standing.kind === 'holding' && !standing.isCompleted;
   if (!isNodeUp || !isNews) return undefined;
-  return withSide(world, 'a', { standing: advance(standing, { kind: 'machine', event: 'completed' }) });
+  return withSide(world, 'a', { standing: advanced(standing, COMPLETED) });
 }
 
 function copyBegun(world: World): World | undefined {

@@ -1,9 +1,11 @@
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
+import { NONE } from './model-identity.fixture.ts';
 import type { Message } from './plan.ts';
 import { reclaimAcross, seizeTarget } from './seize.ts';
 import {
   attemptOf,
   type Far,
+  messagesOf,
   runnerOf,
   type SideName,
   type World,
@@ -42,7 +44,7 @@ function letterArrived(world: World, far: Far): World | undefined {
   if (letter === undefined || far.letter !== undefined || (a.isNodeUp && b.isNodeUp)) return undefined;
   const arrived = { ...world, far: { ...far, letter } };
   const isHeard = !a.isNodeUp || a.inbox.some(({ kind }) => kind === letter);
-  return isHeard ? arrived : withSide(arrived, 'a', { inbox: [...a.inbox, ...letterTo(arrived, 'a')] });
+  return isHeard ? arrived : withSide(arrived, 'a', { inbox: messagesOf(...a.inbox, ...letterTo(arrived, 'a')) });
 }
 
 /** Who seizes asks whoever may have been granted the right. */
@@ -51,13 +53,13 @@ function askedToRefuse(world: World): World | undefined {
   const isAsked = b.inbox.some(({ kind }) => kind === 'please-refuse');
   if (!world.outOfService.includes('a') || !b.isNodeUp || b.standing.kind !== 'receiving' || isAsked) return undefined;
   const message: Message = { kind: 'please-refuse', attempt: attemptOf(world, 'a') };
-  return withSide(world, 'b', { inbox: [...b.inbox, message] });
+  return withSide(world, 'b', { inbox: messagesOf(...b.inbox, message) });
 }
 
 /** What an agent finds when it starts again. */
 export function letterTo(world: World, name: SideName): readonly Message[] {
   const kind = name === 'a' ? world.far?.letter : undefined;
-  return kind === undefined ? [] : [{ kind, attempt: attemptOf(world, 'b') }];
+  return kind === undefined ? NONE : messagesOf({ kind, attempt: attemptOf(world, 'b') });
 }
 
 /** Letters that came are lost with the data that was restored; they come again. */

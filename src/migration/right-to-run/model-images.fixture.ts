@@ -1,6 +1,7 @@
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import type { Attempt, ImagePlace } from './attempt.ts';
 import { judgeImage, type SeenImage, type SeenStamp } from './image-stamps.ts';
+import { isEqual } from './model-identity.fixture.ts';
 import type { Step } from './plan.ts';
 
 /** The images of a volume in the model: `first`, which the guest is on, and `second`, which it goes to. */
@@ -35,8 +36,8 @@ const SIDES: readonly SideName[] = ['a', 'b', 'c'];
 interface Imaged {
   readonly record: RightToRun | undefined;
   readonly sides: { readonly [name in SideName]: { readonly machine: { readonly state: string } } };
-  readonly images?: ModelImages;
-  readonly crime?: string;
+  readonly images: ModelImages | undefined;
+  readonly crime: string | undefined;
 }
 
 export const MACHINE_UID = 'the machine';
@@ -86,7 +87,9 @@ export function seenImage(world: Imaged, side: SideName): SeenImage | undefined 
 
 function withImage<World extends Imaged>(world: World, name: ImageName, change: Partial<ModelImage>): World {
   const { images } = world;
-  return images === undefined ? world : { ...world, images: { ...images, [name]: { ...images[name], ...change } } };
+  if (images === undefined) return world;
+  const image = { ...images[name], ...change };
+  return isEqual(image, images[name]) ? world : { ...world, images: { ...images, [name]: image } };
 }
 
 /** Undefined where nothing changes. */
@@ -94,7 +97,7 @@ export function stamped<World extends Imaged>(world: World, step: Extract<Step, 
   let next = world;
   for (const { image, ...stamp } of step.stamps)
     next = withImage(next, image.claim.uid as ImageName, { stamp: { ...stamp, vm: MACHINE_UID, guest: '' } });
-  return JSON.stringify(next.images) === JSON.stringify(world.images) ? undefined : next;
+  return next.images === world.images ? undefined : next;
 }
 
 /** The image that a copy was to fill goes, if it still is that. */

@@ -2,7 +2,8 @@ import type { RightToRun, Runner } from '../../api/kubevirt/right-to-run.ts';
 import type { Attempt } from './attempt.ts';
 import type { Message, Plan, Step } from './plan.ts';
 import type { Standing } from './standing.ts';
-import type { StartWish, View } from './view.ts';
+import type { View, Wish } from './view.ts';
+import { idOf, isEqual, keyOfNumbers, NONE, once } from './model-identity.fixture.ts';
 import {
   firstImages,
   firstVolumes,
@@ -32,6 +33,8 @@ export interface ModelMachine {
 }
 
 export interface Side {
+  /** The same for sides that are the same, whatever their names. */
+  readonly id: number;
   readonly isNodeUp: boolean;
   readonly machine: ModelMachine;
   /** What the journal amounts to: it survives. */
@@ -60,11 +63,11 @@ export interface World {
   /** The machine of who had the right died: the guest may be lost. */
   readonly isLossExcused: boolean;
   /** What an agent did that it must never do. */
-  readonly crime?: string;
+  readonly crime: string | undefined;
   /** Where the guest has a volume, which goes from one claim to another. */
-  readonly images?: ModelImages;
+  readonly images: ModelImages | undefined;
   /** Where the guest goes to another object. */
-  readonly far?: Far;
+  readonly far: Far | undefined;
 }
 
 /** The other object, and what its API server has. */
@@ -95,10 +98,15 @@ export const neighboursOf = (world: World, name: SideName): readonly SideName[] 
 export function withRecord(world: World, name: SideName, record: RightToRun | undefined): World {
   const isKept = world.faults.includes('restore');
   if (!world.far || !isThere(world, name)) {
-    return { ...world, record, history: isKept ? [...world.history, world.record] : world.history };
+    return { ...world, record, history: isKept ? followedBy(world.history, world.record) : world.history };
   }
   const { far } = world;
-  return { ...world, far: { ...far, record, history: isKept ? [...far.history, far.record] : far.history } };
+  const history = isKept ? followedBy(far.history, far.record) : far.history;
+  return { ...world, far: { ...far, record, history } };
+}
+
+function followedBy(history: World['history'], record: World['record']): World['history'] {
+  return once(`history ${idOf(history)} ${idOf(record)}`, () => [...history, record]);
 }
 
 /** The code under test, so that a planted bug can stand in its place. */
@@ -108,7 +116,9 @@ export interface Protocol {
   readonly seize: (record: RightToRun, outOfService: readonly string[], answer?: 'taken' | 'refused') => Plan;
 }
 
-export const runnerOf = (name: SideName): Runner => ({ node: name, nodeUID: `node-${name}`, podUID: `pod-${name}` });
+const runner = (name: SideName): Runner => ({ node: name, nodeUID: `node-${name}`, podUID: `pod-${name}` });
+const RUNNERS = { a: runner('a'), b: runner('b'), c: runner('c'), d: runner('d') };
+export const runnerOf = (name: SideName): Runner => RUNNERS[name];
 
 export const ATTEMPT: Attempt = {
   epoch: 1,
@@ -128,15 +138,16 @@ export function attemptOf({ far }: Pick<World, 'far'>, name: SideName): Attempt 
   return name === 'b' ? ATTEMPT_THERE : ATTEMPT_ACROSS;
 }
 
-const IDLE_SIDE: Side = {
+const allSides = new Map<string, Side>();
+const IDLE_SIDE = sideOf({
   isNodeUp: true,
-  machine: { state: 'dead', migration: 'none', isCurrent: false },
+  machine: machineOf('dead', 'none', false),
   standing: { kind: 'none' },
-  steps: [],
+  steps: NONE,
   record: undefined,
-  inbox: [],
+  inbox: NONE,
   isTold: false,
-};
+});
 
 /** The guest runs on `a`; or, in the mode `start`, nowhere yet, and all three want it. */
 export function firstWorld(
@@ -148,17 +159,17 @@ export function firstWorld(
   const volumes = startsOn === undefined ? undefined : firstVolumes(1);
   const record: RightToRun | undefined =
     mode === 'start' ? undefined : { epoch: 1, holder: runnerOf('a'), ...(volumes ? { volumes } : {}) };
-  const idle = { ...IDLE_SIDE, record };
-  const source: Side = {
+  const idle = sideOf({ ...IDLE_SIDE, record });
+  const source = sideOf({
     ...idle,
-    machine: { state: mode === 'paused' ? 'paused' : 'running', migration: 'none', isCurrent: true },
+    machine: machineOf(mode === 'paused' ? 'paused' : 'running', 'none', true),
     standing: { kind: 'holding', epoch: 1, mustContinue: false, isCompleted: false },
-  };
+  });
   return {
     mode,
     record,
-    sides: { a: mode === 'start' ? idle : source, b: idle, c: idle, d: IDLE_SIDE },
-    network: [],
+    sides: { a: mode === 'start' ? idle : source, b: idle, c: mode === 'start' ? idle : IDLE_SIDE, d: IDLE_SIDE },
+    network: NONE,
     outOfService: [],
     unheard: [],
     isCancelled: false,
@@ -166,7 +177,9 @@ export function firstWorld(
     faultsLeft: faultsMax,
     faults,
     isLossExcused: false,
-    ...(startsOn === undefined ? {} : { images: firstImages(startsOn) }),
+    crime: undefined,
+    images: startsOn === undefined ? undefined : firstImages(startsOn),
+    far: undefined,
   };
 }
 
@@ -192,16 +205,6 @@ export function firstFarWorld(
 export function viewOf(world: World, name: SideName): View {
   const side = world.sides[name];
   const peer = world.sides[name === 'a' ? 'b' : 'a'];
-  const isCancelled = side.isTold ? { isCancelled: true } : {};
-  const attempt = attemptOf(world, name);
-  const wish =
-    name === 'd' || name === 'c' || world.mode === 'start'
-      ? startWish(world, name)
-      : name === 'b'
-        ? { receive: { ...attempt, ...imagesOfAttempt(world, 'b') }, ...isCancelled }
-        : side.isTold
-          ? { ...isCancelled, ...peerDone(world) }
-          : { ...peerDone(world), migrate: { ...attempt, ...imagesOfAttempt(world, 'a') } };
   const seen = world.far?.isOneCluster === false ? neighboursOf(world, name) : undefined;
   const isSeen = (it: SideName): boolean => seen === undefined || seen.includes(it);
   return {
@@ -214,92 +217,130 @@ export function viewOf(world: World, name: SideName): View {
     inbox: side.inbox,
     outOfService: new Set(world.outOfService.filter(isSeen).map((it) => runnerOf(it).nodeUID)),
     unheard: world.unheard.filter((it) => isSeen(it) && !world.outOfService.includes(it)),
-    wish,
+    wish: wishOf(world, name),
   };
 }
 
-/** That another has the guest by the target's record is what its API server tells that of the source. */
-function peerDone({ far }: World): { readonly isPeerDone?: true } {
-  const isDone = far?.record !== undefined && !isEqual(far.record.holder, runnerOf('b'));
-  return isDone ? { isPeerDone: true } : {};
+function wishOf(world: World, name: SideName): Wish {
+  const { far, images, mode, record } = world;
+  if (name === 'd' || name === 'c' || mode === 'start') {
+    const image = images ? `${idOf(images)} ${idOf(record)}` : '';
+    return once(`start ${name} ${mayStart(world, name)} ${image}`, () => startWish(world, name));
+  }
+  const { isTold } = world.sides[name];
+  const isCancelled = isTold ? { isCancelled: true } : {};
+  // That another has the guest by the target's record is what its API server tells that of the source.
+  const isDone = name === 'a' && far?.record !== undefined && !isEqual(far.record.holder, runnerOf('b'));
+  return once(`wish ${name} ${isTold} ${isDone} ${far !== undefined} ${images !== undefined}`, () => {
+    const attempt = { ...attemptOf(world, name), ...imagesOfAttempt(world, name) };
+    if (name === 'b') return { receive: attempt, ...isCancelled };
+    return { ...(isDone ? { isPeerDone: true } : {}), ...(isTold ? isCancelled : { migrate: attempt }) };
+  });
 }
 
 /** Nobody starts what waits for its guest to come, nor what an admin made sure of. */
-function startWish(world: World, name: SideName): { readonly start?: StartWish } {
-  if (name === 'd') return world.far?.record === undefined || world.far.isFenced ? {} : { start: {} };
-  const image = seenImage(world, name);
+const mayStart = ({ far }: World, name: SideName): boolean =>
+  name !== 'd' || (far?.record !== undefined && !far.isFenced);
+
+function startWish(world: World, name: SideName): Wish {
+  if (!mayStart(world, name)) return {};
+  const image = name === 'd' ? undefined : seenImage(world, name);
   return { start: image ? { disks: { vm: MACHINE_UID, namespace: '', images: [image] } } : {} };
 }
 
-/** Where a guest only starts cold, old reads are left out to keep the model small: the mode `start` has them. */
+/** Where a guest only starts cold, it reads no old record, to keep the model small: the mode `start` has that. */
 export const isBystander = (world: World, name: SideName): boolean =>
   (name === 'c' || name === 'd') && world.mode !== 'start';
 
 /** The same world with one side changed. */
 export function withSide(world: World, name: SideName, change: Partial<Side>): World {
-  return { ...world, sides: { ...world.sides, [name]: { ...world.sides[name], ...change } } };
+  const { sides } = world;
+  const before = sides[name];
+  const record = 'record' in change ? change.record : before.record;
+  const side = sideOf({
+    isNodeUp: change.isNodeUp ?? before.isNodeUp,
+    machine: change.machine ?? before.machine,
+    standing: change.standing ?? before.standing,
+    steps: change.steps ?? before.steps,
+    record: isBystander(world, name) ? undefined : record,
+    inbox: change.inbox ?? before.inbox,
+    isTold: change.isTold ?? before.isTold,
+  });
+  if (side === before) return world;
+  const { a, b, c, d } = sides;
+  const after = {
+    a: name === 'a' ? side : a,
+    b: name === 'b' ? side : b,
+    c: name === 'c' ? side : c,
+    d: name === 'd' ? side : d,
+  };
+  return copyOf(world, after);
 }
+
+/** Field by field, since most of the time goes into copies of worlds, and this is the quickest. */
+const copyOf = (world: World, sides: World['sides']): World => ({
+  mode: world.mode,
+  record: world.record,
+  sides,
+  network: world.network,
+  outOfService: world.outOfService,
+  unheard: world.unheard,
+  isCancelled: world.isCancelled,
+  history: world.history,
+  faultsLeft: world.faultsLeft,
+  faults: world.faults,
+  isLossExcused: world.isLossExcused,
+  crime: world.crime,
+  images: world.images,
+  far: world.far,
+});
 
 export function withMachine(world: World, name: SideName, change: Partial<ModelMachine>): World {
-  return withSide(world, name, { machine: { ...world.sides[name].machine, ...change } });
+  const { state, migration, isCurrent } = { ...world.sides[name].machine, ...change };
+  return withSide(world, name, { machine: machineOf(state, migration, isCurrent) });
 }
 
-const ids = new Map<string, number>();
-const idsOfObjects = new WeakMap<object, number>();
+function machineOf(
+  ...[state, migration, isCurrent]: [ModelMachine['state'], ModelMachine['migration'], boolean]
+): ModelMachine {
+  return once(`machine ${state} ${migration} ${isCurrent}`, () => ({ state, migration, isCurrent }));
+}
 
-function idOf(value: object | undefined): number {
-  if (value === undefined) return 0;
-  const known = idsOfObjects.get(value);
+/** Messages in no order: of each kind there is one at most. */
+export function messagesOf(...messages: readonly Message[]): readonly Message[] {
+  const sorted = messages.toSorted((one, other) => (one.kind < other.kind ? -1 : 1));
+  return once(`messages ${sorted.map(idOf).join()}`, () => sorted);
+}
+
+function sideOf(side: Omit<Side, 'id'>): Side {
+  const { machine, standing, steps, record, inbox, isNodeUp, isTold } = side;
+  const flags = (isNodeUp ? 2 : 0) + (isTold ? 1 : 0);
+  const key = keyOfNumbers(idOf(machine), idOf(standing), idOf(steps), idOf(record), idOf(inbox), flags);
+  const known = allSides.get(key);
   if (known !== undefined) return known;
-  const text = JSON.stringify(value);
-  const id = ids.get(text) ?? ids.size + 1;
-  ids.set(text, id);
-  idsOfObjects.set(value, id);
-  return id;
+  const fresh = { ...side, id: allSides.size };
+  allSides.set(key, fresh);
+  return fresh;
 }
 
-/** Whether two values are the same in what they say. */
-export function isEqual(one: object | undefined, other: object | undefined): boolean {
-  return idOf(one) === idOf(other);
-}
-
-/** A short text that two worlds share exactly when they are the same. */
+/** A short text that two worlds share exactly when they are the same, but for the faults that may yet happen. */
 export function keyOf(world: World): string {
-  const parts: (string | number)[] = [
-    idOf(world.record),
-    idOf(sorted(world.network)),
-    world.outOfService.join(''),
-    world.unheard.join(''),
-    world.isCancelled ? 1 : 0,
-    world.faultsLeft,
-    world.isLossExcused ? 1 : 0,
-    world.faults.includes('restore') ? idOf(world.history) : 0,
-    idOf(world.images),
-  ];
-  if (world.far) {
-    const { record, history, letter = '', isFenced } = world.far;
-    parts.push(idOf(record), world.faults.includes('restore') ? idOf(history) : 0, letter, isFenced ? 1 : 0);
-  }
-  for (const name of sidesOf(world)) {
-    const side = world.sides[name];
-    parts.push(
-      idOf(side.machine),
-      idOf(side.standing),
-      idOf(side.steps),
-      isBystander(world, name) ? 0 : idOf(side.record),
-      idOf(sorted(side.inbox)),
-      (side.isNodeUp ? 2 : 0) + (side.isTold ? 1 : 0),
-    );
-  }
-  return parts.join();
+  const { crime, far, faults, images, sides } = world;
+  const flags = (world.isCancelled ? 2 : 0) + (world.isLossExcused ? 1 : 0);
+  const nodes = bitsOf(world.outOfService) * 16 + bitsOf(world.unheard);
+  const near = [sides.a.id, sides.b.id, sides.c.id, idOf(world.record), idOf(world.network), nodes, flags] as const;
+  const key = keyOfNumbers(...near);
+  const isRestorable = faults.includes('restore');
+  if (!far && !images && !isRestorable && crime === undefined) return key;
+  const history = isRestorable ? idOf(world.history) : 0;
+  const more = keyOfNumbers(idOf(images), history, far ? sides.d.id : 0, idOf(far?.record), idOf(far?.history), 0);
+  return `${key}${more}${far?.isFenced}${far?.letter}${crime}`;
 }
 
-const sortedMessages = new WeakMap<readonly Message[], readonly Message[]>();
+const BITS = { a: 1, b: 2, c: 4, d: 8 };
 
-function sorted(messages: readonly Message[]): readonly Message[] {
-  const known = sortedMessages.get(messages);
-  if (known !== undefined) return known;
-  const result = messages.toSorted((one, other) => (one.kind < other.kind ? -1 : 1));
-  sortedMessages.set(messages, result);
-  return result;
+function bitsOf(names: readonly SideName[]): number {
+  let bits = 0;
+  for (const name of names) bits += BITS[name];
+  return bits;
 }

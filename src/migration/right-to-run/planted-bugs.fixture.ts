@@ -1,8 +1,8 @@
 import { decide, isHeard } from './decide.ts';
 import type { StartsOn } from './model-images.fixture.ts';
 import { ATTEMPT, type Protocol, type World } from './model-world.fixture.ts';
-import { machine, type Plan, plan, type Step } from './plan.ts';
-import { begin, withoutSuccessor } from './record.ts';
+import { change, machine, type Plan, plan, type Step } from './plan.ts';
+import { begin, withoutSuccessor, withSuccessor } from './record.ts';
 import { seize } from './seize.ts';
 import type { View } from './view.ts';
 
@@ -275,6 +275,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return decide({ ...view, wish: { ...wish, start: { ...start, disks: { ...start.disks, images } } } });
     }),
     finding: /an image that is old|is an old copy/,
+  },
+  {
+    name: 'names a successor before it has reserved one, again and again',
+    mode: 'pre-copy',
+    faultsMax: 0,
+    faults: [],
+    protocol: deciding(({ standing, record, wish }) =>
+      standing.kind === 'holding' && record?.successor === undefined && record && wish.migrate
+        ? plan(change(record, withSuccessor(record, wish.migrate)))
+        : undefined,
+    ),
+    finding: /it never comes to rest/,
   },
 ];
 
