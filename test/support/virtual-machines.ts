@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,6 +13,7 @@ import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } fr
 import { HttpClient } from './http-client.ts';
 import { Kubectl } from './kubectl.ts';
 import { commandLineOf, processesIn } from './processes-in.ts';
+import { killHolder, replaceHolder } from './replace-holder.ts';
 import { say } from './say.ts';
 import { SerialKeeper } from './serial-keeper.ts';
 
@@ -307,31 +307,22 @@ export class VirtualMachines {
   }
 
   /** kill -9 to the agent, and another in its place at once: `godwit up` would let more and more time pass. */
-  async replaceAgent(node: string): Promise<void> {
-    await this.#replace(await this.#agentThatRuns(node));
+  replaceAgent(node: string): Promise<void> {
+    return this.#replace(join(this.nodesDirectory, node));
   }
 
   /** The same for the synchronization controller. */
-  async replaceSynchronization(): Promise<void> {
-    const pid = await eventually(() => {
-      const holder = holderOf(synchronizationBelow(this.godwit.directory));
-      if (!holder) throw new Error('there is no synchronization controller');
-      return holder.pid;
-    }, PATIENCE_MS);
-    await this.#replace(pid);
+  replaceSynchronization(): Promise<void> {
+    return this.#replace(synchronizationBelow(this.godwit.directory));
   }
 
-  async #replace(pid: number): Promise<void> {
-    const [command = '', ...args] = commandLineOf(pid).split('\0').slice(0, -1);
-    process.kill(pid, 'SIGKILL');
-    await eventually(() => expect(commandLineOf(pid)).toBe(''), PATIENCE_MS);
-    spawn(...this.godwit.place.wrap(command, args), { detached: true, stdio: 'ignore' }).unref();
+  #replace(directory: string): Promise<void> {
+    return replaceHolder(() => holderOf(directory)?.pid, this.godwit.place.wrap, PATIENCE_MS);
   }
 
   /** kill -9 to the agent; `godwit up` starts another, which is there when this is over, and stays. */
   async killAgent(node: string): Promise<void> {
-    const pid = await this.#agentThatRuns(node);
-    process.kill(pid, 'SIGKILL');
+    const { pid } = await killHolder(() => this.agentOf(node), PATIENCE_MS);
     await eventually(() => expect([undefined, pid]).not.toContain(this.agentOf(node)), PATIENCE_MS);
   }
 
