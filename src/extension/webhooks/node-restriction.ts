@@ -1,13 +1,13 @@
 import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
-import { isAway, type RightTransition, rightTransition } from '../../api/kubevirt/right-to-run-transition.ts';
+import { rightTransition } from '../../api/kubevirt/right-to-run-transition.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { unreachable } from '../../api/unreachable.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { nodeOfUser, NODES_GROUP } from '../../machinery/node-user.ts';
+import { isHolderNode, isSuccessorNode, recordObjection } from '../../migration/right-to-run/objection.ts';
 import { migrationObjection } from './migration-halves.ts';
 import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './review.ts';
 
@@ -96,18 +96,8 @@ function guestObjection(node: string, guest: VirtualMachineInstance, next: Statu
 
 /** Whether the guest runs on the node, was given to it to be started, or is about to come to it. */
 function isConcerned(node: string, { rightToRun, nodeName, activePods = {} }: Status): boolean {
-  if (isHolder(node, rightToRun) || isSuccessor(node, rightToRun)) return true;
+  if (isHolderNode(node, rightToRun) || isSuccessorNode(node, rightToRun)) return true;
   return nodeName === node || Object.values(activePods).includes(node);
-}
-
-/** Whether the right is this node's: another one, elsewhere, may have the same name. */
-function isHolder(node: string, record: RightToRun | undefined): boolean {
-  return record?.holder?.node === node && !isAway(record);
-}
-
-/** Whether the right may come to this node, by this very record. */
-function isSuccessor(node: string, record: RightToRun | undefined): boolean {
-  return record?.successor?.node === node && record.across !== true;
 }
 
 /** Whether the guest's last move was from or to the node: of that it may have something to say when its pod is over. */
@@ -123,58 +113,21 @@ function changedFields(old: Status, next: Status): string[] {
   return [...all].filter((field) => !deepEqual(before.get(field), after.get(field)));
 }
 
-/** Whose step each transition is. */
+/** What is wrong with a node's change of the record; what a guest is started by is more than the record. */
 function rightObjection(node: string, guest: VirtualMachineInstance, next: RightToRun | undefined): string | undefined {
   const old = guest.status?.rightToRun;
   if (deepEqual(old, next)) return undefined;
-  const transition = next && rightTransition(old, next);
-  if (transition === undefined) return 'may change the right to run only by the steps of the protocol';
-  const actor = isActorOf(transition, node, old, next);
-  if (!actor) return `may not ${transition} a right to run that is not its own`;
-  if (transition === 'start') return startObjection(node, guest, next);
-  // By that word it is decided who may take the right: a node of this cluster, or nobody that is known here.
-  const isElsewhere = next?.across === true;
-  return transition === 'reserve' && isElsewhere !== isAcross(guest)
-    ? 'may name a successor only where the guest is to go'
-    : undefined;
+  const objection = recordObjection(node, old, next, { isAcross: isAcross(guest) });
+  if (objection !== undefined) return objection;
+  return next && rightTransition(old, next) === 'start' ? startObjection(node, guest, next) : undefined;
 }
 
 /** A guest is where it may be executed: who holds the right may say so, and nobody else. */
 function placeObjection(node: string, old: Status, next: Status): string | undefined {
   if (old.nodeName === next.nodeName) return undefined;
-  return next.nodeName === node && isHolder(node, next.rightToRun)
+  return next.nodeName === node && isHolderNode(node, next.rightToRun)
     ? undefined
     : 'may say where a guest is only of itself, and with the right to run it';
-}
-
-function isActorOf(
-  transition: RightTransition,
-  node: string,
-  old: RightToRun | undefined,
-  next: RightToRun | undefined,
-): boolean {
-  switch (transition) {
-    case 'start':
-    case 'take':
-      return next?.holder?.node === node;
-    // A successor may decline: its holder may be gone, and nobody else could.
-    case 'abort':
-      return isHolder(node, old) || isSuccessor(node, old);
-    // Who took it cannot be heard here; the holder says so, or one whose record was restored from before it had one.
-    case 'give':
-      return !old?.holder || isHolder(node, old);
-    // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
-    case 'seize':
-    case 'reserve':
-    case 'refuse':
-    case 'keep':
-      return isHolder(node, old);
-    // A journal ahead of the record: of the holder, or of a pod that was the holder before the data was restored.
-    case 'raise':
-      return true;
-    default:
-      return unreachable(transition);
-  }
 }
 
 function startObjection(node: string, guest: VirtualMachineInstance, next: RightToRun | undefined): string | undefined {
@@ -213,7 +166,7 @@ function phaseObjection(node: string, old: Status, next: Status): string | undef
   if (!speaksFor(node, old, next)) return 'does not execute this guest, and may not say how it is';
   if (old.phase === 'Succeeded' || old.phase === 'Failed') return 'may not bring back a guest that has ended';
   const phase = next.phase ?? '';
-  const isRunning = phase === 'Running' && isHolder(node, next.rightToRun);
+  const isRunning = phase === 'Running' && isHolderNode(node, next.rightToRun);
   if (isRunning || phase === 'Succeeded' || phase === 'Failed') return undefined;
   return `may not say that the guest is ${JSON.stringify(phase)}`;
 }
@@ -221,5 +174,5 @@ function phaseObjection(node: string, old: Status, next: Status): string | undef
 /** Whether it is for this node to say how the guest is: it holds the right, or was the last to. */
 function speaksFor(node: string, old: Status, next: Status): boolean {
   const record = next.rightToRun?.holder ? next.rightToRun : old.rightToRun;
-  return record?.holder ? isHolder(node, record) : old.nodeName === node;
+  return record?.holder ? isHolderNode(node, record) : old.nodeName === node;
 }

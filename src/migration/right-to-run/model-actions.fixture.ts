@@ -1,6 +1,8 @@
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import type { Entry } from './entry.ts';
 import type { MachineCommand, Message, Step } from './plan.ts';
+import { recordObjection } from './objection.ts';
 import { advance, type Standing } from './standing.ts';
 import { discarded, filled, fillingBegun, stamped, written as withWrites } from './model-images.fixture.ts';
 import { farHappenings, letterTo, takenAndSeized, withoutLetter } from './model-far.fixture.ts';
@@ -140,7 +142,7 @@ function done(world: World, name: SideName, step: Step): World | undefined {
       return journaled(world, name, step.entry);
     case 'record':
       return isEqual(recordAt(world, name), step.from)
-        ? withSide(withRecord(world, name, step.to), name, { record: step.to })
+        ? withSide(written(world, name, step.to), name, { record: step.to })
         : withSide(world, name, { record: recordAt(world, name), steps: NONE });
     case 'machine':
       return commanded(world, name, step.command);
@@ -153,6 +155,13 @@ function done(world: World, name: SideName, step: Step): World | undefined {
     default:
       return unreachable(step);
   }
+}
+
+/** What an agent writes is judged as the webhook does. */
+function written(world: World, name: SideName, record: RightToRun): World {
+  const objection = recordObjection(name, recordAt(world, name), record, { isAcross: world.far !== undefined });
+  const next = withRecord(world, name, record);
+  return objection === undefined ? next : { ...next, crime: `the webhook objects: ${name} ${objection}` };
 }
 
 function journaled(world: World, name: SideName, entry: Entry): World {
@@ -300,7 +309,7 @@ function answerLost(world: World, name: SideName, protocol: Protocol): World | u
   const side = world.sides[name];
   const step = (side.steps.length > 0 ? side.steps : protocol.decide(viewOf(world, name)).steps)[0];
   if (step?.kind !== 'record' || !isEqual(recordAt(world, name), step.from)) return undefined;
-  return withSide(withRecord(world, name, step.to), name, { steps: NONE });
+  return withSide(written(world, name, step.to), name, { steps: NONE });
 }
 
 function declared(world: World, name: SideName): World | undefined {

@@ -213,6 +213,18 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     finding: TWICE,
   },
   {
+    name: 'ends a right that was to come to it, and is not its own',
+    mode: 'pre-copy',
+    faultsMax: 1,
+    faults: ['cancel'],
+    protocol: deciding(({ standing, record, self }) =>
+      standing.kind === 'refused' && record?.successor?.podUID === self.podUID
+        ? plan(change(record, begin(record, record.epoch + 1, undefined)))
+        : undefined,
+    ),
+    finding: /the webhook objects: b may not seize/,
+  },
+  {
     name: 'stamps what it leaves behind once it has granted it',
     mode: 'pre-copy',
     faultsMax: 0,
