@@ -3,6 +3,7 @@ import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
+import { recordObjection } from './objection.ts';
 import { inWords } from './plan-words.fixture.ts';
 import { type NodeWord, reclaim, seize } from './seize.ts';
 import { standingOf } from './standing.ts';
@@ -261,13 +262,31 @@ describe('what an agent does, in its order', () => {
       'kill, write ended',
     ],
     [
-      'say that a right ended here which the record has yet to come to',
+      'say that it took a right which ended here since',
+      view(TAKEN_AND_ENDED, { self: B, record: NEXT_B, machine: 'dead' }),
+      'record 2 b',
+    ],
+    [
+      'say so in an epoch that others have raised it to',
       view(TAKEN_AND_ENDED, { self: B, record: { ...NEXT_B, epoch: 2 }, machine: 'dead' }),
+      'write ended, record 3 b',
+    ],
+    [
+      'and then that it ended',
+      view(TAKEN_AND_ENDED, { self: B, record: { epoch: 2, holder: B }, machine: 'dead' }),
       'record 3 nobody',
     ],
-    ['raise the record before that', view(TAKEN_AND_ENDED, { self: B, record: NEXT_B, machine: 'dead' }), 'record 2 a'],
+    [
+      'raise its own record to where its right ended',
+      view([...STARTED, { kind: 'regained', epoch: 5 }, { kind: 'ended', epoch: 5 }], { machine: 'dead' }),
+      'record 5 a',
+    ],
   ])('%s', (_, seen, words) => {
-    expect(inWords(decide(seen))).toBe(words);
+    const next = decide(seen);
+    expect(inWords(next)).toBe(words);
+    for (const step of next.steps)
+      if (step.kind === 'record')
+        expect(recordObjection(seen.self.node, step.from, step.to, { isAcross: false })).toBeUndefined();
   });
   it('attests that nothing runs only from a journal that says so', () => {
     expect(isSettled(view([...STARTED, { kind: 'ended', epoch: 1 }], { machine: 'dead' }))).toBe(true);

@@ -1,8 +1,8 @@
 import { unreachable } from '../../api/unreachable.ts';
 import { afterEndAcross, afterGrantAcross, answering, mustGive } from './across.ts';
 import { isSameAttempt, isSameRunner } from './attempt.ts';
-import { change, IDLE, journal, machine, type Plan, plan, refuse } from './plan.ts';
-import { begin, withoutSuccessor, withSuccessor } from './record.ts';
+import { change, IDLE, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
+import { begin, raised, withoutSuccessor, withSuccessor } from './record.ts';
 import { isReclaimed, reconcileRecord } from './reconcile-record.ts';
 import { abort, afterGrant, answerOver, giveUp, grant, kill, reserve } from './source.ts';
 import type { Ended, Holding, Standing } from './standing.ts';
@@ -123,11 +123,8 @@ function afterEnd(view: View, ended: Ended): Plan {
   const { record, self } = view;
   if (view.machine !== 'dead') return plan(...kill(view));
   if (isSameRunner(record?.successor, self) && record !== undefined) {
-    // It took the right once, and the data was restored from before that: the right ended here.
-    const isBehind = record.epoch < ended.epoch;
-    return plan(
-      change(record, isBehind ? begin(record, ended.epoch, record.holder) : begin(record, record.epoch + 1, undefined)),
-    );
+    // It took the right once, and the data was restored from before that. It says so; then, that the right ended here.
+    return plan(...endedIn(ended, record.epoch + 1), change(record, begin(record, record.epoch + 1, self)));
   }
   if (record === undefined && ended.taken !== undefined && view.unheard.includes(self.node)) {
     // Taken for an object that had no record before, and has none again: only so can the machine start afresh.
@@ -136,6 +133,8 @@ function afterEnd(view: View, ended: Ended): Plan {
   if (record === undefined || !isSameRunner(record.holder, self)) {
     return ended.givenTo === undefined ? answerOver(view) : IDLE;
   }
+  // Restored from before the last of this pod: nobody is given an epoch twice.
+  if (record.epoch < ended.epoch) return plan(change(record, raised(record, ended.epoch)));
   // Who took over is gone, maybe before it could write so: nobody has the right, and the machine can start afresh.
   const isTakerGone = ended.givenTo !== undefined && view.outOfService.has(ended.givenTo.nodeUID);
   if (ended.givenTo !== undefined && !isTakerGone) {
@@ -149,4 +148,9 @@ function afterEnd(view: View, ended: Ended): Plan {
     return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);
   }
   return plan(change(record, begin(record, record.epoch + 1, undefined)));
+}
+
+/** Whoever took the right in an epoch after its last one, as others have raised it, has ended in that. */
+function endedIn({ epoch: last, givenTo }: Ended, epoch: number): Step[] {
+  return epoch > last ? [journal({ kind: 'ended', epoch, ...(givenTo === undefined ? {} : { givenTo }) })] : [];
 }
