@@ -11,6 +11,7 @@ import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
 import { type Bootstrap, joinCluster, type NodeIdentity } from '../node/identity/join.ts';
 import { NodeTakenError } from '../node/registration/node-registration.ts';
 import { UserError } from './failure.ts';
+import { migrationHostOf } from './migration-host.ts';
 import { nodeServices } from './node-services.ts';
 import { ownAddress } from './own-address.ts';
 import { addProcessMetrics } from './process-metrics.ts';
@@ -35,6 +36,8 @@ export interface AgentOptions {
   readonly shared?: string;
   /** By what others reach the node; how it reaches the API server where absent. */
   readonly address?: string;
+  /** The address at which migrations arrive, or a network in which the node has one; that of the node where absent. */
+  readonly migrationAddress?: string;
   /** The bridges of this machine that guests may be put on. */
   readonly bridge?: readonly string[];
   /** How much memory pods may have; all of the machine's where absent. */
@@ -50,6 +53,8 @@ export async function agent(options: AgentOptions, env: Env, print: (line: strin
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
   const isLeaving = new Promise<void>((resolve) => process.once('SIGUSR2', () => resolve()));
+  const migrationHost =
+    options.migrationAddress === undefined ? undefined : await migrationHostOf(options.migrationAddress);
   // Only now: whoever sees that the directory is held may send signals.
   const lock = takeDirectory(directory, env.clock.now());
   // Waiting for a machine, which outlives this process, does not keep it from ending.
@@ -59,7 +64,15 @@ export async function agent(options: AgentOptions, env: Env, print: (line: strin
     addProcessMetrics(metrics, 'agent');
     const identity = await joined({ options, directory, env, metrics }, stopping.signal);
     const address = options.address ?? (await ownAddress(identity.access.server));
-    const { services, leave } = await nodeServices({ options, directory, env, metrics, identity, address });
+    const { services, leave } = await nodeServices({
+      options,
+      directory,
+      env,
+      metrics,
+      identity,
+      address,
+      migrationHost,
+    });
     void isLeaving.then(leave).then(() => stopping.abort());
     print(`Node ${options.name} works for ${identity.access.server}.`);
     await new Manager({ env, name: `agent of ${options.name}` }).add(...services).run(stopping.signal);

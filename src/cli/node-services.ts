@@ -49,6 +49,8 @@ export interface NodeServicesOptions {
   readonly identity: NodeIdentity;
   /** By what others reach the node. */
   readonly address: string;
+  /** Where migrations from nodes of the cluster arrive, if not there. */
+  readonly migrationHost: string | undefined;
 }
 
 /** Where agents listen, so that a firewall between two clusters can be told; any port will do where all are taken. */
@@ -203,7 +205,7 @@ async function ownAgentId(directory: string, { random }: Env): Promise<string> {
 
 /** What guests need to leave this node, or to come to it. */
 async function migrationOf(
-  { env, directory, identity, address }: NodeServicesOptions,
+  { env, directory, identity, address, migrationHost }: NodeServicesOptions,
   { version, accelerator, user }: Engine,
   agentAddress: NodeMigration['address'],
 ): Promise<NodeMigration> {
@@ -212,6 +214,7 @@ async function migrationOf(
     peers: new HttpsPeers({ access: identity.access, clock: env.clock }),
     address: agentAddress,
     host: address,
+    migrationHost,
     credentials: new MigrationCertificates({
       env,
       files: { ...realFiles, ...realDiskFiles },

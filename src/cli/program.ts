@@ -162,6 +162,10 @@ program
   .option('--images <directory>', 'where images are, if several nodes share them')
   .option('--shared <directory>', 'where volumes are that all nodes of this machine share')
   .option('--address <ip>', 'by what others reach the node (default: as the API server sees it)')
+  .option(
+    '--migration-address <ip|network>',
+    'where guests from other nodes arrive: an address, or a network in which this machine has one (default: --address)',
+  )
   .option('--bridge <name...>', 'bridges of this machine that guests may be put on')
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
   .addOption(logLevel())

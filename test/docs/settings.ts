@@ -111,7 +111,7 @@ export const PORTS: readonly (readonly string[])[] = [
   ],
   [
     'QEMU of a guest that comes',
-    `the target node's address, free ports of \`migrations.portRange\`, or of ${COPIES}, while it comes`,
+    `the agent's \`--migration-address\`, or the target node's address, as for guests of other clusters; free ports of \`migrations.portRange\`, or of ${COPIES}, while it comes`,
     'TLS with certificates for this one migration; with `disableTLS` a secret that is good once',
     'the source QEMU, or its agent',
   ],

@@ -44,7 +44,9 @@ export const migrationConfiguration = object('How migrations are carried out.', 
     'Whether the copy is sent unencrypted, within the cluster; both sides still prove who they are, and there is no post-copy.',
   ),
   matchSELinuxLevelOnMigration: flag("Whether the target gets the source's SELinux level. Nothing acts on it here."),
-  network: text('The network that migrations use. Nothing acts on it here: an agent is reached at its own address.'),
+  network: text(
+    'The network that migrations use. Nothing acts on it here: agents are told themselves (--migration-address).',
+  ),
   portRange,
   nodeDrainTaintKey: text('Key of the taint that empties a node; kubevirt.io/drain by default.'),
   disruptionHoldSeconds: count(

@@ -224,7 +224,7 @@ export class Guests {
     readonly incoming: Incoming;
     readonly migrations: Migrations;
   } {
-    const { peers, credentials, relays, cpus, host, diskBytesOf, diskFileOf } = migration;
+    const { peers, credentials, relays, cpus, host, migrationHost, diskBytesOf, diskFileOf } = migration;
     const directoryOf = (podUID: string): string => preparation.directoryOf(podUID);
     const describe = describedMachines({ machines, notes, directoryOf, diskBytesOf, diskFileOf });
     const advance = (podUID: string): Promise<void> => this.advance(podUID);
@@ -250,6 +250,7 @@ export class Guests {
       credentials,
       relays,
       host,
+      migrationHost,
       portsOf: (podUID) => frozenOptions(configurationOf(this.#recall(podUID).guest)).portRange,
       sourceKeysOf: (attempt) => sourceKeysOf(attempt, this.#recall(attempt.target.podUID).guest),
       advance,

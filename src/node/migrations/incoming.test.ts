@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { testEnv } from '../../env/test.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
+import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
+import type { MachineMigration } from '../../hypervisor/migration.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import { FakeHost } from '../guests/fake-hypervisor.fixture.ts';
 import { Machines } from '../guests/machines.ts';
@@ -128,5 +130,56 @@ describe('a target', () => {
       code: 409,
       message: /is not encrypted/,
     });
+  });
+});
+
+describe('a node with a network for migrations', () => {
+  const across: Attempt = { ...ATTEMPT, across: { targetEpoch: 4 } };
+
+  it.each([
+    ['of this cluster there', ATTEMPT, '10.1.0.2'],
+    ['of others at its own address, which is all that they know', across, '10.0.0.2'],
+  ])('waits for guests %s, from the first and again', async (_, attempt, host) => {
+    const journal = await JournalFile.open(new MemoryFile(), env.log);
+    await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'receiving', attempt } });
+    const waits: string[] = [];
+    const migration: MachineMigration = {
+      ...NO_MIGRATION,
+      pausePostCopy: async () => undefined,
+      listen: async (options) => {
+        waits.push(options.host);
+        return { memoryPort: 7, disksPort: undefined };
+      },
+      listenAgain: async (range) => {
+        waits.push(range.host);
+        return 8;
+      },
+    };
+    const target = new Incoming({
+      env,
+      journal,
+      machines: {
+        look: async () => ({ fact: 'inmigrate' }),
+        get: () => ({ migration, ended: new Promise(() => undefined) }),
+      } as unknown as Machines,
+      describe: async () => ({ machine: { spec: SMALL_MACHINE, ramBytes: 1 }, copiedDisks: [], diskFiles: new Map() }),
+      credentials: {
+        issue: async (_podUID, use) => ({
+          used: await use({ directory: '/tls', peer: 'a' }),
+          source: { authorityPem: '', certificatePem: '', keyPem: '', peer: 'b' },
+        }),
+      },
+      host: '10.0.0.2',
+      migrationHost: '10.1.0.2',
+      portsOf: () => undefined,
+      sourceKeysOf: () => ['key'],
+      advance: async () => undefined,
+    });
+    const caller = { node: 'a', key: 'key' };
+    const { opened } = await target.answer(caller, { ...OPEN, attempt } as PeerRequest);
+    expect(opened?.host).toBe(host);
+    const { listening } = await target.answer(caller, { kind: 'listen-again', attempt });
+    expect(listening).toEqual({ host, port: 8 });
+    expect(waits).toEqual([host, host]);
   });
 });

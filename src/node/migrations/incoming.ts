@@ -41,6 +41,8 @@ export interface IncomingOptions {
   readonly relays?: Pick<CopyRelays, 'admit'> | undefined;
   /** The address at which machines of this node wait for copies. */
   readonly host: string;
+  /** The one at which they wait for those from nodes of this cluster, where that is another. */
+  readonly migrationHost?: string | undefined;
   /** The ports that the options of a pod's migration allow; any where undefined. Nobody elsewhere says which. */
   readonly portsOf: (podUID: string) => AllowedPorts | undefined;
   /** By which keys the source of an attempt is known that has a record of its own. */
@@ -139,7 +141,7 @@ export class Incoming implements PeerService {
         return this.#state(podUID, attempt);
       case 'listen-again':
         // How it is cannot be asked before its memory goes on coming.
-        return { machine: 'unknown', letters: [], listening: await this.#listenAgain(podUID) };
+        return { machine: 'unknown', letters: [], listening: await this.#listenAgain(attempt) };
       default:
         return unreachable(request);
     }
@@ -196,8 +198,9 @@ export class Incoming implements PeerService {
   }
 
   async #listen(podUID: string, coming: Coming, request: OpenRequest): Promise<Opened> {
-    const { describe, credentials, host } = this.#options;
+    const { describe, credentials } = this.#options;
     const { method, copiedDisks, attempt } = request;
+    const host = this.#hostFor(attempt);
     if (attempt.across && !method.isEncrypted) throw refused('a copy that comes from elsewhere has to be encrypted');
     const ports = (attempt.across ? this.#options.portsOf(podUID) : request.ports) ?? MIGRATION_PORTS;
     const machine = await this.#machine(podUID);
@@ -239,6 +242,12 @@ export class Incoming implements PeerService {
     };
   }
 
+  /** Other clusters know a node by its own address alone, and may reach no other. */
+  #hostFor({ across }: Attempt): string {
+    const { host, migrationHost = host } = this.#options;
+    return across ? host : migrationHost;
+  }
+
   /** Waits for a copy that is not encrypted, from whoever was told the secrets. */
   async #admit(
     machine: Machine,
@@ -269,8 +278,9 @@ export class Incoming implements PeerService {
     return admission;
   }
 
-  async #listenAgain(podUID: string): Promise<{ host: string; port: number }> {
-    const { host } = this.#options;
+  async #listenAgain(attempt: Attempt): Promise<{ host: string; port: number }> {
+    const { podUID } = attempt.target;
+    const host = this.#hostFor(attempt);
     const range = this.#coming.get(podUID)?.ports ?? {
       host,
       firstPort: MIGRATION_PORTS.first,

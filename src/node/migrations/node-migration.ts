@@ -14,6 +14,8 @@ export interface NodeMigration {
   readonly address: () => AgentAddress | undefined;
   /** The address at which machines wait for copies. */
   readonly host: string;
+  /** The one at which they wait for those from nodes of this cluster, where that is another. */
+  readonly migrationHost?: string | undefined;
   readonly credentials: CopyCredentials;
   /** For copies that are not encrypted; where there are none, all are. */
   readonly relays?: CopyRelays;

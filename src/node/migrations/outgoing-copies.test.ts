@@ -84,10 +84,17 @@ it('encrypts what goes elsewhere whatever is said there, and names no ports of o
   expect((await begun({ ...OPENED, secrets: SECRETS })).asked[0]).toHaveProperty('ports');
 });
 
-it('sends no guest to where nobody said that its target is', async () => {
-  const { led, leaving } = await begun({ ...OPENED, secrets: SECRETS, host: '10.9.9.9' });
+it('sends no guest elsewhere but to where its target was said to be', async () => {
+  const across = { ...ATTEMPT, across: { targetEpoch: 2 } };
+  const credentials = { authorityPem: '', certificatePem: '', keyPem: '', peer: 'b' };
+  const { led, leaving } = await begun({ ...OPENED, credentials, host: '10.9.9.9' }, true, across);
   expect(leaving.failure).toMatch(/waits at 10.9.9.9, and its agent was said to be at node-b/);
   expect(led).toEqual([]);
+});
+
+it('sends a guest to where a node of this cluster says that it waits for migrations', async () => {
+  const { led } = await begun({ ...OPENED, secrets: SECRETS, host: '10.9.9.9' });
+  expect(led).toMatchObject([[{ host: '10.9.9.9' }, SECRETS, '/runs/pod-a']]);
 });
 
 it('asks again where a target takes long to open, which has not said no', async () => {

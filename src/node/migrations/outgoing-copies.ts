@@ -7,6 +7,7 @@ import type { DevicePlace } from '../../hypervisor/machine.ts';
 import { withinTime } from '../../kube/time-limit.ts';
 import { TransportError } from '../../kube/transport.ts';
 import { frozenOptions } from '../../migration/policies/options.ts';
+import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Machines } from '../guests/machines.ts';
 import type { Outcome } from '../guests/scene.ts';
 import type { NodeMetrics } from '../node-metrics.ts';
@@ -118,7 +119,7 @@ export class OutgoingCopies {
       if (!answer.opened) throw new PeerError('Refused', 'the target did not say where it waits');
       const isProven = method.isEncrypted ? answer.opened.credentials : answer.opened.secrets?.memory.length;
       if (!isProven) throw new PeerError('Refused', 'the target did not say how it knows who comes');
-      checkHost(peer, answer.opened.host);
+      checkHost(attempt, peer, answer.opened.host);
       if (answer.machine !== 'inmigrate') throw new PeerError('Refused', `its machine is ${answer.machine}`);
       const different = [
         ...differences(here.machine, comparedMachine(answer.opened.machine)),
@@ -244,7 +245,7 @@ export class OutgoingCopies {
         if (!peer) throw new PeerError('Unreachable', 'nobody has said where the target is');
         const { listening } = await this.exchange(peer, { kind: 'listen-again', attempt }, OPEN_TIMEOUT_MS);
         if (!listening) throw new PeerError('Refused', 'the target did not say where it waits');
-        checkHost(peer, listening.host);
+        checkHost(attempt, peer, listening.host);
         return listening;
       },
     };
@@ -262,8 +263,11 @@ export class OutgoingCopies {
   }
 }
 
-/** Guests go where their target's side said that it is, and nowhere else that its agent may name. */
-function checkHost({ address }: Peer, host: string): void {
-  if (host !== address)
+/**
+ * A node of this cluster has proven which one it is, and says at which of its addresses it waits. What goes elsewhere goes where
+ * that side said that its agent is, and nowhere else that the agent may name.
+ */
+function checkHost({ across }: Attempt, { address }: Peer, host: string): void {
+  if (across !== undefined && host !== address)
     throw new PeerError('Refused', `the target waits at ${host}, and its agent was said to be at ${address}`);
 }
