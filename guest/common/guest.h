@@ -22,6 +22,7 @@ u32 divide(u64 value, u32 by);
 
 /* memory.c: pages whose content follows from their number and how often they were written. */
 static inline u32 memory_bytes(u32 mib) { return (mib * 256 + 1) * 4100; } /* pages, the table of them, and alignment */
+void memory_repeat(u32 words); /* before it is opened: after so many words of a page they repeat; 0 for never */
 void memory_open(u32 seed, void *start, u32 bytes);
 u32 memory_pages(void);
 u32 memory_dirtied(void);

@@ -6,11 +6,16 @@
 #define GLANCE_PAGES 16u
 
 static u32 *pages, *generations;
-static u32 count, seed, position, generation = 1, dirtied, rate, bad_seen, glance_at;
+static u32 count, seed, repeat, position, generation = 1, dirtied, rate, bad_seen, glance_at;
 static u64 measured_from;
 static u32 measured_pages;
 
 static u32 first_word(u32 page, u32 of) { return mix(seed ^ mix(page) ^ (of * 0x9e3779b9u)); }
+
+/* The word after one; where words repeat, that is the first one again after so many. */
+static u32 next_word(u32 word, u32 i, u32 page, u32 of) {
+  return (repeat && i % repeat == 0 ? first_word(page, of) : word) + 0x9e3779b9u;
+}
 
 static void fill(u32 page, u32 of) {
   u32 *words = pages + page * WORDS, word = first_word(page, of);
@@ -18,7 +23,7 @@ static void fill(u32 page, u32 of) {
   words[0] = page;
   words[1] = of;
   for (u32 i = 2; i < WORDS; i++) {
-    word += 0x9e3779b9u;
+    word = next_word(word, i, page, of);
     words[i] = word ^ (word >> 13);
   }
 }
@@ -27,11 +32,13 @@ static int is_right(u32 page) {
   u32 *words = pages + page * WORDS, of = generations[page], word = first_word(page, of);
   if (words[0] != page || words[1] != of) return 0;
   for (u32 i = 2; i < WORDS; i++) {
-    word += 0x9e3779b9u;
+    word = next_word(word, i, page, of);
     if (words[i] != (word ^ (word >> 13))) return 0;
   }
   return 1;
 }
+
+void memory_repeat(u32 words) { repeat = words; }
 
 void memory_open(u32 with_seed, void *start, u32 bytes) {
   seed = with_seed;

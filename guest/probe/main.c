@@ -7,9 +7,9 @@
  * with an id that is drawn at boot, and a count that starts then and never again: the same id with a lower count, or
  * twice the same count, is a guest that ran twice. A part of memory and disk is checked before each such line.
  *
- * On the kernel's command line: mib= (memory to work on), rate= (MiB to dirty per second), tick= (ms between lines),
- * hz= (timer interrupts), write= (ms between disk writes), blocks= (of the disk), button=ignore (a guest that does not
- * shut down when asked). As lines on the serial port: memory, disk, status, ping TEXT, rate N, tick N, write N,
+ * On the kernel's command line: mib= (memory to work on), repeat= (words after which those of a page repeat, so that it
+ * can be packed), rate= (MiB to dirty per second), tick= (ms between lines), hz= (timer interrupts), write= (ms between
+ * disk writes), blocks= (of the disk), button=ignore (a guest that does not shut down when asked). As lines on the serial port: memory, disk, status, ping TEXT, rate N, tick N, write N,
  * button off|ignore, poweroff. Each is answered by a line that begins with `answer`.
  */
 #include "probe.h"
@@ -238,6 +238,7 @@ void probe_main(const struct start_info *info) {
   u32 seed = draw_boot_id();
   open_interrupts();
   clock_open(option_number(line, "hz=", 100));
+  memory_repeat(option_number(line, "repeat=", 0));
   open_memory(seed, option_number(line, "mib=", 4), memory_end(info));
   disk_open(seed, option_number(line, "blocks=", 256));
   power_open();
