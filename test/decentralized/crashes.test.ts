@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Entry } from '../../src/migration/right-to-run/entry.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
-import type { MovingGuests, Side } from '../support/moving-guests.ts';
+import type { MovingGuests } from '../support/moving-guests.ts';
 import { oneLife } from '../support/one-life.ts';
 import { IS_FULL, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
-import { type Halves, type Trip, TwoClusters } from '../support/two-clusters.ts';
+import { passed, TRIP_MOMENTS, tripIs, type TripMoment, type TripScene } from '../support/trip-moments.ts';
+import { TwoClusters } from '../support/two-clusters.ts';
 
 /**
  * Whoever takes part in a migration from one cluster to another is killed with -9, and the link between them is cut, at every
@@ -36,43 +36,13 @@ beforeAll(async () => {
 });
 afterAll(() => clusters?.stop());
 
-/** A migration under way. */
-interface Scene extends Trip {
-  readonly halves: Halves;
-  readonly home: Side;
-}
-
-const passed = (timeMs: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, timeMs));
-const atSource =
-  (isIt: (entry: Entry) => boolean) =>
-  ({ from, home }: Scene): Promise<void> =>
-    from.noted(home, isIt);
-
-/** When a blow falls. Those after the copy has begun are told by what an agent has just written down. */
-const MOMENTS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
-  'nobody has heard of it': async () => undefined,
-  'its halves have met': ({ to, halves }) =>
-    to.reaches(halves.target, 'Pending', 'Scheduling', 'Scheduled', 'PreparingTarget', 'TargetReady', 'Running'),
-  'its target is found': (scene) => clusters.targetOf(scene),
-  'its target waits for it': ({ from, halves }) => from.reaches(halves.source, 'TargetReady', 'Running'),
-  'it is reserved': atSource(({ kind }) => kind === 'reserved'),
-  'memory is copied': async ({ from, halves }) => {
-    await from.reaches(halves.source, 'Running');
-    await passed(500);
-  },
-  'all of it is over': atSource((entry) => entry.kind === 'machine' && entry.event === 'completed'),
-  'it is granted': atSource(({ kind }) => kind === 'granted'),
-  'it is taken': async (scene) => scene.to.noted(await clusters.targetOf(scene), ({ kind }) => kind === 'taken'),
-  'both know that it is over': async (scene) => clusters.ends(scene, scene.halves),
-};
-
 async function restart({ host }: MovingGuests): Promise<void> {
   await host.godwit.kill();
   await host.godwit.start();
 }
 
 /** What happens; whoever is killed is started again where nobody else does that. */
-const BLOWS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
+const BLOWS: Readonly<Record<string, (scene: TripScene) => Promise<unknown>>> = {
   "the source's synchronization is killed": ({ from }) => from.host.replaceSynchronization(),
   "the target's synchronization is killed": ({ to }) => to.host.replaceSynchronization(),
   "the source's agent is killed": ({ from }) => from.host.replaceAgent(NODE),
@@ -90,10 +60,10 @@ const BLOWS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
  * All cells of the table; in a full run those of one colour of a chessboard, which the run's seed chooses: all blows and all
  * moments in half the time, and in two runs every cell.
  */
-function cells(): [moment: string, blow: string][] {
-  const all = Object.keys(MOMENTS).flatMap((moment, row) =>
+function cells(): [moment: TripMoment, blow: string][] {
+  const all = (Object.keys(TRIP_MOMENTS) as TripMoment[]).flatMap((moment, row) =>
     Object.keys(BLOWS).map((blow, column) => ({
-      cell: [moment, blow] as [string, string],
+      cell: [moment, blow] as [TripMoment, string],
       colour: (row + column) % 2,
     })),
   );
@@ -107,7 +77,7 @@ let made = 0;
 let guest: { readonly name: string; readonly where: MovingGuests } | undefined;
 
 /** The guest with its disk is about to go to the other cluster. */
-async function begin(): Promise<Scene> {
+async function begin(): Promise<TripScene> {
   const known = guest;
   guest = undefined;
   // What one that went wrong has left is not to be in the way of others; it has failed for that itself.
@@ -130,7 +100,7 @@ describe('a migration between clusters', () => {
     const stays = guest ? oneLife(guest.where.bootOf(guest.name), clusters.logs()).length : 1;
     const scene = await begin();
     const { name, from, to, halves } = scene;
-    await MOMENTS[moment]?.(scene);
+    await tripIs(moment, scene, clusters);
     await BLOWS[blow]?.(scene);
     const verdict = await clusters.ends(scene, halves);
     const { status } = await from.migration(halves.source);

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { AUTHORITY_SECRET } from '../../src/sync/trust/objects.ts';
 import { eventually } from '../support/eventually.ts';
-import { claim, probe } from '../support/guest-manifests.ts';
+import { blockClaim, blockVolume, claim, probe } from '../support/guest-manifests.ts';
 import { Impostor } from '../support/impostor.ts';
+import { loopDevice } from '../support/loop-device.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
+import { say } from '../support/say.ts';
 import { type Trip, TwoClusters } from '../support/two-clusters.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
@@ -21,6 +24,8 @@ beforeAll(async () => {
 afterAll(() => clusters?.stop());
 
 const PATIENCE_MS = 120_000;
+const MEBIBYTE = 2 ** 20;
+const LABELS = { pace: 'slow' };
 const BLOCKED = 'decentralizedMigrationBlocked';
 const AUTHORITY = `/api/v1/namespaces/kubevirt/secrets/${AUTHORITY_SECRET}`;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -172,6 +177,60 @@ describe('two migrations of one guest', () => {
     const again = { ...trip, key: 'disk-again' };
     expect(await clusters.arrives(again, await clusters.begin(again))).toHaveLength(2);
     await remove('disk');
+  });
+});
+
+describe('two migrations of a guest on a block device', () => {
+  it('bring it onto another one, which was blank', async () => {
+    const names = ['block-here', 'block-there'];
+    const devices = names.map((name, index) =>
+      loopDevice(join(clusters.both[index]?.host.godwit.directory ?? '', name), (4 + 4 * index) * MEBIBYTE),
+    );
+    onTestFinished(() => devices.forEach((device) => device?.close()));
+    const trip = clusters.trip('block', clusters.east);
+    for (const [index, device] of devices.entries()) {
+      if (!device) return say('there are no block devices to be had here');
+      const { host } = clusters.both[index] as MovingGuests;
+      const size = `${4 + 4 * index}Mi`;
+      const body = blockVolume('block', device.path, size);
+      (await host.api.request('POST', '/api/v1/persistentvolumes', { body })).expect(201);
+      await host.create(blockClaim('block', size));
+    }
+    await trip.from.create('block', specOn('block'));
+    await clusters.receiver(trip, specOn('block'));
+    expect(await clusters.arrives(trip, await clusters.begin(trip))).toHaveLength(2);
+    expect(await trip.to.host.ask('block', 'disk')).toMatch(/ bad=0\b/);
+    const { volumes } = (await trip.to.host.guest('block')).status.migrationState.sourceState;
+    expect(volumes).toEqual([{ name: 'data', sizeBytes: 4 * MEBIBYTE, isBlock: true }]);
+    await remove('block');
+  });
+});
+
+describe('trust that is revoked', () => {
+  it('counts once the guest that is on its way has come, and for all that would come after it', async () => {
+    // More than ten seconds of copying, in which it is revoked.
+    for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '1Mi' });
+    const trip = clusters.trip('revoked', clusters.east);
+    const spec = probe({ memory: '32Mi', arguments: 'mib=12 hz=200 rate=0' });
+    await trip.from.create('revoked', spec, LABELS);
+    await clusters.receiver(trip, spec, { labels: LABELS });
+    const home = await trip.from.holder('revoked');
+    const halves = await clusters.begin(trip);
+    await trip.from.noted(home, ({ kind }) => kind === 'reserved');
+    await trip.to.host.cli('trust', 'revoke', 'east');
+    expect(await trip.to.host.cli('trust', 'list')).toMatch(/^east .*Revoking/m);
+    expect((await trip.from.migration(halves.source)).status.phase).toBe('Running');
+    expect(await clusters.arrives(trip, halves)).toHaveLength(2);
+    await eventually(async () => expect(await trip.to.host.cli('trust', 'list')).not.toMatch(/^east /m), PATIENCE_MS);
+
+    const later = clusters.trip('revoked', clusters.west);
+    await clusters.receiverAgain(later);
+    const again = await clusters.begin(later);
+    await isBlocked(later.from, again.source, 'Unreachable', 'NotTrusted');
+    await later.from.cancel(again.source);
+    await later.to.cancel(again.target);
+    await clusters.isWhole(later.from, 'revoked');
+    await remove('revoked');
   });
 });
 

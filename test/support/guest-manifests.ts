@@ -105,3 +105,37 @@ export function claim(name: string, storageClassName: 'shared' | 'local', storag
     spec: { storageClassName, accessModes, resources: { requests: { storage } } },
   };
 }
+
+/** A device of the node `node-1`, for the claim of this name. */
+export function blockVolume(name: string, path: string, storage: string): object {
+  const node = { key: 'kubernetes.io/hostname', operator: 'In', values: ['node-1'] };
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name },
+    spec: {
+      volumeMode: 'Block',
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage },
+      local: { path },
+      claimRef: { namespace: 'default', name },
+      nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [node] }] } },
+    },
+  };
+}
+
+/** A claim of such a device. */
+export function blockClaim(name: string, storage: string): object {
+  return {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name },
+    spec: {
+      storageClassName: '',
+      volumeMode: 'Block',
+      volumeName: name,
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage } },
+    },
+  };
+}

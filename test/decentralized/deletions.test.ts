@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { probe } from '../support/guest-manifests.ts';
+import { sample } from '../support/sample.ts';
+import { say } from '../support/say.ts';
+import { tripIs, type TripMoment, type TripScene } from '../support/trip-moments.ts';
+import { TwoClusters } from '../support/two-clusters.ts';
+
+/**
+ * The machine, or the guest alone, of either side of a migration between two clusters is deleted at every moment of it: a table.
+ * Both halves end alike, and the guest is where they say, unless it is the one that was deleted: then it is gone, or started
+ * afresh by its machine.
+ */
+
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
+
+/** How many cells of the table are tried where not all are. */
+const SAMPLE = 2;
+const LABELS = { pace: 'slow' };
+const PATIENCE_MS = 120_000;
+
+let clusters: TwoClusters;
+beforeAll(async () => {
+  clusters = await TwoClusters.start();
+  await clusters.exchangeTrust();
+  // About two seconds of copying.
+  for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '6Mi' });
+});
+afterAll(() => clusters?.stop());
+
+const MOMENTS = [
+  'nobody has heard of it',
+  'its halves have met',
+  'its target waits for it',
+  'memory is copied',
+  'it is granted',
+] as const satisfies readonly TripMoment[];
+const SIDES = ['source', 'target'] as const;
+const KINDS = ['VirtualMachine', 'VirtualMachineInstance'] as const;
+
+const cells = MOMENTS.flatMap((moment) => SIDES.flatMap((side) => KINDS.map((kind) => [moment, kind, side] as const)));
+let made = 0;
+
+async function begin(): Promise<TripScene> {
+  const trip = clusters.trip(`guest-${made++}`, clusters.east);
+  const spec = probe({ tickMs: 50, memory: '32Mi', arguments: 'mib=12 hz=200 rate=4', graceSeconds: 1 });
+  await trip.from.create(trip.name, spec, LABELS);
+  await clusters.receiver(trip, spec, { labels: LABELS });
+  return { ...trip, home: await trip.from.holder(trip.name), halves: await clusters.begin(trip) };
+}
+
+/** A guest was deleted, and not its machine, which starts it afresh: it is another life. */
+async function isAfresh({ name, from }: TripScene, where: TripScene['from']): Promise<void> {
+  await eventually(async () => expect((await where.host.lives(name)).boot).not.toBe(from.bootOf(name)), PATIENCE_MS);
+}
+
+describe('a migration between clusters', () => {
+  it.each(sample(cells, SAMPLE))('ends alike when, as %s, the %s of its %s is deleted', async (moment, kind, side) => {
+    const scene = await begin();
+    const { name, from, to, halves } = scene;
+    await tripIs(moment, scene, clusters);
+    const where = side === 'source' ? from : to;
+    await where.host.delete(kind, name);
+    const verdict = await clusters.ends(scene, halves);
+    const isThere = verdict === 'Succeeded';
+    say(`${moment}, ${kind} of the ${side}: ${verdict}`);
+
+    const holder = isThere ? to : from;
+    const isHit = holder === where;
+    if (!isHit) expect(await clusters.isWhole(holder, name)).toHaveLength(isThere ? 2 : 1);
+    else if (kind === 'VirtualMachine') await holder.host.isGone(name);
+    else await isAfresh(scene, holder);
+    // The other side has nothing of it: it is kept, waits again, or is gone.
+    if (isThere && !(side === 'source' && kind === 'VirtualMachine')) await from.host.isSaidToBe(name, 'Stopped');
+    else if (!isThere && !(side === 'target' && kind === 'VirtualMachine'))
+      await to.host.reaches(name, 'WaitingForSync');
+    await eventually(() => expect(clusters.qemuCount).toBe(isHit && kind === 'VirtualMachine' ? 0 : 1), PATIENCE_MS);
+    await clusters.areLetGo(scene, halves);
+    for (const each of clusters.both) await each.remove(name);
+  });
+
+  it('never ran its guest twice', () => clusters.assertNeverDoubled());
+});
