@@ -78,6 +78,15 @@ describe('a guest that is heard', () => {
     expect(asked).toBeGreaterThan(3);
   });
 
+  it('is listened to again where a connection says nothing any more', async () => {
+    clock.advance(15_000);
+    await settled();
+    clock.advance(250);
+    await settled();
+    await say(guests[1], line(NEW, 1));
+    expect(hearing.last).toMatchObject({ boot: NEW, count: 1 });
+  });
+
   it('is given up where nobody wants to hear it any more', async () => {
     const spoken = hearing.speaks(1, stopping.signal);
     stopping.abort();

@@ -1,9 +1,12 @@
 import { type Clock, sleep } from '../../env/ports.ts';
 import { unlessAborted } from '../../kube/abort.ts';
+import { withinTime } from '../../kube/time-limit.ts';
 import { type Sign, signsIn } from './proof.ts';
 
 /** How soon a guest is listened to again that is not there yet, or whose node could not be asked. */
 const AGAIN_MS = 250;
+/** How long one connection is listened to: one that has broken without a word would be listened to for ever. */
+const CONNECTION_MS = 15_000;
 /** What a line may have at most; a guest may say anything. */
 const LINE_CHARACTERS_MAX = 4096;
 
@@ -32,8 +35,7 @@ export class Hearing {
     while (!signal.aborted) {
       this.#last = undefined;
       try {
-        let begun = '';
-        for await (const piece of await this.#follow(signal)) begun = this.#hear(begun + piece);
+        await withinTime(this.#clock, CONNECTION_MS, signal, (ending) => this.#listenOnce(ending));
       } catch {
         // Whoever waits loses patience if that does not change.
       }
@@ -56,6 +58,14 @@ export class Hearing {
       return await unlessAborted(enough, signal);
     } finally {
       this.#waiting.delete(onSign);
+    }
+  }
+
+  async #listenOnce(signal: AbortSignal): Promise<void> {
+    let begun = '';
+    for await (const piece of await this.#follow(signal)) {
+      if (signal.aborted) return;
+      begun = this.#hear(begun + piece);
     }
   }
 
