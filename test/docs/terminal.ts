@@ -44,6 +44,11 @@ interface Typed {
   readonly output: () => string;
 }
 
+/** One that is typed at a screen, whose keys can be pressed. */
+interface TypedAtScreen extends Typed {
+  readonly press: (key: string) => void;
+}
+
 /** Somebody who types what a page says, and compares what is printed with what the page shows. */
 export class Terminal {
   readonly #options: TerminalOptions;
@@ -54,27 +59,23 @@ export class Terminal {
     this.#options = options;
   }
 
-  /** Types a command, and returns at once. */
+  /** Types a command whose output goes into a pipe, and returns at once. */
   type(command: string): Typed {
-    const { directory: cwd, env, home, user } = this.#options;
-    // A group of its own, all of which is interrupted together, as at a terminal.
-    const child = spawn('bash', ['-c', `exec 2>&1\n${this.#lasting}${command}`], {
-      cwd,
-      env,
-      stdio: ['ignore', 'pipe', 'ignore'],
-      detached: true,
-      ...user,
-    });
-    this.#running.add(child);
-    child.once('close', () => this.#running.delete(child));
-    let output = '';
-    child.stdout?.on('data', (chunk: Buffer) => (output += chunk));
-    return { child, output: () => output.replaceAll(home, '/home/you') };
+    return this.#start('bash', ['-c', `exec 2>&1\n${this.#lasting}${command}`], 'ignore');
+  }
+
+  /** Types a command at a pseudo-terminal, which can show colours and be written over, and returns at once. */
+  typeAtScreen(command: string): TypedAtScreen {
+    const typed = this.#start('script', ['-qefc', `${this.#lasting}${command}`, '/dev/null'], 'pipe');
+    return { ...typed, press: (key) => void typed.child.stdin?.write(key) };
   }
 
   /** Types a command, and waits for its end. */
-  async typeToEnd(command: string): Promise<{ readonly code: number | null; readonly output: string }> {
-    const { child, output } = this.type(command);
+  async typeToEnd(
+    command: string,
+    where: 'pipe' | 'screen' = 'pipe',
+  ): Promise<{ readonly code: number | null; readonly output: string }> {
+    const { child, output } = where === 'screen' ? this.typeAtScreen(command) : this.type(command);
     await once(child, 'close');
     return { code: child.exitCode, output: output() };
   }
@@ -95,6 +96,17 @@ export class Terminal {
   /** Ends what goes on. */
   async close(): Promise<void> {
     for (const child of this.#running) await end(child, 'SIGTERM');
+  }
+
+  #start(file: string, args: readonly string[], input: 'ignore' | 'pipe'): Typed {
+    const { directory: cwd, env, home, user } = this.#options;
+    // A group of its own, all of which is interrupted together, as at a terminal.
+    const child = spawn(file, args, { cwd, env, stdio: [input, 'pipe', 'ignore'], detached: true, ...user });
+    this.#running.add(child);
+    child.once('close', () => this.#running.delete(child));
+    let output = '';
+    child.stdout?.on('data', (chunk: Buffer) => (output += chunk));
+    return { child, output: () => output.replaceAll(home, '/home/you') };
   }
 
   async #playOne({ command: written, output: shown, line }: ShownCommand, likeness: Likeness): Promise<void> {

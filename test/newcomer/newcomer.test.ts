@@ -20,6 +20,7 @@ import { Likeness } from '../docs/likeness.ts';
 import { type ShownCommand, stepsOf } from '../docs/page.ts';
 import { Terminal } from '../docs/terminal.ts';
 import { eventually } from '../support/eventually.ts';
+import { sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
 /**
@@ -33,6 +34,16 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const PATIENCE_MS = 120_000;
 const NOBODY = { uid: 54_321, gid: 54_321 };
+
+/** What a terminal does with what is printed. */
+// oxlint-disable-next-line no-control-regex -- escape sequences are what is looked for
+const BAR_REDRAWN = /\u001b\[1A\u001b\[J {3}\[#/;
+const OK_IN_GREEN = '\u001b[32mok\u001b[0m';
+const CTRL_C = '\u0003';
+// oxlint-disable-next-line no-control-regex -- escape sequences are what is looked for
+const ESCAPES = /\u001b\[[\d;]*[A-Za-z]/g;
+/** Where the tour is seen: the other of them, too, in a full run. */
+const [where, ...elsewhere] = sample(['screen', 'pipe'] as const, 1);
 
 let home = '';
 let clone = '';
@@ -126,25 +137,59 @@ function shownFor(command: string): readonly string[] {
   return found.output;
 }
 
+/** What is left to read of what a terminal was told; npm turns a wheel there. */
+function read(output: string): string {
+  return output.replaceAll(ESCAPES, '').replaceAll(/[\r\u2800-\u28ff]/g, '');
+}
+
+/** Takes the tour to its end; answers what there was to read. */
+async function tour(seenAt: 'screen' | 'pipe'): Promise<string> {
+  const { code, output } = await terminal.typeToEnd('npm start -- --exit-after-tour', seenAt);
+  expect(code, output).toBe(0);
+  if (seenAt === 'pipe') expect(output).not.toMatch(ESCAPES);
+  else expect([BAR_REDRAWN.test(output), output.includes(OK_IN_GREEN)], output).toEqual([true, true]);
+  return read(output);
+}
+
 describe('a newcomer', () => {
-  it('starts, and sees the tour that the README shows', async () => {
+  it(`starts, and sees the tour that the README shows, on a ${where}`, async () => {
     expect(shown[0]?.command).toMatch(/^git clone /);
-    const { code, output } = await terminal.typeToEnd('npm start -- --exit-after-tour');
-    expect(code, output).toBe(0);
-    // oxlint-disable-next-line no-control-regex -- that there are none is what is tested
-    expect(output).not.toMatch(/\u001b/);
+    const output = await tour(where ?? 'pipe');
     const end = "Stopped.\nThe guest goes on; 'npm start' serves it again.";
     expect(output).toContain(end);
     expect(likeness.difference(shownFor('npm start'), output.replace(end, '')), output).toBeUndefined();
     expect(qemus()).toHaveLength(1);
   });
 
-  it('starts again, and finds the guest again', async () => {
-    const { child, output } = terminal.type('npm start');
+  it.each(elsewhere)('takes the tour again, on a %s', async (seenAt) => {
+    expect(await tour(seenAt)).toContain('ok  same boot');
+  });
+
+  it('starts again, and finds the guest again, which Ctrl-C does not stop', async () => {
+    const { child, output, press } = terminal.typeAtScreen('npm start');
     serving = child;
     await eventually(() => expect(output()).toContain('kubectl get nodes'), PATIENCE_MS);
     expect(output()).not.toContain('tour');
+    const ended = once(child, 'close');
+    press(CTRL_C);
+    await ended;
+    expect(read(output())).toMatch(/\^CStopped\.\n$/);
     expect(qemus()).toHaveLength(1);
+  });
+
+  it('starts in a pipe, and is shown colours on a screen alone, unless they are not wanted', async () => {
+    const { child, output } = terminal.type('npm start');
+    serving = child;
+    await eventually(() => expect(output()).toContain('kubectl get nodes'), PATIENCE_MS);
+    const status = 'node dist/cli/main.js status';
+    expect((await terminal.typeToEnd(status, 'screen')).output).toMatch(ESCAPES);
+    for (const plain of [
+      await terminal.typeToEnd(status),
+      await terminal.typeToEnd(`NO_COLOR=1 ${status}`, 'screen'),
+    ]) {
+      expect(plain).toMatchObject({ code: 0, output: expect.stringContaining('3 nodes') });
+      expect(plain.output).not.toMatch(ESCAPES);
+    }
   });
 
   it('does what the README says, and sees what it shows', async () => {
