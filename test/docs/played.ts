@@ -12,6 +12,9 @@ export const ON_ONE_CLUSTER = [
 /** Starts two clusters itself. */
 export const ON_TWO_CLUSTERS = 'docs/tutorials/another-cluster.md';
 
+/** Played on a Kubernetes control plane, by `npm run test:kubernetes`. */
+export const ON_KUBERNETES = 'docs/tutorials/kubernetes.md';
+
 /** Played on a cluster without nodes. */
 export const WITHOUT_NODES = ['docs/guests.md', 'docs/trust.md', 'docs/updates.md'] as const;
 
@@ -23,6 +26,7 @@ const PAIR = 'an illustration: the tutorial another-cluster.md plays a move, tes
 const SYMPTOM =
   'of trouble that tests make one at a time: test/cli/understanding.test.ts, test/eviction/drain.test.ts, test/sync';
 const RESTORE = 'test/vm/restore.test.ts does it with directories of its own';
+const DEPLOYMENTS = 'needs a Kubernetes cluster with an image registry; test/kubernetes has neither kubelets nor one';
 const LOST = 'needs a host that is lost for good; test/vm and test/decentralized lose one';
 
 /** Commands that are shown and that no test types as they are, each with the reason; `*` for all of a page. */
@@ -32,11 +36,7 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/evacuation.md', '*', DRAIN],
   ['docs/eviction.md', '*', DRAIN],
   ['docs/guests.md', 'kubectl get vmi web', 'the port is another each time; test/vm asks at it'],
-  [
-    'docs/kubernetes.md',
-    '*',
-    'needs a Kubernetes cluster with an image registry; test/kubernetes has neither kubelets nor one',
-  ],
+  ['docs/kubernetes.md', '*', DEPLOYMENTS],
   ['docs/metrics.md', '*', 'test/monitoring/scrape.test.ts types it, and reads the metrics with that token'],
   ['docs/migration.md', '*', 'an illustration: the tutorial first-vm.md plays it'],
   ['docs/nodes.md', '*', 'an illustration with an address of its own: the tutorial another-machine.md plays it'],
@@ -56,6 +56,8 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/operations.md', 'godwit trust list', SYMPTOM],
   ['docs/simulation.md', '*', 'takes minutes; test/cli/simulate.test.ts runs it for less'],
   ['docs/switchover.md', '*', LOST],
+  [ON_KUBERNETES, 'godwit manifests --image', DEPLOYMENTS],
+  [ON_KUBERNETES, 'kubectl -n kubevirt rollout', DEPLOYMENTS],
   ['docs/trust.md', 'KUBECONFIG=', 'the tutorial another-cluster.md plays it'],
   [
     'docs/trust.md',

@@ -20,7 +20,8 @@ export class Reader {
   readonly #terminal: Terminal;
   #before = '';
 
-  constructor() {
+  /** With a kubeconfig of their own where they have a cluster already. */
+  constructor(kubeconfig?: string) {
     // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
     this.#home = mkdtempSync('/tmp/gw-');
     chmodSync(this.#home, 0o711);
@@ -30,6 +31,10 @@ export class Reader {
     for (const each of ['examples', 'dist']) symlinkSync(join(root, each), join(directory, each));
     const main = JSON.stringify(join(root, 'dist/cli/main.js'));
     writeFileSync(join(programs, 'godwit'), `#!/bin/sh\nexec ${process.execPath} ${main} "$@"\n`, { mode: 0o755 });
+    if (kubeconfig !== undefined) {
+      mkdirSync(join(this.#home, '.kube'));
+      writeFileSync(join(this.#home, '.kube', 'config'), kubeconfig, { mode: 0o600 });
+    }
     // What is missing of what the pages take for granted is installed and built now.
     kubectlMinor();
     linuxGuest(this.#home);

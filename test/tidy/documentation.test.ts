@@ -5,7 +5,14 @@ import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { program } from '../../src/cli/program.ts';
 import { commandsIn, fencedIn } from '../docs/page.ts';
-import { BY_A_NEWCOMER, NOT_PLAYED, ON_ONE_CLUSTER, ON_TWO_CLUSTERS, WITHOUT_NODES } from '../docs/played.ts';
+import {
+  BY_A_NEWCOMER,
+  NOT_PLAYED,
+  ON_KUBERNETES,
+  ON_ONE_CLUSTER,
+  ON_TWO_CLUSTERS,
+  WITHOUT_NODES,
+} from '../docs/played.ts';
 
 /** Documentation that cannot rot unseen: links lead somewhere, commands exist, and tests type them, or it is said why not. */
 
@@ -95,7 +102,13 @@ const typed: readonly Typed[] = pages.flatMap((page) =>
   }),
 );
 
-const PLAYED: ReadonlySet<string> = new Set([...ON_ONE_CLUSTER, ON_TWO_CLUSTERS, ...WITHOUT_NODES, BY_A_NEWCOMER]);
+const PLAYED: ReadonlySet<string> = new Set([
+  ...ON_ONE_CLUSTER,
+  ON_TWO_CLUSTERS,
+  ON_KUBERNETES,
+  ...WITHOUT_NODES,
+  BY_A_NEWCOMER,
+]);
 const isListed = ({ page, command }: Pick<Typed, 'page' | 'command'>): boolean =>
   NOT_PLAYED.some(([where, what]) => where === page && (what === '*' || command.startsWith(what)));
 
