@@ -10,7 +10,7 @@ import { type Running, runCli, startCli, type Wrap } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { configMap } from '../support/objects.ts';
-import { sample } from '../support/sample.ts';
+import { sample, someOf } from '../support/sample.ts';
 
 /** `godwit up` and `godwit down` as processes: what they print, leave behind and end with. */
 
@@ -81,7 +81,8 @@ describe('godwit up', () => {
     expect((await client(directory).request('GET', '/api/v1/namespaces/default')).status).toBe(200);
   });
 
-  it('runs what places pods, and counts what that does', async () => {
+  const some = someOf(6, 2);
+  some('runs what places pods, and counts what that does', async () => {
     const directory = join(scratch, 'data');
     await up(directory, '--listen', '127.0.0.1:0');
     const body = { metadata: { name: 'homeless' }, spec: { containers: [{ name: 'main', image: 'none' }] } };
@@ -125,7 +126,7 @@ describe('godwit up', () => {
     },
   );
 
-  it('puts everything away also where it is told to stop twice, as members of a group of processes are', async () => {
+  some('puts everything away also where it is told to stop twice, as members of a group of processes are', async () => {
     const directory = join(scratch, 'data');
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
     for (let times = 0; times < 2; times++) {
@@ -137,7 +138,7 @@ describe('godwit up', () => {
     expect(readdirSync(directory)).not.toContain('lock');
   });
 
-  it('is refused on a directory in use, by the name of the holder', async () => {
+  some('is refused on a directory in use, by the name of the holder', async () => {
     const directory = join(scratch, 'data');
     const { child } = await up(directory, '--listen', '127.0.0.1:0');
     const { url } = kubeconfig(directory);
@@ -158,14 +159,14 @@ describe('godwit up', () => {
     expect((await client(directory).request('GET', '/healthz')).text).toBe('ok');
   });
 
-  it('listens on IPv6', async () => {
+  some('listens on IPv6', async () => {
     const directory = join(scratch, 'data');
     await up(directory, '--listen', '[::1]:0');
     expect(kubeconfig(directory).url).toMatch(/^https:\/\/\[::1\]:\d+$/);
     expect((await client(directory).request('GET', '/version')).status).toBe(200);
   });
 
-  it('takes the default directory from the environment', async () => {
+  some('takes the default directory from the environment', async () => {
     const started = startCli(['up', '--nodes', '0', '--listen', '127.0.0.1:0'], {
       GODWIT_DATA_DIR: join(scratch, 'other'),
     });
@@ -173,7 +174,7 @@ describe('godwit up', () => {
     await started.printed(`Admin kubeconfig: ${join(scratch, 'other')}/kubeconfig`);
   });
 
-  it('writes an audit log of one line per request, without secrets', async () => {
+  some('writes an audit log of one line per request, without secrets', async () => {
     const directory = join(scratch, 'data');
     const log = join(scratch, 'audit.log');
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0', '--audit-log', log);
@@ -271,7 +272,8 @@ describe('a port that is taken', () => {
   };
   afterEach(() => void holder?.close());
 
-  it('is given up when it is only the default', async () => {
+  const some = someOf(3, 1);
+  some('is given up when it is only the default', async () => {
     await hold(6443);
     const directory = join(scratch, 'data');
     const { output } = await up(directory);
@@ -280,7 +282,7 @@ describe('a port that is taken', () => {
     expect((await client(directory).request('GET', '/healthz')).text).toBe('ok');
   });
 
-  it('is an error when it was asked for', async () => {
+  some('is an error when it was asked for', async () => {
     const port = await hold(0);
     const { code, stdout, stderr } = await runCli([
       'up',
@@ -298,7 +300,7 @@ describe('a port that is taken', () => {
     expect(readdirSync(join(scratch, 'data'))).not.toContain('lock');
   });
 
-  it('is an error when there is no such address', async () => {
+  some('is an error when there is no such address', async () => {
     const { code, stderr } = await runCli(['up', '--data-dir', join(scratch, 'data'), '--listen', '192.0.2.1:0']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^godwit: cannot listen on 192\.0\.2\.1:0: .*; choose another --listen\n$/);
@@ -520,7 +522,8 @@ describe('godwit down', () => {
 });
 
 describe('stopping', () => {
-  it('ends watches cleanly, and does not wait for idle connections', async () => {
+  const some = someOf(3, 1);
+  some('ends watches cleanly, and does not wait for idle connections', async () => {
     const directory = join(scratch, 'data');
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
     const streams = await Promise.all([1, 2, 3].map(() => client(directory).watch(`${CONFIG_MAPS}?watch=1`)));
@@ -532,7 +535,7 @@ describe('stopping', () => {
     expect([code, stdout.includes('Stopped.')]).toEqual([0, true]);
   });
 
-  it('finishes what it has begun: a list under way is whole', async () => {
+  some('finishes what it has begun: a list under way is whole', async () => {
     const directory = join(scratch, 'data');
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
     const api = client(directory);
@@ -550,7 +553,7 @@ describe('stopping', () => {
     expect((await finished).code).toBe(0);
   });
 
-  it('answers the writes that it has taken', async () => {
+  some('answers the writes that it has taken', async () => {
     const directory = join(scratch, 'data');
     const { child, finished } = await up(directory, '--listen', '127.0.0.1:0');
     const api = client(directory);

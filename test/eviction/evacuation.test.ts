@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { claim, type GuestOptions, probe } from '../support/guest-manifests.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
-import { sample } from '../support/sample.ts';
+import { sample, someOf } from '../support/sample.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
 /** Nodes that are emptied by real kubectl, with real guests on them: who moves, who stays, and what is said of it. */
@@ -186,7 +186,8 @@ describe('kubectl drain', () => {
     expect((await drainBlocked('node-1'))?.status).not.toBe('True');
   });
 
-  it('that is called off half way withdraws its marks, and what has not begun', async () => {
+  const some = someOf(6, 2);
+  some('that is called off half way withdraws its marks, and what has not begun', async () => {
     await guests.configure({ ...FREE, parallelOutboundMigrationsPerNode: 1 });
     const names = ['vm-a', 'vm-b', 'vm-c'];
     const options = { memory: '48Mi', arguments: 'mib=24' };
@@ -213,7 +214,7 @@ describe('kubectl drain', () => {
     }
   });
 
-  it('names a guest that cannot move at once, in an event and in the condition of the node', async () => {
+  some('names a guest that cannot move at once, in an event and in the condition of the node', async () => {
     made.add('vm-stuck');
     await guests.host.create(claim('disk-of-vm-stuck', 'local'));
     const source = { persistentVolumeClaim: { claimName: 'disk-of-vm-stuck' } };
@@ -234,7 +235,7 @@ describe('kubectl drain', () => {
     await guests.host.delete('PersistentVolumeClaim', 'disk-of-vm-stuck');
   });
 
-  it('with no room anywhere says so, and goes on by itself when there is room', async () => {
+  some('with no room anywhere says so, and goes on by itself when there is room', async () => {
     await createOn('node-1', { 'vm-wide': {} });
     await setCordoned(['node-2', 'node-3'], true);
     const drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
@@ -275,7 +276,7 @@ describe('kubectl drain', () => {
     },
   );
 
-  it('waits after a migration that failed before it tries again, and says so', async () => {
+  some('waits after a migration that failed before it tries again, and says so', async () => {
     await createOn('node-1', { 'vm-late': { arguments: 'mib=16' } }, { pace: 'hopeless' });
     await setCordoned(['node-1'], true);
     await evict('vm-late');
@@ -299,7 +300,7 @@ describe('kubectl drain', () => {
     await isFree('node-1');
   });
 
-  it('is not held up by what a user asks for, where no node has that', async () => {
+  some('is not held up by what a user asks for, where no node has that', async () => {
     await createOn('node-1', { 'vm-choosy': {} });
     const asked = await guests.ask('vm-choosy', { addedNodeSelector: { zone: 'nowhere' } });
     await guests.reaches(asked, 'Scheduling');
@@ -312,7 +313,7 @@ describe('kubectl drain', () => {
     expect((await guests.isWhole('vm-choosy')).length).toBe(2);
   });
 
-  it('of two nodes at once leaves all guests on the third', async () => {
+  some('of two nodes at once leaves all guests on the third', async () => {
     const places = [
       ['vm-a', 'node-1'],
       ['vm-b', 'node-2'],
@@ -330,7 +331,8 @@ describe('kubectl drain', () => {
 });
 
 describe('the mark of a guest', () => {
-  it('that was evicted for itself stays when the node is cordoned and uncordoned', async () => {
+  const some = someOf(3, 1);
+  some('that was evicted for itself stays when the node is cordoned and uncordoned', async () => {
     await guests.configure(HELD);
     await createOn('node-1', { 'vm-plain': {}, 'vm-drained': {} });
     expect(await evict('vm-plain')).toContain('Eviction triggered evacuation of VMI "default/vm-plain"');
@@ -347,7 +349,7 @@ describe('the mark of a guest', () => {
     expect(await migrationsOf('vm-drained')).toEqual([]);
   });
 
-  it('is there while the node has the drain taint; one that is for others to move is left alone', async () => {
+  some('is there while the node has the drain taint; one that is for others to move is left alone', async () => {
     await createOn('node-1', {
       'vm-movable': {},
       'vm-external': { evictionStrategy: 'External' },
@@ -366,7 +368,7 @@ describe('the mark of a guest', () => {
     for (const name of ['vm-external', 'vm-unprotected']) await hasStayed(name, 'node-1');
   });
 
-  it('of an External guest is left alone when it is evicted', async () => {
+  some('of an External guest is left alone when it is evicted', async () => {
     await createOn('node-1', { 'vm-external': { evictionStrategy: 'External' } });
     expect(await evict('vm-external')).toContain('Eviction triggered evacuation of VMI "default/vm-external"');
     await isMarked('vm-external', 'node-1', 'APIEviction');
@@ -378,7 +380,8 @@ describe('the mark of a guest', () => {
 });
 
 describe('one move', () => {
-  it('serves several causes: of the user who asked for it, the drain, and the taint', async () => {
+  const some = someOf(2, 1);
+  some('serves several causes: of the user who asked for it, the drain, and the taint', async () => {
     await guests.configure(HELD);
     await createOn('node-1', { 'vm-one': {} });
     const asked = await guests.ask('vm-one');
@@ -397,36 +400,39 @@ describe('one move', () => {
     expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(['User', 'APIEviction', 'DrainTaint']);
   });
 
-  it('of a guest that the descheduler wants elsewhere is as urgent as a drain, for as long as there is one', async () => {
-    await guests.configure(HELD);
-    await createOn('node-1', { 'vm-one': {} });
-    await evict('vm-one', { 'requested-by': 'sigs.k8s.io/descheduler' });
-    const source = async (): Promise<unknown> =>
-      (await guests.host.guest('vm-one')).metadata.annotations?.['kubevirt.io/eviction-source'];
-    await eventually(async () => expect(await source()).toBe('descheduler'));
-    const { metadata, spec } = await migrationOf('vm-one');
-    expect(spec).toMatchObject({ cause: 'Descheduler', priority: 'system-maintenance' });
-    const isWorth = (priority: number, ...causes: readonly string[]): Promise<void> =>
-      eventually(async () => {
-        const { status } = await guests.migration(metadata.name);
-        expect(status.effectivePriority).toBe(priority);
-        expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(causes);
-      }, PATIENCE_MS);
-    await isWorth(20, 'Descheduler');
-    const pod = await launcherOf('vm-one');
-    await eventually(async () => {
-      const { json } = await guests.host.api.request('GET', `/api/v1/namespaces/default/pods/${pod}`);
-      expect(json.metadata.annotations['descheduler.alpha.kubernetes.io/eviction-in-progress']).toBe('true');
-    });
-    await kubectl.ok('cordon node-1');
-    await evict('vm-one');
-    await isMarked('vm-one', 'node-1', 'Descheduler', 'APIEviction until uncordoned');
-    await isWorth(100, 'Descheduler', 'APIEviction');
-    await kubectl.ok('uncordon node-1');
-    await isMarked('vm-one', 'node-1', 'Descheduler');
-    await isWorth(20, 'Descheduler');
-    await guests.configure(FREE);
-    expect((await hasLeft('vm-one', 'node-1')).metadata.uid).toBe(metadata.uid);
-    await eventually(async () => expect(await source()).toBeUndefined());
-  });
+  some(
+    'of a guest that the descheduler wants elsewhere is as urgent as a drain, for as long as there is one',
+    async () => {
+      await guests.configure(HELD);
+      await createOn('node-1', { 'vm-one': {} });
+      await evict('vm-one', { 'requested-by': 'sigs.k8s.io/descheduler' });
+      const source = async (): Promise<unknown> =>
+        (await guests.host.guest('vm-one')).metadata.annotations?.['kubevirt.io/eviction-source'];
+      await eventually(async () => expect(await source()).toBe('descheduler'));
+      const { metadata, spec } = await migrationOf('vm-one');
+      expect(spec).toMatchObject({ cause: 'Descheduler', priority: 'system-maintenance' });
+      const isWorth = (priority: number, ...causes: readonly string[]): Promise<void> =>
+        eventually(async () => {
+          const { status } = await guests.migration(metadata.name);
+          expect(status.effectivePriority).toBe(priority);
+          expect(status.causes.map(({ cause }: Anything) => cause)).toEqual(causes);
+        }, PATIENCE_MS);
+      await isWorth(20, 'Descheduler');
+      const pod = await launcherOf('vm-one');
+      await eventually(async () => {
+        const { json } = await guests.host.api.request('GET', `/api/v1/namespaces/default/pods/${pod}`);
+        expect(json.metadata.annotations['descheduler.alpha.kubernetes.io/eviction-in-progress']).toBe('true');
+      });
+      await kubectl.ok('cordon node-1');
+      await evict('vm-one');
+      await isMarked('vm-one', 'node-1', 'Descheduler', 'APIEviction until uncordoned');
+      await isWorth(100, 'Descheduler', 'APIEviction');
+      await kubectl.ok('uncordon node-1');
+      await isMarked('vm-one', 'node-1', 'Descheduler');
+      await isWorth(20, 'Descheduler');
+      await guests.configure(FREE);
+      expect((await hasLeft('vm-one', 'node-1')).metadata.uid).toBe(metadata.uid);
+      await eventually(async () => expect(await source()).toBeUndefined());
+    },
+  );
 });

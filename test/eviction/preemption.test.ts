@@ -4,6 +4,7 @@ import { DisruptedGuests } from '../support/disrupted-guests.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
+import { someOf } from '../support/sample.ts';
 
 /** Guests whose launcher pods are preempted: those that ask for it move, and no other does. */
 
@@ -37,7 +38,10 @@ const hasShutDown = (pod: Anything): Promise<void> =>
   eventually(() => expect(guests.host.logs().get(pod.metadata.uid)).toMatch(/power=off/));
 
 describe('a guest whose pod is preempted', () => {
-  it('moves, and is not shut down: told and deleted by hand', async () => {
+  const moved = someOf(5, 2);
+  const stopped = someOf(3, 1);
+
+  moved('moves, and is not shut down: told and deleted by hand', async () => {
     await guests.create('naive', spec('LiveMigrate'));
     const pod = await disrupted.disrupt('naive');
     expect(pod.metadata.deletionGracePeriodSeconds).toBe(GRACE + 15 + 300);
@@ -79,7 +83,7 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('realistic');
   });
 
-  it('moves once, though it is evicted besides, and its node is to be empty', async () => {
+  moved('moves once, though it is evicted besides, and its node is to be empty', async () => {
     await guests.configure({ parallelMigrationsPerCluster: 0 });
     await guests.create('wanted', spec('LiveMigrate'));
     const { metadata, spec: where } = await disrupted.launcher('wanted');
@@ -112,7 +116,7 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('wanted');
   });
 
-  it('moves though the agents are killed with -9 while it is held and copied', async () => {
+  moved('moves though the agents are killed with -9 while it is held and copied', async () => {
     await guests.create('killed', spec('LiveMigrate'), { pace: 'slow' });
     const pod = await disrupted.disrupt('killed');
     await guests.host.killAgent(pod.spec.nodeName);
@@ -132,7 +136,7 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('killed');
   });
 
-  it('moves though the control plane is killed with -9 while it is held', async () => {
+  moved('moves though the control plane is killed with -9 while it is held', async () => {
     await guests.create('unattended', spec('LiveMigrate'), { pace: 'slow' });
     const pod = await disrupted.disrupt('unattended');
     await guests.host.godwit.kill();
@@ -145,7 +149,7 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('unattended');
   });
 
-  it('has less time where the room is for a critical pod, for as long as that waits', async () => {
+  moved('has less time where the room is for a critical pod, for as long as that waits', async () => {
     await guests.create('in-the-way', spec('External'));
     const pod = await disrupted.disrupt('in-the-way');
     const { deletionTimestamp: end, deletionGracePeriodSeconds: seconds } = pod.metadata;
@@ -167,7 +171,7 @@ describe('a guest whose pod is preempted', () => {
     await guests.remove('in-the-way');
   });
 
-  it('is shut down at once where it cannot move', async () => {
+  stopped('is shut down at once where it cannot move', async () => {
     await guests.host.create(claim('stuck', 'local'));
     const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'stuck' } } }];
     await guests.create('stuck', spec('LiveMigrate', { volumes }));
@@ -175,12 +179,12 @@ describe('a guest whose pod is preempted', () => {
     await isStopped('stuck', () => disrupted.disrupt('stuck'));
   });
 
-  it('is shut down at once where nothing else is asked for', async () => {
+  stopped('is shut down at once where nothing else is asked for', async () => {
     await guests.create('plain', spec('None'));
     await isStopped('plain', () => disrupted.disrupt('plain'));
   });
 
-  it('is shut down at once while the feature is off', async () => {
+  stopped('is shut down at once while the feature is off', async () => {
     await guests.create('off', spec('LiveMigrate'));
     await guests.configure({}, []);
     await isStopped('off', () => disrupted.disrupt('off'));
@@ -189,7 +193,8 @@ describe('a guest whose pod is preempted', () => {
 });
 
 describe('a guest whose pod is deleted', () => {
-  it('is shut down, though its pod was once told that it would be preempted', async () => {
+  const some = someOf(2, 1);
+  some('is shut down, though its pod was once told that it would be preempted', async () => {
     await guests.create('stale', spec('LiveMigrate'));
     await isStopped('stale', async () => {
       const pod = await disrupted.launcher('stale');
@@ -199,7 +204,7 @@ describe('a guest whose pod is deleted', () => {
     });
   });
 
-  it('is shut down when that is asked for while it is held', async () => {
+  some('is shut down when that is asked for while it is held', async () => {
     await guests.create('asked', spec('External'));
     const guest = await guests.host.guest('asked');
     const pod = await disrupted.disrupt('asked');
@@ -218,7 +223,8 @@ describe('a guest that is held until its time is over', () => {
   const TWICE = { disruptionHoldSeconds: 2 * SHORT_HOLD };
   const disruptive = { bandwidthPerMigration: '6Mi', allowWorkloadDisruption: true, completionTimeoutPerGiB: 0 };
 
-  describe('that copies', () => {
+  const some = someOf(2, 1, describe);
+  some('that copies', () => {
     beforeAll(async () => {
       await guests.policy('hurried', { pace: 'hurried' }, disruptive);
       await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
@@ -248,7 +254,7 @@ describe('a guest that is held until its time is over', () => {
     });
   });
 
-  describe('that nobody moves', () => {
+  some('that nobody moves', () => {
     beforeAll(async () => {
       await guests.configure({ disruptionHoldSeconds: SHORT_HOLD });
       await Promise.all(['external', 'orphan'].map((name) => guests.create(name, spec('External'))));

@@ -4,6 +4,7 @@ import { DisruptedGuests } from '../support/disrupted-guests.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
+import { someOf } from '../support/sample.ts';
 
 /** Guests on nodes that get a NoExecute taint: those that ask for it move, unless the node itself is lost. */
 
@@ -45,7 +46,8 @@ describe('a guest on a node with a NoExecute taint', () => {
     await guests.remove('driven');
   });
 
-  it('moves though the taint is gone again before it could', async () => {
+  const some = someOf(3, 1);
+  some('moves though the taint is gone again before it could', async () => {
     await guests.create('briefly', spec());
     const pod = await disrupted.launcher('briefly');
     await taint(pod.spec.nodeName, 'maintenance:NoExecute');
@@ -57,7 +59,7 @@ describe('a guest on a node with a NoExecute taint', () => {
     await guests.remove('briefly');
   });
 
-  it('stays where it tolerates that', async () => {
+  some('stays where it tolerates that', async () => {
     await guests.create('tolerant', spec({ tolerations: [{ key: 'maintenance', operator: 'Exists' }] }));
     const pod = await disrupted.launcher('tolerant');
     await guests.create('bystander', spec({ nodeSelector: { 'kubernetes.io/hostname': pod.spec.nodeName } }));
@@ -73,7 +75,7 @@ describe('a guest on a node with a NoExecute taint', () => {
     await guests.remove('bystander');
   });
 
-  it('is not moved where the node itself is not heard of, and shut down when it is again', async () => {
+  some('is not moved where the node itself is not heard of, and shut down when it is again', async () => {
     const impatient = { key: UNREACHABLE, operator: 'Exists', effect: 'NoExecute', tolerationSeconds: 1 };
     await guests.create('cut-off', spec({ tolerations: [impatient] }));
     const guest = await guests.host.guest('cut-off');

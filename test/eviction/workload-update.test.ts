@@ -3,6 +3,7 @@ import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, linux, probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
+import { someOf } from '../support/sample.ts';
 
 /** Guests get a newer launcher, and what is changed of them while they run, by being moved. */
 
@@ -75,7 +76,9 @@ async function makeOutdated(name: string): Promise<void> {
 const outdatedCount = async (): Promise<number | undefined> =>
   (await guests.host.api.request('GET', KUBEVIRT)).expect(200).json.status?.outdatedVirtualMachineInstanceWorkloads;
 
-describe('a guest in an old launcher', () => {
+const some = someOf(6, 3, describe);
+
+some('a guest in an old launcher', () => {
   it('moves to a new one once the cluster allows it, and not before', async () => {
     await guests.create('old', probe());
     const before = await guests.holder('old');
@@ -122,7 +125,7 @@ describe('a guest in an old launcher', () => {
   });
 });
 
-describe('guests in old launchers that nobody may move', () => {
+some('guests in old launchers that nobody may move', () => {
   const evictedMs = async (name: string): Promise<number> =>
     eventually(async () => {
       const { items } = (await guests.host.api.request('GET', '/api/v1/namespaces/default/events')).expect(200).json;
@@ -164,7 +167,7 @@ describe('guests in old launchers that nobody may move', () => {
   });
 });
 
-describe('a guest that gets more processors', () => {
+some('a guest that gets more processors', () => {
   const size = async (): Promise<string> => {
     const answer: string = await guests.host.ask('linux', 'size');
     return /processors=\d+/.exec(answer)?.[0] ?? answer;
@@ -218,7 +221,7 @@ describe('a guest that gets more processors', () => {
   });
 });
 
-describe('a guest whose change is taken back while it moves', () => {
+some('a guest whose change is taken back while it moves', () => {
   it('stays where it is, and its migration goes', async () => {
     await allow('LiveMigrate');
     await guests.configure({}, ['MigrationDowntimeTuning']);
@@ -241,7 +244,7 @@ describe('a guest whose change is taken back while it moves', () => {
   });
 });
 
-describe('a guest that gets more memory', () => {
+some('a guest that gets more memory', () => {
   const has = (amount: string): Promise<void> =>
     eventually(async () => {
       const { memory } = (await guests.host.guest('large')).status;
@@ -305,7 +308,7 @@ describe('a guest that gets more memory', () => {
   });
 });
 
-describe('a guest whose volume is to be on another claim', () => {
+some('a guest whose volume is to be on another claim', () => {
   const VOLUME = 'data';
   const onClaim = (claimName: string): object => ({ name: VOLUME, persistentVolumeClaim: { claimName } });
   const put = (name: string, claimName: string): Promise<Anything> =>

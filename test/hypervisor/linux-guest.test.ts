@@ -14,7 +14,7 @@ import { Console } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertNeverDoubled, signsOfLife } from '../support/guests.ts';
 import { freePort } from '../support/network.ts';
-import { sample } from '../support/sample.ts';
+import { sample, someOf } from '../support/sample.ts';
 import { PROGRAM, Workbench } from '../support/qemu.ts';
 
 /** The Linux guest, in machines as the agent would start them. */
@@ -78,7 +78,9 @@ describe.each(sample(['pc-q35-7.2', 'pc-i440fx-7.2'], 1))('the Linux guest in a 
   });
 });
 
-describe('the disks of the Linux guest', () => {
+const some = someOf(4, 2, describe);
+
+some('the disks of the Linux guest', () => {
   it('are found as they were left, whole; those of others are let alone', async () => {
     const [disk, foreign] = [bench.newDisk(8), bench.newDisk(8)];
     const content = Buffer.alloc(8 * 1024 * 1024, 'somebody else has stored this here\n');
@@ -114,7 +116,7 @@ describe('the disks of the Linux guest', () => {
   });
 });
 
-describe('volumes of files', () => {
+some('volumes of files', () => {
   const USER_DATA =
     '#cloud-config\npassword: swallow\nhostname: "tern"\nwrite_files: [{path: /x, content: "hostname: no"}]\n';
   const META_DATA = '{ "instance-id": "i-6f1c", "local-hostname": "curlew" }\n';
@@ -168,7 +170,7 @@ describe('volumes of files', () => {
   });
 });
 
-describe('the Linux guest', () => {
+some('the Linux guest', () => {
   it('reboots into another boot, in the same machine', async () => {
     const { machine, console } = await boot(bench.linux());
     const first = (await console.next('guest')).fields.get('boot');
@@ -191,7 +193,7 @@ describe('the Linux guest', () => {
   });
 });
 
-describe('the guest agent in the Linux guest', () => {
+some('the guest agent in the Linux guest', () => {
   it('is there, says what it is, and shuts the guest down', async () => {
     const { kernel, memoryBytes } = bench.linux();
     const path = join(bench.directory, 'agent');

@@ -37,10 +37,17 @@ function needCompiler(): void {
   install('gcc', ['gcc', 'libc6-dev', 'binutils'], () => has('gcc') && existsSync('/usr/include/stdio.h'));
 }
 
+/** Builds into the second directory from the first, unless what is there is newer than all sources. */
+const BUILD_ONCE = `
+  [ -e "$2/probe.img" ] && [ -z "$(find "$1" "$1/../common" -newer "$2/probe.img")" ] && exit
+  mkdir -p "$2" && "$1/build.sh" "$2"`;
+
 /** Puts the bare-metal guest into a directory. Answers the path of its kernel. */
 export function probeGuest(directory: string): string {
   needCompiler();
-  run('the probe guest', join(guestDirectory, 'probe', 'build.sh'), [directory]);
+  const from = join(built, 'probe');
+  run('the probe guest', 'sh', ['-c', BUILD_ONCE, 'sh', join(guestDirectory, 'probe'), from]);
+  for (const file of ['probe.elf', 'probe.img']) copyFileSync(join(from, file), join(directory, file));
   return join(directory, 'probe.elf');
 }
 

@@ -1,3 +1,5 @@
+import { beforeAll, expect, it } from 'vitest';
+
 /** Whether every cell of long tables is run. */
 export const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
 
@@ -17,4 +19,19 @@ export function sample<T>(values: readonly T[], sampleSize: number): T[] {
     return left.splice(Math.floor((state / 2 ** 32) * left.length), 1)[0] ?? 0;
   });
   return drawn.toSorted((one, other) => one - other).map((index) => values[index] as T);
+}
+
+type Define = (name: string, body: () => Promise<void> | void) => void;
+
+/**
+ * Defines tests as `it` does: of the so many of a table that are each long, only some in a short run, as the run's seed draws them.
+ * Each has to do without the others. With `describe` it is groups of tests that are drawn.
+ */
+export function someOf(count: number, sampleSize: number, define: Define = it): Define {
+  const drawn = new Set(sample([...Array.from({ length: count }).keys()], sampleSize));
+  let defined = 0;
+  beforeAll(() => expect(defined).toBe(count));
+  return (name, body) => {
+    if (drawn.has(defined++)) define(name, body);
+  };
 }

@@ -10,6 +10,7 @@ const LOOK_INTERVAL_MS = 25;
 export class SerialKeeper {
   readonly #nodes: string;
   readonly #kept: string;
+  readonly #podUIDs = new Set<string>();
   readonly #timer: NodeJS.Timeout;
 
   /** Looks below the nodes' directories; keeps in another directory of the same file system. */
@@ -23,7 +24,7 @@ export class SerialKeeper {
   /** Every log so far, by the UID of the pod that ran the guest. */
   logs(): Map<string, string> {
     this.#look();
-    return new Map(readdirSync(this.#kept).map((podUID) => [podUID, readFileSync(join(this.#kept, podUID), 'latin1')]));
+    return new Map([...this.#podUIDs].map((podUID) => [podUID, readFileSync(join(this.#kept, podUID), 'latin1')]));
   }
 
   stop(): void {
@@ -32,12 +33,15 @@ export class SerialKeeper {
 
   #look(): void {
     for (const node of entries(this.#nodes))
-      for (const podUID of entries(join(this.#nodes, node, 'runs')))
+      for (const podUID of entries(join(this.#nodes, node, 'runs'))) {
+        if (this.#podUIDs.has(podUID)) continue;
         try {
           linkSync(join(this.#nodes, node, 'runs', podUID, 'serial.log'), join(this.#kept, podUID));
+          this.#podUIDs.add(podUID);
         } catch {
-          // It is kept already, or not there yet, or there no more.
+          // It is not there yet, or there no more.
         }
+      }
   }
 }
 

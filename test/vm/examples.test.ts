@@ -2,6 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { signsOfLife } from '../support/guests.ts';
+import { someOf } from '../support/sample.ts';
 import { conditionOf, VirtualMachines } from '../support/virtual-machines.ts';
 
 /** The manifests of `examples/`, as somebody would try them. */
@@ -12,8 +13,12 @@ let host: VirtualMachines;
 beforeAll(async () => (host = await VirtualMachines.start({ nodes: 2, linux: true })));
 afterAll(() => host.stop());
 
-function apply(name: string): Promise<string> {
-  return host.kubectl.ok(['apply', '-f', fileURLToPath(new URL(`../../examples/${name}`, import.meta.url))]);
+const applied: string[] = [];
+
+async function apply(name: string): Promise<void> {
+  const path = fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
+  await host.kubectl.ok(['apply', '-f', path]);
+  applied.push(path);
 }
 
 describe('the examples', () => {
@@ -39,12 +44,13 @@ describe('the examples', () => {
     expect(await host.lives('guest')).toMatchObject({ memory: 'ok', disk: 'ok' });
   });
 
-  it('vmi.yaml is a guest on its own, from an image', async () => {
+  const some = someOf(4, 2);
+  some('vmi.yaml is a guest on its own, from an image', async () => {
     await apply('vmi.yaml');
     expect(await host.lives('probe')).toMatchObject({ memory: 'ok', disk: 'ok' });
   });
 
-  it('vm-instancetype.yaml is sized by what it refers to', async () => {
+  some('vm-instancetype.yaml is sized by what it refers to', async () => {
     await apply('vm-instancetype.yaml');
     expect(await host.lives('sized')).toMatchObject({ memory: 'ok', disk: 'ok' });
     const { spec } = await host.guest('sized');
@@ -54,7 +60,7 @@ describe('the examples', () => {
     });
   });
 
-  it('vm-cloud-init.yaml reads what it was given', async () => {
+  some('vm-cloud-init.yaml reads what it was given', async () => {
     await apply('vm-cloud-init.yaml');
     await host.lives('configured');
     await host.says(await host.guest('configured'), /^cloud-init .*hostname=tern /m);
@@ -63,22 +69,13 @@ describe('the examples', () => {
     expect(files).toMatch(/^file .*path=token /m);
   });
 
-  it('vm-container-disk.yaml starts from an image, and keeps what is on its other disk', async () => {
+  some('vm-container-disk.yaml starts from an image, and keeps what is on its other disk', async () => {
     await apply('vm-container-disk.yaml');
     expect(await host.lives('from-image')).toMatchObject({ memory: 'ok', disk: 'ok' });
   });
 
   it('go as they came', async () => {
-    for (const name of [
-      'vm.yaml',
-      'vmi.yaml',
-      'vm-instancetype.yaml',
-      'vm-cloud-init.yaml',
-      'vm-container-disk.yaml',
-    ]) {
-      const path = fileURLToPath(new URL(`../../examples/${name}`, import.meta.url));
-      await host.kubectl.ok(['delete', '-f', path, '--timeout=60s']);
-    }
+    for (const path of applied) await host.kubectl.ok(['delete', '-f', path, '--timeout=60s']);
     await eventually(() => expect(host.qemus()).toEqual([]));
     expect(host.assertNeverDoubled()).toBeGreaterThan(10);
   });
