@@ -9,7 +9,7 @@ describe('the right to run, whatever happens', () => {
     ['pre-copy', 1 + more],
     ['post-copy', 1 + more],
     ['paused', 1 + more],
-    ['start', more],
+    ['start', 1 + more],
   ])(
     `%s, faults: at most %i of ${ALL.join()}`,
     (mode, faultsMax) => expectNothingFound(firstWorld(mode, faultsMax, ALL)),
