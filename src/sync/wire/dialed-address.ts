@@ -56,6 +56,13 @@ export class DialedAddress {
     void this.#dial();
   }
 
+  /** What it may have failed for is another: nobody has to wait for the end of a long pause, nor is the next one long. */
+  dialAnew(): void {
+    this.#backoff.reset();
+    this.#pause?.cancel();
+    void this.#dial();
+  }
+
   stop(): void {
     this.#stopped.abort();
     this.#pause?.cancel();

@@ -284,4 +284,16 @@ describe('an address', () => {
     await pass(120_000);
     expect(a.log).toHaveLength(tries);
   });
+
+  it('is dialed at once when other clusters are trusted than before, and with short pauses again', async () => {
+    const { a, pass } = scene();
+    a.dial('nowhere');
+    await pass(120_000);
+    const tries = a.log.length;
+    a.switchboard.trustChanged();
+    await pass(100);
+    expect(a.log).toHaveLength(tries + 1);
+    await pass(5_000);
+    expect(a.log.length).toBeGreaterThan(tries + 2);
+  });
 });

@@ -87,9 +87,10 @@ export class Switchboard implements Dialer {
     for (const { conversation } of this.#peers.values()) conversation.sendBundle(this.#options.bundle());
   }
 
-  /** Ends streams of peers whose certificates are not trusted any more. */
+  /** Ends streams of peers whose certificates are not trusted any more, and dials those that may be trusted now. */
   trustChanged(): void {
     for (const session of this.#sessions) session.check();
+    for (const address of this.#addresses.values()) address.dialAnew();
   }
 
   /** Ends everything with a peer that is not trusted any more, and forgets what was said. */
