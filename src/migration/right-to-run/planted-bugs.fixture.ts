@@ -336,7 +336,6 @@ export const BUGS_ACROSS: readonly (Omit<PlantedBug, 'startsOn' | 'mode'> & {
     faultsMax: 1,
     faults: ['node'],
     isOneCluster: true,
-    isLong: true,
     protocol: deciding((view) =>
       isGranted(view) && view.outOfService.has('node-b') && view.machine !== 'dead'
         ? plan(machine('kill'), { kind: 'journal', entry: { kind: 'ended', epoch: 1 } })
