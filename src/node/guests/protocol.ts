@@ -145,7 +145,8 @@ export class Protocol {
       unheard: await this.#unheard(guest, isStart, signal),
       wish,
     };
-    return { view, plan: nextPlan(view, intent), spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
+    const plan = nextPlan(view, intent, guest !== undefined);
+    return { view, plan, spec: spec && (wish.receive ? this.#incoming(spec) : spec) };
   }
 
   /** A guest that is gone has no record that could be set right: then this node has nothing more to say of it. */

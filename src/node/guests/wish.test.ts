@@ -61,24 +61,35 @@ describe('a start that was begun', () => {
   const entries = (plan: ReturnType<typeof nextPlan>): unknown =>
     plan.steps.map((step) => (step.kind === 'journal' ? step.entry : step.kind));
   it('goes on when it is wanted', () => {
-    const plan = nextPlan({ ...view, wish: { start: { remembered: { epoch: 4 } } } }, 'start');
+    const plan = nextPlan({ ...view, wish: { start: { remembered: { epoch: 4 } } } }, 'start', true);
     expect(entries(plan)).toEqual(['record', { kind: 'started', epoch: 5 }, 'machine', 'machine']);
   });
-  it('rests while something is missing', () => expect(nextPlan(view, 'wait').steps).toEqual([]));
+  it('rests while something is missing', () => expect(nextPlan(view, 'wait', true).steps).toEqual([]));
   it('is over when it is not wanted any more, also for a claim that arrives late', () => {
-    expect(entries(nextPlan(view, 'never'))).toEqual([{ kind: 'ended', epoch: 5 }]);
+    expect(entries(nextPlan(view, 'never', true))).toEqual([{ kind: 'ended', epoch: 5 }]);
     const claimed = { ...view, record: { epoch: 4, holder: self } };
-    expect(entries(nextPlan(claimed, 'never'))).toEqual([{ kind: 'ended', epoch: 4 }]);
+    expect(entries(nextPlan(claimed, 'never', true))).toEqual([{ kind: 'ended', epoch: 4 }]);
   });
   it('and came to hold the right of a guest that is gone is over once its machine is', () => {
     const holding: View = {
       ...view,
       standing: { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false },
     };
-    expect(entries(nextPlan(holding, 'never'))).toEqual([{ kind: 'ended', epoch: 5 }]);
-    expect(nextPlan({ ...holding, machine: 'running' }, 'never').refusal?.code).toBe('Quarantined');
+    expect(entries(nextPlan(holding, 'never', false))).toEqual([{ kind: 'ended', epoch: 5 }]);
+    expect(nextPlan({ ...holding, machine: 'running' }, 'never', false).refusal?.code).toBe('Quarantined');
+  });
+  it('and took a guest from elsewhere that is deleted at once says first that it took it, and then that it ended', () => {
+    const source = { ...self, podUID: 'other' };
+    const across = { targetEpoch: 5 };
+    const taken = { epoch: 4, source, target: self, sourceMigrationUID: 's', targetMigrationUID: 't', across };
+    const standing = { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false, taken } as const;
+    const next = nextPlan({ ...view, standing }, 'never', true);
+    expect(next.steps).toContainEqual(expect.objectContaining({ kind: 'record', to: { epoch: 5, holder: self } }));
+    const told = { ...view, standing, record: { epoch: 5, holder: self } };
+    expect(entries(nextPlan(told, 'never', true))).toEqual([{ kind: 'ended', epoch: 5 }]);
+    expect(entries(nextPlan({ ...view, standing }, 'never', false))).toEqual([{ kind: 'ended', epoch: 5 }]);
   });
   it('is left alone while a machine may live', () => {
-    expect(nextPlan({ ...view, machine: 'unknown' }, 'never').steps).toEqual([]);
+    expect(nextPlan({ ...view, machine: 'unknown' }, 'never', true).steps).toEqual([]);
   });
 });

@@ -31,10 +31,13 @@ export function startIntent(options: {
   return isGiven && isPrepared && !isCrowded ? 'start' : 'wait';
 }
 
-/** What is next, by the protocol, for a pod of which it is known whether it is to start. */
-export function nextPlan(view: View, intent: Intent): Plan {
+/**
+ * What is next, by the protocol, for a pod of which it is known whether it is to start. A guest that is being deleted is
+ * there, and has a record, or gets it: whoever took it says so, though it has ended since.
+ */
+export function nextPlan(view: View, intent: Intent, isGuestThere: boolean): Plan {
   const { standing, record, self } = view;
-  if (standing.kind === 'holding' && record === undefined && view.machine === 'dead' && intent === 'never') {
+  if (standing.kind === 'holding' && record === undefined && view.machine === 'dead' && !isGuestThere) {
     // The guest is gone, and its record with it; yet what is dead stays dead.
     return plan(journal({ kind: 'ended', epoch: standing.epoch }));
   }
