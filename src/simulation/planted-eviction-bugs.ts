@@ -27,6 +27,17 @@ function withPreemption(plan: Plan): Plan {
   return onlyWith(plan, HORIZON_MS, [...GUESTS_FIRST, ...repeated('preempt')]);
 }
 
+/** Some guests have to leave by a certain time, others at any, and all wait; then one goes after the other. */
+function withALine(plan: Plan): Plan {
+  return onlyWith(plan, HORIZON_MS + 60_000, [
+    ...GUESTS_FIRST,
+    [100_000, 'holdMoves'],
+    ...[0, 1, 2].map((index): Act => [130_000 + index * 1000, 'evictLauncher']),
+    ...[0, 1, 2].map((index): Act => [140_000 + index * 1000, 'preempt']),
+    [180_000, 'slowMoves'],
+  ]);
+}
+
 /** Nobody wants anything. */
 function withGuestsAlone(plan: Plan): Plan {
   return onlyWith(plan, HORIZON_MS / 2, GUESTS_FIRST);
@@ -69,6 +80,21 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
         : transport,
   },
   {
+    name: 'timeless-queue',
+    description: 'the controllers do not see by when guests have to be gone: they go by age alone',
+    scenario: 'evictions',
+    invariant: 'order-holds',
+    firstSeed: 1,
+    seedsMax: 10,
+    provoke: withALine,
+    spoilTransport: (component, transport) =>
+      isController(component)
+        ? misreading(transport, (text, path) =>
+            path.includes('/virtualmachineinstances') ? text.replaceAll('"deadline":', '"unseen":') : text,
+          )
+        : transport,
+  },
+  {
     name: 'imagined-marks',
     description: 'the controllers take all guests for ones that have to leave their node',
     scenario: 'evictions',
@@ -90,7 +116,7 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     description: 'the controllers take nodes for cordoned that are not any more',
     scenario: 'evictions',
     invariant: 'evacuations-settle',
-    firstSeed: 1,
+    firstSeed: 9,
     seedsMax: 10,
     provoke: withDrains,
     spoilTransport: (component, transport) =>

@@ -82,7 +82,7 @@ class Simulation {
   readonly #forever = unending();
   readonly #lastActions: readonly ActionName[];
   /** When the last of what failed has been dealt with. */
-  #calmAtMs = Number.POSITIVE_INFINITY;
+  #calmAtMs: number;
   #failure: Failure | undefined;
 
   constructor(plan: Plan, scenario: Scenario, { bug, onLine, isSafetyOnly = false }: SimulationOptions) {
@@ -92,6 +92,8 @@ class Simulation {
     this.#streams = new Streams(plan.seed);
     this.#trace = new Trace({ elapsedMs: () => this.#clock.elapsedMs, onLine });
     this.#lastActions = scenario.lastActions ?? [];
+    // A plan in which nothing fails is calm as soon as all is up.
+    this.#calmAtMs = plan.faults.length + plan.strikes.length === 0 ? CALMING_MS : Number.POSITIVE_INFINITY;
     this.#across = this.#asked(scenario.across ?? []);
     this.#modelNodes = new ModelNodes({
       clock: this.#clock,

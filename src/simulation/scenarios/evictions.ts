@@ -12,6 +12,7 @@ import { migrationsSettle } from '../invariants/migrations-settle.ts';
 import { noGuestLost } from '../invariants/no-guest-lost.ts';
 import { nodesSettle } from '../invariants/nodes-settle.ts';
 import { oneMoveAtATime } from '../invariants/one-move-at-a-time.ts';
+import { orderHolds } from '../invariants/order-holds.ts';
 import { protectedGuestsGoOn } from '../invariants/protected-guests-go-on.ts';
 import { protectedPodsStay } from '../invariants/protected-pods-stay.ts';
 import { runsOnce } from '../invariants/runs-once.ts';
@@ -58,11 +59,14 @@ export const evictionsScenario: Scenario = {
     'leaveRoom',
     'uncordonAll',
     'untaintAll',
-    'resetLimits',
+    // All wait, some of them until a certain time, and then go one after the other.
+    'holdMoves',
     'evictLauncher',
     'preempt',
     'drainNode',
+    'slowMoves',
     'uncordonAll',
+    'resetLimits',
   ],
   invariants: [
     protectedPodsStay,
@@ -76,6 +80,7 @@ export const evictionsScenario: Scenario = {
     epochsGrow,
     boundOnce,
     slotsHold,
+    orderHolds,
     oneMoveAtATime,
     verdictsAgree,
     cancelsEnd,
