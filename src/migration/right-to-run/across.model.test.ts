@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { IS_FULL } from '../../../test/support/sample.ts';
 import { explore } from './model-checker.fixture.ts';
-import { ALL, EXPLORATION_MS, expectNothingFound, isFull, more } from './model-table.fixture.ts';
+import { ALL, EXPLORATION_MS, expectNothingFound, more } from './model-table.fixture.ts';
 import { firstFarWorld } from './model-world.fixture.ts';
 import { BUGS_ACROSS, TWICE } from './planted-bugs.fixture.ts';
 
@@ -21,13 +22,13 @@ describe('the right to run between two objects, whatever happens', () => {
   it.each<Row>([
     ['pre-copy', false, 1 + more, ALL],
     ['pre-copy', false, 1, ['restore']],
-    ...(isFull ? FAR_AND_GONE : []),
+    ...(IS_FULL ? FAR_AND_GONE : []),
   ])(
     '%s, of one cluster: %s, faults: at most %i of %s',
     (mode, isOneCluster, faultsMax, faults) => expectNothingFound(firstFarWorld(mode, faultsMax, faults, isOneCluster)),
     EXPLORATION_MS,
   );
-  it.each(BUGS_ACROSS.filter(({ isLong }) => isFull || !isLong))(
+  it.each(BUGS_ACROSS.filter(({ isLong }) => IS_FULL || !isLong))(
     'finds whoever $name',
     ({ mode, faultsMax, faults, isOneCluster, protocol, finding }) => {
       const report = explore(firstFarWorld(mode, faultsMax, faults, isOneCluster), protocol, finding === TWICE);

@@ -1,5 +1,6 @@
 import { describe, it } from 'vitest';
-import { EXPLORATION_MS, expectNothingFound, isFull, more } from './model-table.fixture.ts';
+import { IS_FULL } from '../../../test/support/sample.ts';
+import { EXPLORATION_MS, expectNothingFound, more } from './model-table.fixture.ts';
 import { firstWorld, type World } from './model-world.fixture.ts';
 
 type Row = [mode: World['mode'], faultsMax: number, faults: readonly string[]];
@@ -19,7 +20,7 @@ describe("the right to run, where the API's data is restored", () => {
     ['paused', 1 + more, ['restore', 'death']],
     ['post-copy', 1 + more, ['restore', 'death']],
     ['start', 2, ['restore', 'crash']],
-    ...(isFull ? RESTORED_AND_GONE : []),
+    ...(IS_FULL ? RESTORED_AND_GONE : []),
   ])(
     '%s, faults: at most %i of %s',
     (mode, faultsMax, faults) => expectNothingFound(firstWorld(mode, faultsMax, faults)),
