@@ -4,6 +4,7 @@ import { defineConfig } from 'vitest/config';
 /** What takes minutes. It goes first, so that it does not come last when everything else is over. */
 const LONG = [
   'right-to-run.model.test.ts',
+  'images.model.test.ts',
   'restored.model.test.ts',
   'across.model.test.ts',
   'swarm.sim.test.ts',
