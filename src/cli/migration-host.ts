@@ -8,7 +8,9 @@ const ONE = 'give one such as 10.1.0.7 or 10.1.0.0/16';
 
 /** The address that an agent was told to have migrations arrive at. Rejects with a sentence where there is no such one. */
 export async function migrationHostOf(wanted: string): Promise<string> {
-  const own = Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
+  const all = Object.values(networkInterfaces()).flatMap((each) => (each ?? []).map(({ address }) => address));
+  // Several devices may have the same.
+  const own = [...new Set(all)];
   const host = chosenAddress(wanted, own);
   const server = createServer();
   try {
