@@ -7,8 +7,8 @@ import {
   encodeGroup,
   encodeRecord,
   JournalDamagedError,
+  JournaledMachines,
   type JournalRecord,
-  standingsOf,
 } from './journal.ts';
 import { ATTEMPT } from './model-world.fixture.ts';
 
@@ -32,6 +32,8 @@ const TARGET: readonly Entry[] = [
 ];
 const RECORDS = [...SOURCE.map((entry) => about('a', entry)), ...TARGET.map((entry) => about('b', entry, 'vm ü'))];
 const LATER = about('a', { kind: 'unknown', text: '{"kind":"lent","to":"someone"}' });
+
+const standingsOf = (records: readonly JournalRecord[]) => new Map(new JournaledMachines(records).machines());
 
 describe('the journal', () => {
   it('has all of a group, or nothing of it', () => {
@@ -91,10 +93,22 @@ describe('the journal', () => {
     }
   });
 
-  it('forgets a machine that was deleted', () => {
-    const records = [...RECORDS, about('', { kind: 'forgotten' })];
-    expect([...standingsOf(records).keys()]).toEqual(['vm ü']);
-    expect(compact(records)).toHaveLength(1);
+  it('remembers the last machines that were deleted, in their order, and forgets those before', () => {
+    const ended = (vm: string): JournalRecord => ({ vm, podUID: `pod of ${vm}`, entry: { kind: 'ended', epoch: 1 } });
+    const deleted = (vm: string): JournalRecord => ({ vm, podUID: '', entry: { kind: 'forgotten' } });
+    const vms = Array.from({ length: 502 }, (_, index) => `vm ${index}`);
+    // The first of them comes back with data that is restored, and is deleted again.
+    const records = [...[...vms].reverse().map(ended), ...vms.map(deleted).slice(0, 500), ended('vm 0')];
+    const all = [...records, ...[...vms.slice(500), 'vm 0'].map(deleted)];
+    for (const journal of [all, compact(all)]) {
+      const journaled = new JournaledMachines(journal);
+      expect([...journaled.machines()].map(([vm]) => vm)).toEqual([...vms.slice(2), 'vm 0'].slice(-500));
+      expect(journaled.vmOf('pod of vm 1')).toBeUndefined();
+      expect(journaled.isDeleted('vm 0')).toBe(true);
+      expect(journaled.podsOf('vm 0').get('pod of vm 0')).toMatchObject({ kind: 'ended' });
+    }
+    const back = new JournaledMachines([...compact(all), ended('vm 7')]);
+    expect(back.isDeleted('vm 7')).toBe(false);
   });
 
   it('takes no record that is longer than what is set aside for one', () => {

@@ -13,7 +13,7 @@ import { advance, NO_STANDING, type Standing } from './standing.ts';
 
 /** One record: what is said of a launcher pod of a virtual machine. */
 export interface JournalRecord {
-  /** UID of the virtual machine: deleting it is what lets its records go. */
+  /** UID of the virtual machine: that it was deleted (`forgotten`) is what lets its records go, in their time. */
   readonly vm: string;
   readonly podUID: string;
   readonly entry: Entry | UnknownEntry | Snapshot | { readonly kind: 'forgotten' };
@@ -159,43 +159,88 @@ function known(entry: unknown): JournalRecord['entry'] {
 /** Where a pod stands; `unknown` when a later version wrote about it, and nothing may be concluded. */
 export type JournaledStanding = Standing | { readonly kind: 'unknown' };
 
-/** What a journal amounts to, by virtual machine and pod. */
-export function standingsOf(
-  records: Iterable<JournalRecord>,
-): ReadonlyMap<string, ReadonlyMap<string, JournaledStanding>> {
-  const result = new Map<string, Map<string, JournaledStanding>>();
-  for (const { vm, podUID, entry } of records) {
-    if (entry.kind === 'forgotten') {
-      result.delete(vm);
-      continue;
-    }
-    const pods = result.get(vm) ?? new Map<string, JournaledStanding>();
-    result.set(vm, pods);
-    const before = pods.get(podUID) ?? NO_STANDING;
-    const isUnknown = before.kind === 'unknown' || entry.kind === 'unknown';
-    if (isUnknown) pods.set(podUID, { kind: 'unknown' });
-    else pods.set(podUID, entry.kind === 'standing' ? entry.standing : advance(before, entry));
+/**
+ * Of how many machines that were deleted it is still known what became of their pods: data that is restored may bring
+ * them back, and nobody else could say that they are over.
+ */
+const DELETED_MAX = 500;
+
+/** What a journal amounts to so far, by virtual machine and pod. */
+export class JournaledMachines {
+  readonly #machines = new Map<string, Map<string, JournaledStanding>>();
+  readonly #vms = new Map<string, string>();
+  /** Those that were deleted, the last at the end. */
+  readonly #deleted = new Set<string>();
+
+  constructor(records: Iterable<JournalRecord> = []) {
+    for (const record of records) this.add(record);
   }
-  return result;
+
+  /** Throws when the entry cannot follow what is there. */
+  add({ vm, podUID, entry }: JournalRecord): void {
+    if (entry.kind === 'forgotten') return this.#delete(vm);
+    const pods = this.#machines.get(vm) ?? new Map<string, JournaledStanding>();
+    pods.set(podUID, following(pods.get(podUID) ?? NO_STANDING, entry));
+    this.#machines.set(vm, pods);
+    this.#vms.set(podUID, vm);
+    // One that came back, whose machine has another guest.
+    this.#deleted.delete(vm);
+  }
+
+  /** All that is known of a virtual machine, by pod. */
+  podsOf(vm: string): ReadonlyMap<string, JournaledStanding> {
+    return this.#machines.get(vm) ?? new Map<string, JournaledStanding>();
+  }
+
+  /** The virtual machine that a pod is of; undefined for pods that nobody knows. */
+  vmOf(podUID: string): string | undefined {
+    return this.#vms.get(podUID);
+  }
+
+  /** Whether the virtual machine was deleted, and has not come back. */
+  isDeleted(vm: string): boolean {
+    return this.#deleted.has(vm);
+  }
+
+  /** All of them, those that were deleted last, in that order. */
+  *machines(): Generator<readonly [vm: string, pods: ReadonlyMap<string, JournaledStanding>]> {
+    for (const [vm, pods] of this.#machines) if (!this.#deleted.has(vm)) yield [vm, pods];
+    for (const vm of this.#deleted) yield [vm, this.podsOf(vm)];
+  }
+
+  #delete(vm: string): void {
+    if (!this.#machines.has(vm)) return;
+    this.#deleted.delete(vm);
+    this.#deleted.add(vm);
+    const [oldest = ''] = this.#deleted;
+    if (this.#deleted.size <= DELETED_MAX) return;
+    for (const podUID of this.podsOf(oldest).keys()) this.#vms.delete(podUID);
+    this.#machines.delete(oldest);
+    this.#deleted.delete(oldest);
+  }
+}
+
+/** Where a pod stands after an entry. Throws when it cannot follow. */
+export function following(before: JournaledStanding, entry: JournalRecord['entry']): JournaledStanding {
+  if (entry.kind === 'forgotten') return NO_STANDING;
+  if (before.kind === 'unknown' || entry.kind === 'unknown') return { kind: 'unknown' };
+  return entry.kind === 'standing' ? entry.standing : advance(before, entry);
 }
 
 /**
- * One record for each pod, which says where it stands; none for machines that were forgotten. What a later version wrote
- * is kept whole. They are written to a new file, which then takes the place of the old one.
+ * One record for each pod, which says where it stands, and one for each machine that was deleted. What a later version
+ * wrote is kept whole. They are written to a new file, which then takes the place of the old one.
  */
 export function compact(records: readonly JournalRecord[]): readonly JournalRecord[] {
   const result: JournalRecord[] = [];
-  const standings = standingsOf(records);
-  for (const [vm, pods] of standings) {
+  const journaled = new JournaledMachines(records);
+  for (const [vm, pods] of journaled.machines()) {
     for (const [podUID, standing] of pods) {
-      if (standing.kind === 'unknown') result.push(...sinceForgotten(records, vm, podUID));
+      if (standing.kind === 'unknown')
+        result.push(...records.filter((record) => record.vm === vm && record.podUID === podUID));
       else result.push({ vm, podUID, entry: { kind: 'standing', standing } });
     }
+    if (journaled.isDeleted(vm)) result.push({ vm, podUID: '', entry: { kind: 'forgotten' } });
   }
   return result;
-}
-
-function sinceForgotten(records: readonly JournalRecord[], vm: string, podUID: string): JournalRecord[] {
-  const last = records.findLastIndex((record) => record.vm === vm && record.entry.kind === 'forgotten');
-  return records.slice(last + 1).filter((record) => record.vm === vm && record.podUID === podUID);
 }

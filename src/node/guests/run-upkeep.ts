@@ -94,13 +94,13 @@ export class RunUpkeep {
     }
   }
 
-  /** Lets the journal forget virtual machines that were deleted. */
+  /** Has the journal know which virtual machines were deleted, so that it can forget them in time. */
   async forgetMachines(signal: AbortSignal): Promise<void> {
     const { journal, notes, surroundings } = this.#options;
     const asked = new Set<string>();
     for (const note of notes.all()) {
       const vm = journal.vmOf(note.podUID);
-      if (vm === undefined || asked.has(vm) || !this.#isOver(note)) continue;
+      if (vm === undefined || asked.has(vm) || journal.isDeleted(vm) || !this.#isOver(note)) continue;
       asked.add(vm);
       const isOver = [...journal.podsOf(vm).values()].every(({ kind }) => kind === 'ended' || kind === 'refused');
       if (!isOver || (await surroundings.hasMachine(note.namespace, note.name, vm, signal))) continue;

@@ -1,8 +1,8 @@
 import {
+  JournaledMachines,
   JournalDamagedError,
   type JournalContents,
   RECORD_BYTES_MAX,
-  standingsOf,
 } from '../../migration/right-to-run/journal.ts';
 import { needsRoom } from './needs-room.ts';
 
@@ -27,7 +27,7 @@ export function requireUndamaged(bytes: Uint8Array, contents: JournalContents): 
   const wrong = wrongWithTail(bytes.subarray(bytesCount));
   if (wrong !== undefined) throw new JournalDamagedError(`the journal is damaged at byte ${bytesCount}: ${wrong}`);
   let neededBytes = bytesCount;
-  for (const pods of standingsOf(records).values()) {
+  for (const [, pods] of new JournaledMachines(records).machines()) {
     // Nobody knows what a later version sets aside.
     for (const standing of pods.values())
       if (standing.kind !== 'unknown' && needsRoom(standing)) neededBytes += RECORD_BYTES_MAX;

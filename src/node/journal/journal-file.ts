@@ -5,10 +5,11 @@ import {
   decodeJournal,
   encodeGroup,
   encodeRecord,
+  following,
+  JournaledMachines,
   type JournaledStanding,
   type JournalRecord,
   RECORD_BYTES_MAX,
-  standingsOf,
 } from '../../migration/right-to-run/journal.ts';
 import {
   commitRecord,
@@ -17,7 +18,7 @@ import {
   reserveSpace,
   spaceOf,
 } from '../../migration/right-to-run/journal-space.ts';
-import { advance, NO_STANDING } from '../../migration/right-to-run/standing.ts';
+import { NO_STANDING } from '../../migration/right-to-run/standing.ts';
 import { requireUndamaged } from './journal-damage.ts';
 import { needsRoom } from './needs-room.ts';
 
@@ -39,8 +40,7 @@ export class JournalFile {
   readonly #onFailure: () => void;
   /** What the file says. */
   #records: JournalRecord[];
-  readonly #standings = new Map<string, Map<string, JournaledStanding>>();
-  readonly #vms = new Map<string, string>();
+  #machines: JournaledMachines;
   #space: JournalSpace;
   /** How long the file was when it was last written anew. */
   #compactBytes: number;
@@ -53,7 +53,7 @@ export class JournalFile {
     this.#log = log;
     this.#onFailure = onFailure;
     this.#records = [...records];
-    this.#index();
+    this.#machines = new JournaledMachines(records);
     this.#space = spaceOf(0, 0);
     this.#compactBytes = 0;
   }
@@ -77,22 +77,27 @@ export class JournalFile {
 
   /** Where a pod of a virtual machine stands, by what is durable. */
   standing(vm: string, podUID: string): JournaledStanding {
-    return this.#standings.get(vm)?.get(podUID) ?? NO_STANDING;
+    return this.#machines.podsOf(vm).get(podUID) ?? NO_STANDING;
   }
 
   /** All that the journal knows of a virtual machine, by pod. */
   podsOf(vm: string): ReadonlyMap<string, JournaledStanding> {
-    return this.#standings.get(vm) ?? new Map<string, JournaledStanding>();
+    return this.#machines.podsOf(vm);
+  }
+
+  /** Whether a virtual machine was deleted, as far as it is known at all. */
+  isDeleted(vm: string): boolean {
+    return this.#machines.isDeleted(vm);
   }
 
   /** The virtual machine that a pod is of; undefined for pods that the journal does not know. */
   vmOf(podUID: string): string | undefined {
-    return this.#vms.get(podUID);
+    return this.#machines.vmOf(podUID);
   }
 
   /** All pods that the journal knows. */
   *pods(): Generator<{ readonly vm: string; readonly podUID: string; readonly standing: JournaledStanding }> {
-    for (const [vm, pods] of this.#standings) {
+    for (const [vm, pods] of this.#machines.machines()) {
       for (const [podUID, standing] of pods) yield { vm, podUID, standing };
     }
   }
@@ -147,7 +152,7 @@ export class JournalFile {
       const { vm, podUID } = next.record;
       const id = JSON.stringify([vm, podUID]);
       try {
-        const standing = following(draft.get(id) ?? this.standing(vm, podUID), next.record);
+        const standing = following(draft.get(id) ?? this.standing(vm, podUID), next.record.entry);
         draft.set(id, standing);
         group.push({ ...next, standing });
       } catch (error) {
@@ -174,21 +179,13 @@ export class JournalFile {
     await this.#grow(space.fileBytes);
     await this.#orBreak(this.#file.write(at, bytes));
     this.#space = { ...space, fileBytes: this.#space.fileBytes };
-    for (const each of group) this.#take(each);
+    for (const { record } of group) this.#take(record);
     if (space.writtenBytes > Math.max(COMPACT_BYTES_MIN, COMPACT_FACTOR * this.#compactBytes)) await this.#shorten();
   }
 
-  #take({ record, standing }: Following): void {
+  #take(record: JournalRecord): void {
     this.#records.push(record);
-    const { vm, podUID, entry } = record;
-    const pods = this.#standings.get(vm) ?? new Map<string, JournaledStanding>();
-    if (entry.kind === 'forgotten') {
-      for (const each of pods.keys()) this.#vms.delete(each);
-      this.#standings.delete(vm);
-      return;
-    }
-    this.#standings.set(vm, pods.set(podUID, standing));
-    this.#vms.set(podUID, vm);
+    this.#machines.add(record);
   }
 
   /** Makes the file long enough, and a little longer, before anything relies on it. */
@@ -224,15 +221,6 @@ export class JournalFile {
     }
   }
 
-  #index(): void {
-    this.#standings.clear();
-    this.#vms.clear();
-    for (const [vm, pods] of standingsOf(this.#records)) {
-      this.#standings.set(vm, new Map(pods));
-      for (const podUID of pods.keys()) this.#vms.set(podUID, vm);
-    }
-  }
-
   async #rewrite(): Promise<void> {
     const records = withoutOldEnds(compact(this.#records));
     const bytes = Buffer.concat(records.map(encodeRecord));
@@ -245,7 +233,7 @@ export class JournalFile {
     await this.#orBreak(this.#file.replace(whole), isDiskFull);
     this.#isBroken = false;
     this.#records = [...records];
-    this.#index();
+    this.#machines = new JournaledMachines(records);
     this.#space = space;
     this.#compactBytes = bytes.length;
   }
@@ -296,10 +284,4 @@ function isEnding({ kind }: JournalRecord['entry']): boolean {
     kind === 'regained' ||
     kind === 'ended'
   );
-}
-
-function following(before: JournaledStanding, { entry }: JournalRecord): JournaledStanding {
-  if (entry.kind === 'forgotten') return NO_STANDING;
-  if (before.kind === 'unknown' || entry.kind === 'unknown') return { kind: 'unknown' };
-  return entry.kind === 'standing' ? entry.standing : advance(before, entry);
 }
