@@ -254,7 +254,7 @@ describe('a guest', () => {
     expect(await refused(n1, { phase: 'Running' })).toContain('may not say that the guest is "Running"');
     (await write(n1, { ...right(1, 'n1'), phase: 'Running' })).expect(200);
     expect(await refused(n2, { rightToRun: { epoch: 2, holder: null } })).toContain('has nothing to do');
-    expect(await refused(n1, { nodeName: 'n2' })).toContain('may not write status.nodeName');
+    expect(await refused(n1, { nodeName: 'n2' })).toContain('may say where a guest is only of itself');
     (await patch(n1, `${guests()}/vm`, { metadata: { labels: { a: 'b' } } })).expect(403);
     (await n1.request('DELETE', `${guests()}/vm`)).expect(403);
     (await write(n1, { rightToRun: { epoch: 2, holder: null }, phase: 'Succeeded' })).expect(200);
