@@ -28,11 +28,13 @@ import { Hearing } from './hearing.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
+import { OwnPods } from './own-pods.ts';
+import type { PodKeeper } from './pod-keeper.ts';
 import { shutdownTimes } from './power-off.ts';
 import { Plugging } from './plugging.ts';
 import type { Preparation, Prepared } from './preparation.ts';
 import { type Followed, type InterfacesOf, isFresh, type Manner, Protocol } from './protocol.ts';
-import { Reports, type ReportsOptions } from './reports.ts';
+import { Reports } from './reports.ts';
 import type { Scene } from './scene.ts';
 import { Steps } from './steps.ts';
 import { machineUidOf, type Surroundings } from './surroundings.ts';
@@ -99,6 +101,7 @@ export class Guests {
   readonly #sayingAgain = new Set<string>();
   readonly #stopping = new AbortController();
   readonly #hearing: Hearing;
+  readonly #pods: PodKeeper;
   readonly #reports: Reports;
   readonly #controller: Controller;
   #departure: Departure | undefined;
@@ -146,8 +149,13 @@ export class Guests {
       ramBytesOf: options.migration.ramBytesOf,
       interfacesOf: options.interfacesOf,
     });
-    const writePod: ReportsOptions['writePod'] = (podUID, write) => surroundings.writePod(podUID, write);
-    this.#reports = new Reports({ clock, client, recorder, notes, steps, migrations, writePod });
+    this.#pods = new OwnPods({
+      clock,
+      client,
+      recorder,
+      write: (podUID, write) => surroundings.writePod(podUID, write),
+    });
+    this.#reports = new Reports({ clock, recorder, notes, steps, migrations, pods: this.#pods });
     this.#controller = new Controller({
       name: 'guests',
       env,
@@ -267,7 +275,7 @@ export class Guests {
     try {
       const note = this.#notes.get(podUID);
       const pod = await this.#surroundings.pod(podUID, note, signal);
-      if (pod && !guestOwner(pod)) return await this.#reports.tellForeign(pod, signal);
+      if (pod && !guestOwner(pod)) return await this.#pods.tellForeign(pod, signal);
       const guest = await this.#surroundings.guest(podUID, pod, note, signal);
       if (!pod && !guest && !this.#surroundings.canName(podUID, note)) return this.#nameless(podUID, due);
       const vm = this.#journal.vmOf(podUID) ?? (guest && machineUidOf(guest));

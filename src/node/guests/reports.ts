@@ -2,32 +2,27 @@ import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
 } from '../../api/kubevirt/virtual-machine-instance.ts';
-import { ApiError } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
-import type { Client } from '../../kube/client.ts';
 import { findCondition, isConditionTrue } from '../../kube/conditions.ts';
 import type { EventRecorder } from '../../kube/event-recorder.ts';
-import { statusPatch } from '../../kube/status-patch.ts';
 import { isSettled } from '../../migration/right-to-run/decide.ts';
 import { migrationEvents } from '../migrations/migration-events.ts';
 import type { Migrations } from '../migrations/migrations.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { causeOf, guestStatus, hasSucceeded } from './guest-status.ts';
-import { isPodOver, type LauncherPod, launcherPods, type LauncherPodStatus } from './launcher-pod.ts';
-import { endedStatus, foreignStatus, NOT_A_LAUNCHER, runningStatus, waitingStatus } from './pod-status.ts';
+import { isPodOver, type LauncherPod } from './launcher-pod.ts';
+import type { PodKeeper } from './pod-keeper.ts';
 import type { Obstacle, Prepared } from './preparation.ts';
 import type { Outcome } from './scene.ts';
 import type { Steps } from './steps.ts';
 
 export interface ReportsOptions {
   readonly clock: Clock;
-  readonly client: Client;
   readonly recorder: Pick<EventRecorder, 'event'>;
   readonly notes: GuestNotes;
   readonly steps: Steps;
   readonly migrations: Pick<Migrations, 'status'>;
-  /** Does something that writes a pod, by its UID. */
-  readonly writePod: (podUID: string, write: () => Promise<LauncherPod>) => Promise<void>;
+  readonly pods: PodKeeper;
 }
 
 /** Tells the API server how guests and their pods are. */
@@ -55,54 +50,37 @@ export class Reports {
   async tellPod(outcome: Outcome, prepared: Prepared | undefined, signal: AbortSignal): Promise<void> {
     const { pod, guest, view, podUID, seen } = outcome;
     if (!pod) return;
-    const nowMs = this.#options.clock.now();
-    const end = this.#options.notes.endOf(podUID, seen);
+    const { notes, pods, recorder } = this.#options;
+    const end = notes.endOf(podUID, seen);
     const cause = prepared?.kind === 'impossible' ? prepared.cause : causeOf(end);
-    if (isSettled(view) && pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
+    if (isSettled(view) && pod.metadata.deletionTimestamp !== undefined) return pods.letGo(pod, signal);
     if (isPodOver(pod)) return;
     if (isSettled(view) && view.standing.kind !== 'none') {
       const { givenTo } = view.standing.kind === 'ended' ? view.standing : {};
       const moved = givenTo && { reason: 'Completed', message: `the guest has moved to node ${givenTo.node}` };
-      return this.#tell(
-        pod,
-        endedStatus(pod, givenTo !== undefined || hasSucceeded(end), moved ?? cause, nowMs),
-        signal,
-      );
+      const hasEndedWell = givenTo !== undefined || hasSucceeded(end);
+      return pods.tellEnded(pod, { hasSucceeded: hasEndedWell, cause: moved ?? cause }, signal);
     }
     if (!guest) return;
-    const isPending = pod.status?.phase !== 'Running';
-    const running = runningStatus(pod, isConditionTrue(guest.status?.conditions, 'Paused'), nowMs);
-    // Whoever takes the node for lost says that its pods are not ready; nobody but the node says that they are again.
-    const isDoubted =
-      !isPending && pod.metadata.deletionTimestamp === undefined && isReady(pod.status) !== isReady(running);
+    const isPaused = isConditionTrue(guest.status?.conditions, 'Paused');
     // Whoever started its machine may not have come to say so.
     const hasMachine = view.standing.kind === 'holding' || view.standing.kind === 'receiving';
-    if (hasMachine && (isPending || isDoubted)) return this.#tell(pod, running, signal);
+    if (hasMachine) return pods.tellRunning(pod, isPaused, signal);
     if (!prepared) return;
     if (prepared.kind === 'ready') {
-      if (isPending)
-        for (const notice of prepared.notices ?? [])
-          this.#options.recorder.event(guest, 'Warning', 'OldImageUsed', notice);
-      if (isPending || isDoubted) await this.#tell(pod, running, signal);
-      return;
+      if (pods.isPending(pod))
+        for (const notice of prepared.notices ?? []) recorder.event(guest, 'Warning', 'OldImageUsed', notice);
+      return pods.tellRunning(pod, isPaused, signal);
     }
     this.#complain(guest, pod, prepared.cause);
-    if (prepared.kind === 'impossible') return this.#tell(pod, endedStatus(pod, false, prepared.cause, nowMs), signal);
-    if (isPending) await this.#tell(pod, waitingStatus(pod, prepared.cause, nowMs), signal);
-  }
-
-  /** Says of a pod that is none of this agent's why it never runs, and lets it go when it is deleted. */
-  async tellForeign(pod: LauncherPod, signal: AbortSignal): Promise<void> {
-    if (pod.metadata.deletionTimestamp !== undefined) return this.#delete(pod, signal);
-    if (isPodOver(pod) || pod.status?.reason === NOT_A_LAUNCHER.reason) return;
-    const { reason, message } = NOT_A_LAUNCHER;
-    this.#options.recorder.event(pod, 'Warning', reason, message);
-    await this.#tell(pod, foreignStatus(pod, this.#options.clock.now()), signal);
+    if (prepared.kind === 'impossible')
+      return pods.tellEnded(pod, { hasSucceeded: false, cause: prepared.cause }, signal);
+    await pods.tellWaiting(pod, prepared.cause, signal);
   }
 
   /** Lets go of a pod whose guest is gone, and which has no machine. */
   async tellOrphan(pod: LauncherPod, signal: AbortSignal): Promise<void> {
-    if (pod.metadata.deletionTimestamp !== undefined) await this.#delete(pod, signal);
+    if (pod.metadata.deletionTimestamp !== undefined) await this.#options.pods.letGo(pod, signal);
   }
 
   /** Tells people what a write has just told programs. */
@@ -125,32 +103,8 @@ export class Reports {
 
   /** Once is enough: the pod remembers it. */
   #complain(guest: VirtualMachineInstance, pod: LauncherPod, { reason, message }: Obstacle): void {
-    const known = pod.status?.containerStatuses?.[0]?.state.waiting;
+    const known = this.#options.pods.obstacleOf(pod);
     if (known?.reason !== reason || known.message !== message)
       this.#options.recorder.event(guest, 'Warning', reason, message);
   }
-
-  async #tell(pod: LauncherPod, status: LauncherPodStatus, signal: AbortSignal): Promise<void> {
-    const body = statusPatch(pod, status);
-    if (!body) return;
-    const { namespace = '', name = '', uid = '' } = pod.metadata;
-    const patch = { type: 'merge', body } as const;
-    const { client, writePod } = this.#options;
-    await writePod(uid, () => client.patch(launcherPods, namespace, name, patch, signal, { subresource: 'status' }));
-  }
-
-  async #delete({ metadata }: LauncherPod, signal: AbortSignal): Promise<void> {
-    const { namespace = '', name = '', uid = '' } = metadata;
-    const options = { gracePeriodSeconds: 0, preconditions: { uid } };
-    try {
-      await this.#options.client.delete(launcherPods, namespace, name, signal, options);
-    } catch (error) {
-      // It is gone, or another one has its name: either way there is nothing left to let go of.
-      if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
-    }
-  }
-}
-
-function isReady(status: LauncherPodStatus | undefined): boolean {
-  return status?.conditions?.find(({ type }) => type === 'Ready')?.status === 'True';
 }
