@@ -80,6 +80,8 @@ export interface ProcessSpec {
   readonly outputPath: string;
   /** Whom it runs as, if not as this process; it gets no other groups. */
   readonly user: UserIdentity | undefined;
+  /** The one of its arguments that no other process has, where there is such a one. */
+  readonly mark?: string;
 }
 
 export interface UserIdentity {

@@ -25,6 +25,11 @@ export function instanceLabel(instance: string): string {
   return `instance-${instance}`;
 }
 
+/** The argument by which a QEMU is told from all others. */
+export function instanceArgument(instance: string): string {
+  return `null,id=${instanceLabel(instance)}`;
+}
+
 /**
  * The command line of QEMU for a machine, to be started in the directory of its run: a function of its arguments alone. It always starts paused, takes nothing from
  * the host's configuration, and stays when the guest shuts down, so that a shutdown that nobody watched is not
@@ -132,7 +137,7 @@ function controlArguments(instance: string): string[] {
     '-msg',
     'timestamp=on',
     '-chardev',
-    `null,id=${instanceLabel(instance)}`,
+    instanceArgument(instance),
     '-chardev',
     socket('monitor', FILE_NAMES.monitor),
     '-mon',

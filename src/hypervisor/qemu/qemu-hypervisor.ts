@@ -2,7 +2,7 @@ import { errorMessage } from '../../api/error-message.ts';
 import type { ChildProcess, Connector, Env, HostFiles, Processes, UserIdentity } from '../../env/ports.ts';
 import { type Hypervisor, HypervisorError, type MachineRun } from '../hypervisor.ts';
 import { type MachineSpec, MachineSpecError } from '../machine.ts';
-import { commandLine, instanceLabel } from './command-line.ts';
+import { commandLine, instanceArgument } from './command-line.ts';
 import { diskInUse } from './disk-in-use.ts';
 import { withNearbyPaths } from './nearby-paths.ts';
 import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
@@ -57,6 +57,7 @@ export class QemuHypervisor implements Hypervisor {
         directory: files.directory,
         outputPath: files.log,
         user,
+        mark: instanceArgument(run.instance),
       });
     } catch (error) {
       throw new HypervisorError('StartFailed', `cannot start ${program}: ${errorMessage(error)}`, error);
@@ -71,8 +72,8 @@ export class QemuHypervisor implements Hypervisor {
     const { processes, hostFiles } = this.#options;
     const files = runFiles(run.directory);
     const pid = Number.parseInt(await hostFiles.readEnd(files.pid, 32), 10);
-    const argument = `null,id=${instanceLabel(run.instance)}`;
-    const process = await processes.findByArgument(argument, Number.isNaN(pid) ? undefined : pid);
+    const mark = instanceArgument(run.instance);
+    const process = await processes.findByArgument(mark, Number.isNaN(pid) ? undefined : pid);
     if (!process) return undefined;
     try {
       return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited: undefined });

@@ -1,0 +1,89 @@
+import { rm } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
+import { errorMessage } from '../../api/error-message.ts';
+import type { Logger, Processes } from '../../env/ports.ts';
+import { LineSplitter } from '../qemu/line-splitter.ts';
+import { type LauncherEnd, type LauncherOrder, LINE_BYTES_MAX, line, parseOrder } from './wire.ts';
+
+export interface LauncherOptions {
+  readonly log: Logger;
+  readonly processes: Pick<Processes, 'spawnDetached'>;
+  /** The socket at which agents give their orders. */
+  readonly path: string;
+}
+
+/**
+ * What runs in a launcher pod: it starts the pod's machine when the agent of its node says so, as a process of the pod. It decides
+ * nothing: who may run the guest, and when it is to end, the agent knows. While a machine runs, it stays, whatever else it is told.
+ */
+export class Launcher {
+  readonly #options: LauncherOptions;
+  /** Resolves when this launcher is to end. */
+  readonly #ended: Promise<LauncherEnd>;
+  #end: (end: LauncherEnd) => void = () => undefined;
+  /** Whether there is a machine, or is about to be. */
+  #isBusy = false;
+
+  constructor(options: LauncherOptions) {
+    this.#options = options;
+    this.#ended = new Promise((resolve) => (this.#end = resolve));
+  }
+
+  /** Listens, and resolves when it is to end. */
+  async run(): Promise<LauncherEnd> {
+    const { path } = this.#options;
+    // The container may be started anew by hand: nobody else has this name.
+    await rm(path, { force: true });
+    const server = createServer((socket) => this.#serve(socket));
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ path }, resolve);
+    });
+    const end = await this.#ended;
+    server.close();
+    return end;
+  }
+
+  /** The pod is being deleted: what is without a machine need not wait for an agent. */
+  terminate(): void {
+    if (!this.#isBusy) this.#end({ exitCode: 0, message: 'the pod was deleted, and had no machine' });
+  }
+
+  #serve(socket: Socket): void {
+    const { log } = this.#options;
+    const lines = new LineSplitter(LINE_BYTES_MAX);
+    // An agent may go at any time; what it started goes on.
+    socket.on('error', (error) => log.debug('an agent is gone', { error: error.message }));
+    socket.on('data', (bytes) => {
+      try {
+        for (const text of lines.take(bytes)) void this.#obey(parseOrder(text), socket);
+      } catch (error) {
+        log.warn('an agent is not understood', { error: errorMessage(error) });
+        socket.destroy();
+      }
+    });
+  }
+
+  async #obey(order: LauncherOrder, socket: Socket): Promise<void> {
+    if (this.#isBusy) return this.#refuse(socket, 'a machine runs here');
+    if (order.kind === 'end') {
+      const { exitCode, message } = order;
+      socket.end(line({ kind: 'ending' }), () => this.#end({ exitCode, message }));
+      return;
+    }
+    this.#isBusy = true;
+    try {
+      const { exited } = await this.#options.processes.spawnDetached({ ...order, user: undefined });
+      socket.write(line({ kind: 'started' }));
+      socket.end(line({ kind: 'exited', ...(await exited) }));
+    } catch (error) {
+      this.#refuse(socket, errorMessage(error));
+    } finally {
+      this.#isBusy = false;
+    }
+  }
+
+  #refuse(socket: Socket, message: string): void {
+    socket.end(line({ kind: 'refused', message }));
+  }
+}
