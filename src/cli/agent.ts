@@ -42,6 +42,8 @@ export interface AgentOptions {
   readonly bridge?: readonly string[];
   /** How much memory pods may have; all of the machine's where absent. */
   readonly memory?: number;
+  /** Whether the node is that of the machine's kubelet, which runs its launcher pods. */
+  readonly kubelet?: boolean;
 }
 
 /** As KubeVirt's node agent signs what it writes. */

@@ -11,6 +11,8 @@ import { VERSION } from './version.ts';
 export interface ControllersOptions extends ClusterProcessOptions {
   /** The image of launcher pods; this version's where absent. */
   readonly launcherImage?: string;
+  /** Whether launcher pods are containers that kubelets run. */
+  readonly kubelets?: boolean;
 }
 
 /** As KubeVirt's controllers sign what they write, and name their lease. */
@@ -26,6 +28,7 @@ export async function controllers(options: ControllersOptions, env: Env, print: 
       metrics,
       client,
       launcherImage: options.launcherImage ?? `godwit/launcher:v${VERSION}`,
+      hasKubelets: options.kubelets,
       apiServerHost: new URL(access.server).hostname,
     });
     print(`Controllers for ${access.server}.`);

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
-import type { Env, UserIdentity } from '../env/ports.ts';
+import { LAUNCHER_USER, LAUNCHERS_DIRECTORY } from '../api/kubevirt/launcher-container.ts';
+import type { Env, Processes, UserIdentity } from '../env/ports.ts';
 import { realConnector } from '../env/real-connector.ts';
 import { realDiskFiles } from '../env/real-disk-files.ts';
 import { realDurableFile } from '../env/real-durable-file.ts';
@@ -16,6 +17,7 @@ import type { QemuVersion } from '../hypervisor/qemu/qmp-message.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { Agent } from '../node/agent.ts';
+import { Launchers } from '../node/guests/launchers.ts';
 import { AgentKeys } from '../node/identity/agent-keys.ts';
 import { type NodeIdentity, servingCertificate } from '../node/identity/join.ts';
 import type { ManagedCertificate } from '../node/identity/managed-certificate.ts';
@@ -58,10 +60,14 @@ export const AGENT_PORTS = Array.from({ length: 64 }, (_, index) => 9186 + index
 const PROGRAM = 'qemu-system-x86_64';
 /** Whom QEMU runs as where the agent is root: numbers that are nobody's. */
 const UNPRIVILEGED: UserIdentity = { uid: 64_107, gid: 64_107 };
+/** Whom it runs as in the pods of kubelets. */
+const IN_PODS: UserIdentity = { uid: LAUNCHER_USER, gid: LAUNCHER_USER };
 
 /** What guests run on. */
 interface Engine {
   readonly hypervisor: QemuHypervisor;
+  /** What starts QEMU, where that is not this agent. */
+  readonly launchers: Launchers | undefined;
   readonly version: QemuVersion;
   readonly accelerator: Accelerator;
   readonly user: UserIdentity | undefined;
@@ -79,7 +85,7 @@ export async function nodeServices(of: NodeServicesOptions): Promise<NodeService
   const { options, directory, env, identity, metrics, address } = of;
   const { name } = options;
   const { client } = identity;
-  const engine = await startEngine(directory, env);
+  const engine = await startEngine(options, directory, env);
   const agentId = await ownAgentId(directory, env);
   let server: AgentServer | undefined;
   const agentAddress = () => (server ? { address, port: server.port } : undefined);
@@ -159,8 +165,8 @@ function* certificatesOf(
   if (serving.current) yield ['agent-serving', serving.current.notAfterMs];
 }
 
-async function startEngine(directory: string, env: Env): Promise<Engine> {
-  const user = realProcesses.isRoot ? UNPRIVILEGED : undefined;
+async function startEngine({ kubelet }: AgentOptions, directory: string, env: Env): Promise<Engine> {
+  const user = realProcesses.isRoot ? (kubelet ? IN_PODS : UNPRIVILEGED) : undefined;
   let version: QemuVersion;
   try {
     version = await qemuVersion(realProcesses, PROGRAM);
@@ -168,25 +174,35 @@ async function startEngine(directory: string, env: Env): Promise<Engine> {
     const advice = "install it with 'apt-get install --no-install-recommends qemu-system-x86'";
     throw new UserError(`${PROGRAM} cannot be run (${(error as Error).message}); ${advice}`, { cause: error });
   }
-  const hypervisor = new QemuHypervisor({
-    env,
-    connector: realConnector,
-    processes: realProcesses,
-    hostFiles: realFiles,
-    program: PROGRAM,
-    version,
-    user,
-  });
+  const hypervisorOn = (processes: Processes): QemuHypervisor =>
+    new QemuHypervisor({
+      env,
+      connector: realConnector,
+      processes,
+      hostFiles: realFiles,
+      program: PROGRAM,
+      version,
+      user,
+    });
+  const here = hypervisorOn(realProcesses);
   const { accelerator, reason } = await probeAccelerator({
     clock: env.clock,
-    hypervisor,
+    hypervisor: here,
     hostFiles: realFiles,
     user,
     run: { directory: join(directory, 'probe'), instance: env.random.uuid() },
     machineType: `pc-q35-${version.major}.${version.minor}`,
   });
   env.log.info(`guests run on ${accelerator}`, { reason });
-  return { hypervisor, version, accelerator, user };
+  if (!kubelet) return { hypervisor: here, launchers: undefined, version, accelerator, user };
+  const launchers = new Launchers({
+    clock: env.clock,
+    connector: realConnector,
+    files: realDiskFiles,
+    directory: join(directory, LAUNCHERS_DIRECTORY),
+    user,
+  });
+  return { hypervisor: hypervisorOn(launchers.processes(realProcesses)), launchers, version, accelerator, user };
 }
 
 /** What tells the agent of this directory, and of its journal, from every other. */
@@ -243,7 +259,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, m
     random: env.random,
   });
   const { clock } = env;
-  const { hypervisor, user } = engine;
+  const { hypervisor, launchers, user } = engine;
   const stamps = new ImageStampFiles({ files: realDiskFiles, directory: join(directory, 'stamps') });
   // What belongs to other guests, too, is nothing that a guest may name as a file of the node.
   const reservedDirectories = [directory, imagesDirectory, ...(options.shared ? [options.shared] : [])];
@@ -275,12 +291,13 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, m
     directory,
     migration,
     metrics,
+    ...(launchers ? { launchers } : {}),
     ...(user ? { user } : {}),
   });
 }
 
 async function profileOf(
-  { name, memory }: AgentOptions,
+  { name, memory, kubelet }: AgentOptions,
   directory: string,
   { accelerator }: Engine,
   addresses: readonly NodeAddress[],
@@ -297,6 +314,7 @@ async function profileOf(
     capabilities,
     localStoragePath: join(directory, 'volumes'),
     addresses,
+    ...(kubelet ? { hasKubelet: true } : {}),
     ...(memory === undefined ? {} : { share: { memoryBytes: memory } }),
   };
 }

@@ -19,6 +19,7 @@ import { VERSION } from './version.ts';
 import type { AgentOptions } from './agent.ts';
 import type { BackupOptions } from './backup.ts';
 import type { ControllersOptions } from './controllers.ts';
+import type { LauncherCommandOptions } from './launcher.ts';
 import type { ExtensionCommandOptions } from './extension.ts';
 import type { SyncOptions } from './sync.ts';
 import type { TourCommandOptions } from './tour/tour-command.ts';
@@ -168,6 +169,7 @@ program
   )
   .option('--bridge <name...>', 'bridges of this machine that guests may be put on')
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
+  .option('--kubelet', "serve the node of this machine's kubelet, which is called so, and its launcher pods")
   .addOption(logLevel())
   .addHelpText(
     'after',
@@ -179,11 +181,23 @@ program
   });
 
 program
+  .command('launcher')
+  .description('Run in a launcher pod, where it starts QEMU when the agent of the node says so.')
+  .requiredOption('--socket <path>', 'where to listen for the agent')
+  .addOption(logLevel())
+  .addHelpText('after', '\nExample:\n  godwit launcher --socket /var/lib/godwit/launchers/$POD_UID.sock')
+  .action(async (options: LauncherCommandOptions & { logLevel: string }) => {
+    const { launcher } = await import('./launcher.ts');
+    await launcher(options, realEnv(options.logLevel));
+  });
+
+program
   .command('controllers')
   .description("Run Godwit's controllers for a Kubernetes cluster, until stopped; of several, one works.")
   .option('--kubeconfig <file>', KUBECONFIG_HELP)
   .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
   .option('--launcher-image <image>', 'the image of the pods that guests run in')
+  .option('--kubelets', 'guests run in containers, on the nodes of kubelets, whose agents have --kubelet')
   .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
   .addOption(logLevel())
   .addHelpText('after', '\nExample:\n  godwit controllers --kubeconfig ./controllers-kubeconfig')

@@ -27,6 +27,8 @@ export interface ControlOptions {
   readonly metrics: KubeMetrics;
   /** The launcher's image. */
   readonly launcherImage: string;
+  /** Whether launcher pods are containers that kubelets run. */
+  readonly hasKubelets?: boolean | undefined;
   /** The host by which the API server is reached, where that is known. */
   readonly apiServerHost?: string;
 }
@@ -36,16 +38,16 @@ const COMPONENT = 'virtualmachine-controller';
 
 /** All of Godwit's own controllers and what they need, to be added to one manager. */
 export function controlServices(options: ControlOptions): readonly Service[] {
-  const { env, client, metrics, launcherImage, apiServerHost } = options;
+  const { env, client, metrics, launcherImage, hasKubelets, apiServerHost } = options;
   const informers = new SharedInformers({ client, env });
   const recorder = new EventRecorder({ client, env, component: COMPONENT });
   const context = { env, client, informers, recorder, metrics } satisfies ControlContext;
   const controllers = [
     new VirtualMachines(context),
-    new VirtualMachineInstances({ ...context, launcherImage }),
+    new VirtualMachineInstances({ ...context, launcherImage, hasKubelets }),
     new Seizures(context),
     new Restorations(context),
-    new Migrations({ ...context, launcherImage }),
+    new Migrations({ ...context, launcherImage, hasKubelets }),
     new MigrationLeftovers(context),
     new Disruptions(context),
     new Evacuations(context),

@@ -12,6 +12,7 @@ import { GuestAgents } from './guest-agent/guest-agents.ts';
 import type { GuestAccess } from './guests/guest-access.ts';
 import { GuestNotes, type NoteFiles } from './guests/guest-notes.ts';
 import { Guests } from './guests/guests.ts';
+import type { Launchers } from './guests/launchers.ts';
 import { Machines } from './guests/machines.ts';
 import { NodeGuestAccess } from './guests/node-guest-access.ts';
 import { Preparation, type SpecOf } from './guests/preparation.ts';
@@ -46,6 +47,8 @@ export interface AgentOptions {
   readonly logFiles?: LogFiles;
   /** What is said of the interfaces of a guest that runs in such a machine. */
   readonly interfacesOf?: InterfacesOf;
+  /** What machines are started by, where the launcher pods are those of a kubelet; where absent, they are this agent's. */
+  readonly launchers?: Launchers;
   /** What guests need that leave this node, or come to it; where absent, none can. */
   readonly migration?: NodeMigration;
   /** Where the agent keeps what is its own, with a name short enough for sockets below it. */
@@ -131,6 +134,7 @@ export class Agent {
     const journal = await this.#openJournal();
     try {
       for (const place of ['runs', 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
+      await this.#options.launchers?.prepare();
       await this.#notes.load();
       this.#resolveJournal(journal);
       this.#guests = new Guests({
@@ -153,6 +157,7 @@ export class Agent {
         stamps: this.#options.stamps,
         interfacesOf,
         migration: this.#options.migration ?? LONELY_NODE,
+        launchers: this.#options.launchers,
         nodeMetrics: this.#metrics,
         ...(metrics ? { metrics } : {}),
       });

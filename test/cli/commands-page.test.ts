@@ -120,6 +120,7 @@ describe('commands', () => {
       'backup',
       'tour',
       'agent',
+      'launcher',
       'controllers',
       'extension',
       'sync',

@@ -1,65 +1,21 @@
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../../src/api/kubevirt/virtual-machine-instance.ts';
 import { NAMESPACE } from '../../src/control/control.fixture.ts';
-import { realDiskFiles } from '../../src/env/real-disk-files.ts';
-import { realDurableFile } from '../../src/env/real-durable-file.ts';
-import { realProcesses } from '../../src/env/real-processes.ts';
 import { virtualMachineInstances } from '../../src/kube/kubevirt-resources.ts';
-import { UNPRIVILEGED, Workbench } from '../support/qemu.ts';
-import { AgentScene } from './agent-scene.ts';
-
-/** The agent on a real disk and real QEMUs, with the controllers in this process. */
-
-class QemuScene extends AgentScene {
-  readonly #bench: Workbench;
-
-  constructor(bench: Workbench) {
-    super();
-    this.#bench = bench;
-  }
-
-  override ports(): ReturnType<AgentScene['ports']> {
-    const directory = join(this.#bench.directory, 'node-a');
-    return {
-      hypervisor: Workbench.hypervisor(this.#bench.version),
-      specOf: () => this.#bench.spec(),
-      journal: realDurableFile(join(directory, 'journal')),
-      files: realDiskFiles,
-      directory,
-      ...(UNPRIVILEGED ? { user: UNPRIVILEGED } : {}),
-    };
-  }
-
-  /** Waits in real time, in which the clock of controllers and agent goes on too. */
-  override async until<T>(check: () => T | Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      await this.pass(20, 20);
-      await new Promise((resolve) => setTimeout(resolve, 20));
-      try {
-        return await check();
-      } catch (error) {
-        if (tries === 1000) throw error;
-      }
-    }
-  }
-}
+import { Workbench } from '../support/qemu.ts';
+import { killMachines, pidOf, QemuScene } from './qemu-scene.ts';
 
 let bench: Workbench;
 let scene: QemuScene;
 beforeAll(async () => {
   bench = await Workbench.open();
-  await realDiskFiles.makeDirectory(join(bench.directory, 'node-a'), { mode: 0o711 });
   scene = new QemuScene(bench);
   await scene.start();
 }, 120_000);
 afterAll(async () => {
   await scene.stop();
-  for (const instance of instances) {
-    const left = await realProcesses.findByArgument(`null,id=instance-${instance}`);
-    if (left) await realProcesses.kill(left, 'SIGKILL');
-  }
+  await killMachines(instances);
   bench.close();
 });
 
@@ -73,9 +29,6 @@ async function run(): Promise<string> {
   await scene.phaseBecomes('Running');
   return uid;
 }
-
-const pidOf = async (instance: string): Promise<number | undefined> =>
-  (await realProcesses.findByArgument(`null,id=instance-${instance}`))?.pid;
 
 async function remove(): Promise<void> {
   await scene.delete(virtualMachineInstances, 'web');

@@ -26,7 +26,10 @@ import type {
 import type { ImageStamps } from '../../src/node/volumes/image-stamp-files.ts';
 import { Life } from './life.ts';
 
-type AgentPorts = Pick<AgentOptions, 'hypervisor' | 'specOf' | 'journal' | 'files' | 'logFiles' | 'directory' | 'user'>;
+type AgentPorts = Pick<
+  AgentOptions,
+  'hypervisor' | 'launchers' | 'specOf' | 'journal' | 'files' | 'logFiles' | 'directory' | 'user'
+>;
 
 export const NODE = 'node-a';
 export const nodes: Resource = {

@@ -85,6 +85,7 @@ describe('a node', () => {
         'kubernetes.io/os': 'linux',
         'kubernetes.io/arch': 'amd64',
         'kubernetes.io/hostname': 'n1',
+        'godwit.dev/guests-only': 'true',
         'kubevirt.io/schedulable': 'true',
         'godwit.dev/accelerator': 'tcg',
         'cpu-model.node.kubevirt.io/Nehalem': 'true',
@@ -130,6 +131,24 @@ describe('a node', () => {
     expect(spec).toMatchObject({ holderIdentity: 'n1', leaseDurationSeconds: 40 });
   });
 
+  it('of a kubelet is not made, and only told that it takes guests', async () => {
+    port = 9186;
+    await startAgent({ hasKubelet: true });
+    expect(writes).toEqual([]);
+    const metadata = { name: 'n1', labels: { 'kubernetes.io/os': 'linux' } };
+    await cluster.client.create(nodeResource, { apiVersion: 'v1', kind: 'Node', metadata }, cluster.signal);
+    await cluster.pass(20_000, 1000);
+    const node = await readNode();
+    expect(node.metadata).toMatchObject({
+      labels: { 'kubevirt.io/schedulable': 'true', 'godwit.dev/accelerator': 'tcg' },
+      annotations: { 'godwit.dev/agent-port': '9186', 'kubevirt.io/heartbeat': expect.stringMatching(/Z$/) as string },
+    });
+    expect(Object.keys(node.metadata.labels ?? {})).not.toContain('godwit.dev/guests-only');
+    await registration.registered;
+    // Its status and its lease are the kubelet's.
+    expect([...new Set(writes)]).toEqual(['PATCH /api/v1/nodes/n1']);
+    expect(node.status?.capacity).toBeUndefined();
+  });
   it('may promise less than its host has, and has KVM where that works', async () => {
     await startAgent({ accelerator: 'kvm', share: { cpus: 1.5, memoryBytes: GIBIBYTE } });
     expect((await readNode()).status?.capacity).toMatchObject({

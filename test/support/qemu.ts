@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Processes } from '../../src/env/ports.ts';
 import { realConnector } from '../../src/env/real-connector.ts';
 import { realFiles } from '../../src/env/real-files.ts';
 import { realProcesses } from '../../src/env/real-processes.ts';
@@ -55,11 +56,16 @@ export class Workbench {
   }
 
   /** A hypervisor that knows nothing of what others have started. */
-  static hypervisor(version: QemuVersion, connector = realConnector, program = PROGRAM): QemuHypervisor {
+  static hypervisor(
+    version: QemuVersion,
+    connector = realConnector,
+    program = PROGRAM,
+    processes: Processes = realProcesses,
+  ): QemuHypervisor {
     return new QemuHypervisor({
       env: { clock: realClock, log: silentLogger },
       connector,
-      processes: realProcesses,
+      processes,
       hostFiles: realFiles,
       program,
       version,

@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { AGENT_DIRECTORY } from '../../api/kubevirt/launcher-container.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NODES_GROUP } from '../../machinery/node-user.ts';
@@ -7,9 +8,10 @@ import { metadataOf } from './deployments.ts';
 import type { OpenSettings } from './settings.ts';
 
 /**
- * Agents: who may become one, and the DaemonSet that runs one on each machine that is chosen for guests. Each is a node of its
- * own beside that of the machine's kubelet, and the machine's guests are its pod's processes: whoever deletes the pod ends them.
- * So the pods are replaced only by those who delete them, and nothing probes them to death; pure.
+ * Agents: who may become one, and the DaemonSet that runs one on each machine that is chosen for guests. Usually each is a node of
+ * its own beside that of the machine's kubelet, and the machine's guests are its pod's processes: whoever deletes the pod ends them.
+ * So the pods are replaced only by those who delete them, and nothing probes them to death. Those that serve the kubelet's node
+ * (`--kubelet`, which wins over what is said here) have guests that are pods themselves; pure.
  */
 
 const NAME = 'virt-handler';
@@ -18,7 +20,6 @@ const ACCOUNT = 'kubevirt-agent';
 const BOOTSTRAP = 'kubevirt-agent-bootstrap';
 const CREDENTIALS = '/var/run/secrets/kubernetes.io/serviceaccount';
 const RBAC = 'rbac.authorization.k8s.io';
-const DATA_DIRECTORY = '/var/lib/godwit';
 const BOOTSTRAP_DIRECTORY = '/etc/godwit/bootstrap';
 
 /**
@@ -84,7 +85,7 @@ function daemonSet(settings: OpenSettings): KubeObject {
     metadata,
     spec: {
       selector: { matchLabels: { 'kubevirt.io': NAME } },
-      updateStrategy: { type: 'OnDelete' },
+      updateStrategy: settings.agent.updateStrategy,
       template: { metadata: { labels: metadata.labels }, spec: podSpec(settings) },
     },
   };
@@ -95,7 +96,7 @@ function podSpec(settings: OpenSettings): object {
   const options = {
     name: '$(NODE_NAME)-guests',
     address: '$(HOST_IP)',
-    'data-dir': DATA_DIRECTORY,
+    'data-dir': AGENT_DIRECTORY,
     'bootstrap-kubeconfig': `${BOOTSTRAP_DIRECTORY}/kubeconfig`,
     'log-level': logLevel,
   };
@@ -108,6 +109,7 @@ function podSpec(settings: OpenSettings): object {
     tolerations: [{ operator: 'Exists' }],
     // Guests come and go by the machine's own addresses, as the cluster's network reaches no QEMU.
     hostNetwork: true,
+    hostPID: own.hostPID,
     dnsPolicy: 'ClusterFirstWithHostNet',
     containers: [
       {
@@ -121,13 +123,13 @@ function podSpec(settings: OpenSettings): object {
         // For /dev/kvm, /dev/net/tun and bridges. Its guests have none of its rights: QEMU runs as nobody.
         securityContext: { privileged: true, runAsUser: 0 },
         volumeMounts: [
-          { name: 'data', mountPath: DATA_DIRECTORY },
+          { name: 'data', mountPath: AGENT_DIRECTORY, mountPropagation: 'HostToContainer' },
           { name: 'bootstrap', mountPath: BOOTSTRAP_DIRECTORY, readOnly: true },
         ],
       },
     ],
     volumes: [
-      { name: 'data', hostPath: { path: DATA_DIRECTORY, type: 'DirectoryOrCreate' } },
+      { name: 'data', hostPath: { path: AGENT_DIRECTORY, type: 'DirectoryOrCreate' } },
       { name: 'bootstrap', configMap: { name: BOOTSTRAP } },
     ],
   };

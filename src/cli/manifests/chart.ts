@@ -96,7 +96,7 @@ const REMARKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     'agent',
-    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.',
+    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.\nWhere guests run in containers of kubelets, docs/kubernetes.md says what else is to be set.',
   ],
   [
     'configuration',

@@ -1,3 +1,4 @@
+import { GUESTS_ONLY_LABEL } from '../../api/kubevirt/node-labels.ts';
 import { APP_LABEL, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { CONTROLLER_ACCOUNT } from '../../control/installation/rights.ts';
@@ -125,7 +126,7 @@ function podSpec(settings: OpenSettings, component: Component): object {
       // The agents' own nodes run guests, and no containers.
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: 'godwit.dev/accelerator', operator: 'DoesNotExist' }] }],
+          nodeSelectorTerms: [{ matchExpressions: [{ key: GUESTS_ONLY_LABEL, operator: 'DoesNotExist' }] }],
         },
       },
       podAntiAffinity: {

@@ -13,6 +13,7 @@ import { chart, chartObjects, documents } from './chart.ts';
 import { printManifests } from './manifests-command.ts';
 import { manifests, usualSettings } from './manifests.ts';
 import { PARTS } from './parts.ts';
+import { onKubelets } from './settings.ts';
 
 /** What is printed for admins, what the chart holds, and that an API server takes it. */
 
@@ -30,6 +31,7 @@ interface PodTemplate {
         readonly containers: readonly {
           readonly image: string;
           readonly command: readonly string[];
+          readonly args: readonly string[];
           readonly securityContext: object;
         }[];
       };
@@ -37,10 +39,8 @@ interface PodTemplate {
   };
 }
 
-const podsOf = (kind: string): PodTemplate['spec']['template']['spec'][] =>
-  usual.components
-    .filter((each) => each.kind === kind)
-    .map((each) => (each as unknown as PodTemplate).spec.template.spec);
+const podsOf = (kind: string, of = usual): PodTemplate['spec']['template']['spec'][] =>
+  of.components.filter((each) => each.kind === kind).map((each) => (each as unknown as PodTemplate).spec.template.spec);
 
 describe('manifests', () => {
   it('are as they are written down', async () => {
@@ -87,9 +87,26 @@ describe('manifests', () => {
   it('have agents stay whatever taints their node has', () =>
     expect(podsOf('DaemonSet').map(({ tolerations }) => tolerations)).toEqual([[{ operator: 'Exists' }]]));
 
+  it('have agents of kubelets serve their nodes, and see the processes of pods', () => {
+    const { components } = manifests(onKubelets(usualSettings()));
+    const find = (name: string) =>
+      components.find(({ kind, metadata }) => kind !== 'Service' && metadata.name === name);
+    expect(find('virt-handler')?.['spec']).toMatchObject({
+      updateStrategy: { type: 'RollingUpdate' },
+      template: { spec: { hostPID: true, containers: [{ args: ['--kubelet', '--name', '$(NODE_NAME)'] }] } },
+    });
+    expect(find('virt-controller')?.['spec']).toMatchObject({
+      template: { spec: { containers: [{ args: ['--kubelets'] }] } },
+    });
+  });
+
   it('start commands with options that these have', () => {
-    const wrong = [...podsOf('Deployment'), ...podsOf('DaemonSet')].flatMap(({ containers }) =>
-      containers.flatMap(({ command: [, name, ...words] }) => {
+    const all = [usual, manifests(onKubelets(usualSettings()))].flatMap((each) =>
+      podsOf('Deployment', each).concat(podsOf('DaemonSet', each)),
+    );
+    const wrong = all.flatMap(({ containers }) =>
+      containers.flatMap(({ command: [, name, ...rest], args }) => {
+        const words = [...rest, ...args];
         const known = program.commands.find((each) => each.name() === name)?.options.map(({ long }) => long);
         if (!known) return [name];
         return words.filter((word) => word.startsWith('--') && !known.includes(word));

@@ -36,6 +36,9 @@ export interface Settings {
     readonly nodeSelector: Readonly<Record<string, string>>;
     readonly resources: Resources;
     readonly arguments: readonly string[];
+    /** Whether it sees the processes of other pods. */
+    readonly hostPID: boolean;
+    readonly updateStrategy: { readonly type: string };
   };
   /** The first configuration of the cluster, which is the admin's from then on. */
   readonly configuration: object;
@@ -93,7 +96,23 @@ export function defaultSettings(configuration: KubeObject): Settings {
       nodeSelector: { 'node-restriction.kubernetes.io/godwit-agent': 'true' },
       resources: { requests: { cpu: '100m', memory: '256Mi' } },
       arguments: [],
+      hostPID: false,
+      updateStrategy: { type: 'OnDelete' },
     },
     configuration: (configuration['spec'] as { configuration: object }).configuration,
+  };
+}
+
+/** The same where guests run in containers of kubelets: agents come and go, and their guests stay. */
+export function onKubelets({ controllers, agent, ...settings }: Settings): Settings {
+  return {
+    ...settings,
+    controllers: { ...controllers, arguments: [...controllers.arguments, '--kubelets'] },
+    agent: {
+      ...agent,
+      arguments: [...agent.arguments, '--kubelet', '--name', '$(NODE_NAME)'],
+      hostPID: true,
+      updateStrategy: { type: 'RollingUpdate' },
+    },
   };
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { agentPortOf } from '../../api/kubevirt/agent-port.ts';
 import { SCHEDULABLE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { nodes } from '../../cluster/resources.ts';
 import type { Client } from '../../kube/client.ts';
@@ -21,9 +22,9 @@ function takesGuests({ metadata, spec, status }: Node): boolean {
 }
 
 /** Whether the node's agent can be reached: right after a start, what is said of nodes is from before. */
-function isReached({ status }: Node): Promise<boolean> {
-  const { addresses, daemonEndpoints } = (status ?? {}) as NonNullable<NodeOfAgent['status']>;
-  const port = daemonEndpoints?.kubeletEndpoint?.Port;
+function isReached(node: Node): Promise<boolean> {
+  const { addresses } = (node.status ?? {}) as NonNullable<NodeOfAgent['status']>;
+  const port = agentPortOf(node as NodeOfAgent);
   const host = addresses?.find(({ type }) => type === 'InternalIP')?.address;
   if (port === undefined || host === undefined) return Promise.resolve(false);
   return new Promise((resolve) => {

@@ -51,6 +51,8 @@ import { targetPodFacts, targetPodName } from './target-pod.ts';
 export interface MigrationsOptions extends ControlContext {
   /** The launcher's image. */
   readonly launcherImage: string;
+  /** Whether launcher pods are containers that kubelets run. */
+  readonly hasKubelets?: boolean | undefined;
 }
 
 const WORKERS = 8;

@@ -33,6 +33,8 @@ import { targetPodName, targetPodOf } from './target-pod.ts';
 
 export interface MigrationStepsOptions extends ControlContext {
   readonly launcherImage: string;
+  /** Whether launcher pods are containers that kubelets run. */
+  readonly hasKubelets?: boolean | undefined;
   readonly configuration: () => KubeVirtConfiguration;
   readonly pairs: Pairs;
   /** Has a migration looked at again, by its key. */
@@ -188,14 +190,15 @@ export class MigrationSteps {
   }
 
   #podOf(guest: VirtualMachineInstance, facts: MigrationFacts) {
-    const { launcherImage: image, configuration } = this.#options;
+    const { launcherImage: image, hasKubelets: isContainer, configuration } = this.#options;
     const { namespace = '' } = guest.metadata;
     const isBlock = (claim: string): boolean => this.#claims.get(`${namespace}/${claim}`)?.spec?.volumeMode === 'Block';
     const sourceNode = this.#nodes.get(sourceNodeOf(guest) ?? '');
     const needs = isReceiver(facts)
       ? (ownState(facts)?.sourceState?.nodeSelectors ?? {})
       : machineNeeds(guest, sourceNode?.metadata.labels ?? {});
-    return targetPodOf(guest, targetMigrationOf(facts), needs, { image, configuration: configuration(), isBlock });
+    const options = { image, isContainer, configuration: configuration(), isBlock };
+    return targetPodOf(guest, targetMigrationOf(facts), needs, options);
   }
 
   async #refusedTarget(

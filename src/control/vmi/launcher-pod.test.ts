@@ -335,6 +335,31 @@ describe('the launcher pod', () => {
       }
     `);
   });
+  it('of a kubelet is a container that a launcher runs in, which sees what the agent has prepared', () => {
+    const guest = guestOf({ domain: { devices: {}, memory: { guest: '64Mi' } } });
+    const { spec } = launcherPod(guest, { ...options, isContainer: true });
+    const own = launcherPod(guest, options).spec as { containers: { resources: object }[] };
+    expect(spec).toMatchObject({
+      hostNetwork: true,
+      securityContext: { runAsUser: 107, runAsNonRoot: true },
+      containers: [
+        {
+          command: ['godwit', 'launcher', '--socket', '/var/lib/godwit/launchers/$(POD_UID).sock'],
+          env: expect.arrayContaining([
+            { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
+          ]) as unknown,
+          volumeMounts: expect.arrayContaining([
+            { name: 'agent', mountPath: '/var/lib/godwit', mountPropagation: 'HostToContainer' },
+          ]) as unknown,
+          resources: { requests: { memory: '257Mi' } },
+        },
+      ],
+      volumes: expect.arrayContaining([
+        { name: 'agent', hostPath: { path: '/var/lib/godwit', type: 'Directory' } },
+      ]) as unknown,
+    });
+    expect(own.containers[0]?.resources).toMatchObject({ requests: { memory: '177Mi' } });
+  });
   it('has time to hold a guest that is to be saved when it is preempted', () => {
     const featureGates = ['PreemptionEvictionLiveMigration'];
     const configuration = { developerConfiguration: { featureGates } };

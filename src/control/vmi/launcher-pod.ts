@@ -1,3 +1,4 @@
+import { AGENT_DIRECTORY, LAUNCHER_USER, LAUNCHERS_DIRECTORY } from '../../api/kubevirt/launcher-container.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { roomAnnotations } from '../../api/kubevirt/pod-room.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -24,6 +25,8 @@ export interface LauncherOptions {
   readonly configuration: KubeVirtConfiguration;
   /** Whether a claim is a device and no filesystem. */
   readonly isBlock: (claimName: string) => boolean;
+  /** Whether kubelets run it, as a container. */
+  readonly isContainer?: boolean | undefined;
 }
 
 /** The container that QEMU runs in. */
@@ -32,8 +35,6 @@ export const COMPUTE = 'compute';
 const PREFIX = 'virt-launcher-';
 const NAME_LENGTH_MAX = 253;
 const LABEL_LENGTH_MAX = 63;
-/** The user that QEMU runs as, which is the same in KubeVirt's images. */
-const USER = 107;
 
 /**
  * The name of a guest's first launcher pod. It follows from the guest's UID, so that a guest has one such pod whoever
@@ -45,10 +46,21 @@ export function launcherName({ metadata }: VirtualMachineInstance): string {
   return PREFIX + name.slice(0, NAME_LENGTH_MAX - PREFIX.length - suffix.length) + suffix;
 }
 
+const POD_UID = { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } };
+/** QEMU finds its files by the names that the agent knows them by, also those that are mounted there later. */
+const AGENT_MOUNT = { name: 'agent', mountPath: AGENT_DIRECTORY, mountPropagation: 'HostToContainer' };
+const AGENT_VOLUME = { name: 'agent', hostPath: { path: AGENT_DIRECTORY, type: 'Directory' } };
+/** What is started in a container. It has /dev/kvm and bridges by being privileged, and no rights over them but its user's. */
+const CONTAINER = {
+  command: ['godwit', 'launcher', '--socket', `${AGENT_DIRECTORY}/${LAUNCHERS_DIRECTORY}/$(POD_UID).sock`],
+  securityContext: { privileged: true },
+  terminationMessagePolicy: 'FallbackToLogsOnError',
+};
+
 /** The pod to be created for a guest. */
 export function launcherPod(guest: VirtualMachineInstance, options: LauncherOptions): KubeObject {
   const { spec } = guest;
-  const { image, configuration, isBlock } = options;
+  const { image, configuration, isBlock, isContainer = false } = options;
   // Guests that are simply stopped are stopped in their own time. This is the longest that a pod can ever take.
   const graceSeconds = guestGraceMs(guest) / 1000 + CLEANUP_SECONDS + holdReserveSeconds(guest, configuration);
   const { volumes, volumeMounts, volumeDevices } = podVolumes(spec.volumes ?? [], isBlock);
@@ -64,7 +76,13 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
       enableServiceLinks: false,
       automountServiceAccountToken: account !== undefined,
       ...(account === undefined ? {} : { serviceAccountName: account }),
-      securityContext: { runAsUser: USER, runAsGroup: USER, fsGroup: USER, runAsNonRoot: true },
+      securityContext: {
+        runAsUser: LAUNCHER_USER,
+        runAsGroup: LAUNCHER_USER,
+        fsGroup: LAUNCHER_USER,
+        runAsNonRoot: true,
+      },
+      ...(isContainer ? { hostNetwork: true } : {}),
       readinessGates: [{ conditionType: UNPAUSED_CONDITION }],
       ...scheduling(guest),
       ...present({ subdomain: spec.subdomain, dnsPolicy: spec.dnsPolicy, dnsConfig: spec.dnsConfig }),
@@ -73,13 +91,14 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
           name: COMPUTE,
           image,
           imagePullPolicy: 'IfNotPresent',
-          env: environmentOf(guest, graceSeconds),
-          resources: launcherResources(spec, configuration),
-          volumeMounts,
+          env: [...environmentOf(guest, graceSeconds), ...(isContainer ? [POD_UID] : [])],
+          resources: launcherResources(spec, configuration, isContainer),
+          volumeMounts: [...volumeMounts, ...(isContainer ? [AGENT_MOUNT] : [])],
           ...(volumeDevices.length > 0 ? { volumeDevices } : {}),
+          ...(isContainer ? CONTAINER : {}),
         },
       ],
-      volumes,
+      volumes: [...volumes, ...(isContainer ? [AGENT_VOLUME] : [])],
     },
   };
 }

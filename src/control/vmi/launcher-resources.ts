@@ -18,6 +18,8 @@ export interface ContainerResources {
 const CPU_ALLOCATION_RATIO = 10;
 /** QEMU itself, with the launcher beside it: 45 MiB were measured for the smallest guest, 70 for a Linux of 128 MiB. */
 const QEMU_MEBIBYTES = 96;
+/** The launcher that starts QEMU in a container: a Node of its own. */
+const LAUNCHER_MEBIBYTES = 80;
 /** Stack and tables of each processor. */
 const PROCESSOR_MEBIBYTES = 8;
 /** The thread that serves disks. */
@@ -56,14 +58,16 @@ export function guestMemory({ domain }: VirtualMachineInstanceSpec): Quantity | 
   );
 }
 
-/** Requests and limits of the container that QEMU runs in. */
+/** Requests and limits of the container that QEMU runs in; a launcher of our own is beside it where that is really one. */
 export function launcherResources(
   spec: VirtualMachineInstanceSpec,
   configuration: KubeVirtConfiguration,
+  isContainer = false,
 ): ContainerResources {
   const { resources = {}, cpu, memory } = spec.domain;
   const { requests = {}, limits = {} } = resources;
-  const overhead = memoryOverhead(spec);
+  const launcher: Quantity = { amount: BigInt(isContainer ? LAUNCHER_MEBIBYTES : 0) * MEBIBYTE, format: 'BinarySI' };
+  const overhead = addQuantities(memoryOverhead(spec), launcher);
   const asked = parseQuantity(requests['memory'] ?? limits['memory']) ?? guestMemory(spec) ?? ZERO;
   const isHuge = memory?.hugepages?.pageSize !== undefined;
   const own = isHuge ? ZERO : asked;

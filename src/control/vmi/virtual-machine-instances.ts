@@ -42,6 +42,8 @@ import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
 export interface VirtualMachineInstancesOptions extends ControlContext {
   /** The launcher's image. */
   readonly launcherImage: string;
+  /** Whether launcher pods are containers that kubelets run. */
+  readonly hasKubelets?: boolean | undefined;
 }
 
 const WORKERS = 8;
@@ -62,6 +64,7 @@ export class VirtualMachineInstances implements Service {
   readonly #client: Client;
   readonly #recorder: Pick<EventRecorder, 'event'>;
   readonly #launcherImage: string;
+  readonly #isContainer: boolean | undefined;
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
   readonly #claims: Informer<PersistentVolumeClaim>;
@@ -77,6 +80,7 @@ export class VirtualMachineInstances implements Service {
     this.#client = client;
     this.#recorder = recorder;
     this.#launcherImage = launcherImage;
+    this.#isContainer = options.hasKubelets;
     this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
     this.#pods = informers.of(pods, { guest: guestUids });
     this.#claims = informers.of(persistentVolumeClaims);
@@ -198,7 +202,8 @@ export class VirtualMachineInstances implements Service {
     if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
     const claimOf = this.#claimOf(guest);
     const isBlock = (claim: string): boolean => claimOf(claim)?.spec?.volumeMode === 'Block';
-    const options = { image: this.#launcherImage, configuration: this.#configuration(), isBlock };
+    const [image, isContainer] = [this.#launcherImage, this.#isContainer];
+    const options = { image, isContainer, configuration: this.#configuration(), isBlock };
     // First: from its first moment on the pod is kept, also where no webhook is there to be asked.
     await this.#budgets.ensure(guest, signal);
     try {

@@ -1,6 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import { LOG_OFFSET_HEADER } from '../../api/guest-run.ts';
+import { agentPortOf } from '../../api/kubevirt/agent-port.ts';
 import type { Condition, KubeObject } from '../../api/meta.ts';
 import { ApiError, serviceUnavailable } from '../../api/status.ts';
 import type { Clock } from '../../env/ports.ts';
@@ -125,11 +126,12 @@ export class HttpsAgents implements Agents {
         throw serviceUnavailable(`node ${name} is not there any more`, error);
       throw error;
     });
-    const { addresses = [], daemonEndpoints } = node.status ?? {};
+    const { addresses = [] } = node.status ?? {};
     const of = (type: string): string | undefined => addresses.find((each) => each.type === type)?.address;
     const host = of('InternalIP') ?? of('ExternalIP') ?? of('Hostname');
-    const port = daemonEndpoints?.kubeletEndpoint?.Port;
-    if (host === undefined || !port) throw serviceUnavailable(`node ${name} does not say where its agent is`);
+    const port = agentPortOf(node);
+    if (host === undefined || port === undefined)
+      throw serviceUnavailable(`node ${name} does not say where its agent is`);
     return { node: name, host, port };
   }
 }

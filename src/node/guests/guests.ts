@@ -25,10 +25,12 @@ import type { ImageStamps } from '../volumes/image-stamp-files.ts';
 import { Ending } from './ending.ts';
 import type { GuestNotes } from './guest-notes.ts';
 import { Hearing } from './hearing.ts';
+import { KubeletPods } from './kubelet-pods.ts';
 import { guestOwner, isPodOver } from './launcher-pod.ts';
+import type { Launchers } from './launchers.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
-import { OwnPods } from './own-pods.ts';
+import { OwnPods, type OwnPodsOptions } from './own-pods.ts';
 import type { PodKeeper } from './pod-keeper.ts';
 import { shutdownTimes } from './power-off.ts';
 import { Plugging } from './plugging.ts';
@@ -51,6 +53,8 @@ export interface GuestsOptions {
   readonly stamps?: ImageStamps | undefined;
   readonly interfacesOf?: InterfacesOf | undefined;
   readonly migration: NodeMigration;
+  /** What machines are started by, where launcher pods are a kubelet's. */
+  readonly launchers?: Launchers | undefined;
   readonly metrics?: KubeMetrics;
   readonly nodeMetrics?: NodeMetrics | undefined;
 }
@@ -149,12 +153,11 @@ export class Guests {
       ramBytesOf: options.migration.ramBytesOf,
       interfacesOf: options.interfacesOf,
     });
-    this.#pods = new OwnPods({
-      clock,
-      client,
-      recorder,
-      write: (podUID, write) => surroundings.writePod(podUID, write),
-    });
+    const { launchers } = options;
+    const write: OwnPodsOptions['write'] = (podUID, write) => surroundings.writePod(podUID, write);
+    this.#pods = launchers
+      ? new KubeletPods({ clock, client, launchers, write })
+      : new OwnPods({ clock, client, recorder, write });
     this.#reports = new Reports({ clock, recorder, notes, steps, migrations, pods: this.#pods });
     this.#controller = new Controller({
       name: 'guests',
@@ -409,7 +412,9 @@ export class Guests {
     if (!isWanted || shutdownTimes({ guest, pod }, this.#env.clock.now()) !== undefined) return undefined;
     const self = this.#surroundings.runner(podUID, guest, NO_STANDING);
     const coming = { filled: filledVolumes({ self, guest, pod }), sizesBytes: comingSizes(guest) };
-    return this.#preparation.prepare(podUID, guest, coming, signal);
+    const prepared = await this.#preparation.prepare(podUID, guest, coming, signal);
+    // A kubelet may have to wait for just that before it runs the pod, which is looked at again then.
+    return prepared.kind === 'ready' && !this.#pods.canRun(pod) ? undefined : prepared;
   }
 
   #refused({ podUID, guest }: Scene, { code, message }: Refusal | typeof LATER_JOURNAL): Result {
@@ -439,6 +444,7 @@ export class Guests {
     this.#migrations.forget(podUID);
     this.#others.forget(podUID);
     this.#scenes.delete(podUID);
+    await this.#pods.forget(podUID);
     await this.#preparation.forget(podUID);
   }
 }

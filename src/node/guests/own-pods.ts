@@ -23,6 +23,10 @@ export class OwnPods implements PodKeeper {
     this.#options = options;
   }
 
+  canRun(): boolean {
+    return true;
+  }
+
   isPending({ status }: LauncherPod): boolean {
     return status?.phase !== 'Running';
   }
@@ -64,6 +68,10 @@ export class OwnPods implements PodKeeper {
       // It is gone, or another one has its name: either way there is nothing left to let go of.
       if (!(error instanceof ApiError) || (error.code !== 404 && error.code !== 409)) throw error;
     }
+  }
+
+  async forget(): Promise<void> {
+    // All that is known of a pod is in its status.
   }
 
   async #tell(pod: LauncherPod, status: LauncherPodStatus, signal: AbortSignal): Promise<void> {

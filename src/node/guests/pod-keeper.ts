@@ -1,8 +1,13 @@
 import type { LauncherPod } from './launcher-pod.ts';
 import type { Cause } from './pod-status.ts';
 
-/** Who keeps the launcher pods of a node, and says how they are. Whatever is said may be said again. */
+/**
+ * Who keeps the launcher pods of a node, and says how they are: the agent itself, or the kubelet of its machine. Whatever is said
+ * may be said again.
+ */
 export interface PodKeeper {
+  /** Whether there is something by now that a machine of the pod can be started in. */
+  canRun(pod: LauncherPod): boolean;
   /** Whether it has not been said yet that the pod has all that it needs. */
   isPending(pod: LauncherPod): boolean;
   /** What the pod is said to wait for; undefined where it is not. */
@@ -17,6 +22,8 @@ export interface PodKeeper {
   tellForeign(pod: LauncherPod, signal: AbortSignal): Promise<void>;
   /** Lets go of a pod that is being deleted, and of which nothing runs. */
   letGo(pod: LauncherPod, signal: AbortSignal): Promise<void>;
+  /** Forgets a pod that is gone. */
+  forget(podUID: string): Promise<void>;
 }
 
 /** How a pod has ended. */

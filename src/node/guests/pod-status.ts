@@ -95,8 +95,8 @@ interface Readiness {
   readonly isPaused?: boolean;
 }
 
-const PAUSED: Cause = { reason: 'Paused', message: 'the virtual machine is paused' };
-const NOT_PAUSED: Cause = { reason: 'NotPaused', message: 'the virtual machine is not paused' };
+export const PAUSED: Cause = { reason: 'Paused', message: 'the virtual machine is paused' };
+export const NOT_PAUSED: Cause = { reason: 'NotPaused', message: 'the virtual machine is not paused' };
 const GATE_CLOSED: Cause = {
   reason: 'ReadinessGatesNotReady',
   message: `the condition of the readiness gate ${UNPAUSED_CONDITION} is not True`,

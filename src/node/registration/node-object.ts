@@ -3,6 +3,7 @@ import {
   CPU_FEATURE_PREFIX,
   CPU_MODEL_PREFIX,
   CPU_VENDOR_PREFIX,
+  GUESTS_ONLY_LABEL,
   HOST_FEATURE_PREFIX,
   HOST_MODEL_PREFIX,
   MACHINE_TYPE_PREFIX,
@@ -37,6 +38,8 @@ export interface NodeProfile {
   /** The directory that claims of local storage get their directories in. */
   readonly localStoragePath: string;
   readonly addresses: readonly NodeAddress[];
+  /** Whether the Node is a kubelet's, which says all that is not about guests. */
+  readonly hasKubelet?: boolean;
   /** How much the node may promise to pods; all that the host has where absent. Several nodes may share a host. */
   readonly share?: { readonly cpus?: number; readonly memoryBytes?: number; readonly pods?: number };
 }
@@ -75,11 +78,15 @@ const LABEL_NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 
 /** The labels that the agent answers for. */
 export function labelsOf(profile: NodeProfile, host: HostIdentity, isReady: boolean): Record<string, string> {
-  const { name, accelerator, capabilities } = profile;
-  return {
+  const { name, accelerator, capabilities, hasKubelet } = profile;
+  const ofNode = {
     'kubernetes.io/os': host.operatingSystem,
     'kubernetes.io/arch': host.architecture,
     'kubernetes.io/hostname': name,
+    [GUESTS_ONLY_LABEL]: 'true',
+  };
+  return {
+    ...(hasKubelet ? {} : ofNode),
     [SCHEDULABLE_LABEL]: String(isReady),
     [ACCELERATOR_LABEL]: accelerator,
     ...(capabilities ? capabilityLabels(capabilities) : {}),

@@ -1,3 +1,4 @@
+import { AGENT_PORT_ANNOTATION } from '../../api/kubevirt/agent-port.ts';
 import { AGENT_KEYS_ANNOTATION, agentKeysText } from '../../api/kubevirt/agent-keys.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
@@ -97,13 +98,15 @@ export function registrationServices(options: RegistrationOptions): {
   const { env, client, profile } = options;
   const node = new Informer({ env, client, resource: nodeResource, fieldSelector: `metadata.name=${profile.name}` });
   const registration = new NodeRegistration(options, node);
+  if (profile.hasKubelet) return { registration, services: [node, registration] };
   const lease = new NodeLease({ env, client, name: profile.name, registration });
   return { registration, services: [node, registration, lease] };
 }
 
 /**
  * Keeps a Node object that says what this host is and whether it takes pods: makes it where there is none, and corrects
- * what is the agent's to say. What others say (a cordon, taints, labels, conditions) is left alone.
+ * what is the agent's to say. What others say (a cordon, taints, labels, conditions) is left alone. The Node of a kubelet is not
+ * made, and its status is the kubelet's: there the agent says by labels and annotations alone that it takes guests.
  */
 export class NodeRegistration implements Service {
   readonly name = 'registration of the node';
@@ -184,8 +187,8 @@ export class NodeRegistration implements Service {
     const usage = await this.#usage(signal);
     const problem = usage instanceof Error ? usage.message : this.#options.problem?.();
     const labels = labelsOf(profile, this.#host.identity, problem === undefined);
-    const node = this.node.get(profile.name) ?? (await this.#create(labels, signal));
-    // Somebody made it meanwhile; the informer is about to say so.
+    const node = this.node.get(profile.name) ?? (profile.hasKubelet ? undefined : await this.#create(labels, signal));
+    // Somebody made it meanwhile, or is about to; the informer will say so.
     if (!node) return;
     const agentId = agentIdOf(node);
     if (profile.agentId !== undefined && agentId !== undefined && agentId !== profile.agentId)
@@ -199,7 +202,8 @@ export class NodeRegistration implements Service {
       : node;
     // Gone or another one since; the informer is about to say so.
     if (!patched) return;
-    const isSaid = await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal);
+    const isSaid =
+      profile.hasKubelet || (await this.#report(patched, usage instanceof Error ? undefined : usage, problem, signal));
     if (!isSaid) return;
     this.#isRegistered = true;
     this.#resolveRegistered();
@@ -229,10 +233,12 @@ export class NodeRegistration implements Service {
   }
 
   #annotations(): Record<string, string> {
-    const { profile, agentKeys } = this.#options;
+    const { profile, agentKeys, port } = this.#options;
     const keys = agentKeys?.() ?? [];
+    const serving = profile.hasKubelet ? port() : undefined;
     return {
       ...annotationsOf(profile),
+      ...(serving === undefined ? {} : { [AGENT_PORT_ANNOTATION]: String(serving) }),
       ...(keys.length === 0 ? {} : { [AGENT_KEYS_ANNOTATION]: agentKeysText(keys) }),
     };
   }
