@@ -1,4 +1,7 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/api/meta.ts';
 import { NAMESPACE } from '../../src/control/control.fixture.ts';
@@ -7,15 +10,19 @@ import { realDiskFiles } from '../../src/env/real-disk-files.ts';
 import { realProcesses } from '../../src/env/real-processes.ts';
 import { realClock } from '../../src/env/real.ts';
 import { silentLogger } from '../../src/env/test.ts';
+import { endLauncher } from '../../src/hypervisor/launcher/launcher-processes.ts';
 import { Launcher } from '../../src/hypervisor/launcher/launcher.ts';
 import type { LauncherEnd } from '../../src/hypervisor/launcher/wire.ts';
 import { virtualMachineInstances } from '../../src/kube/kubevirt-resources.ts';
 import { type LauncherPod, type LauncherPodStatus, launcherPods } from '../../src/node/guests/launcher-pod.ts';
 import { Launchers } from '../../src/node/guests/launchers.ts';
+import { eventually } from '../support/eventually.ts';
 import { PROGRAM, UNPRIVILEGED, Workbench } from '../support/qemu.ts';
 import { killMachines, pidOf, QemuScene } from './qemu-scene.ts';
 
 /** The agent of a kubelet's node: the test is the kubelet, and its containers are launchers in this process. */
+
+const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
 class KubeletScene extends QemuScene {
   override ports(): ReturnType<QemuScene['ports']> {
@@ -145,5 +152,19 @@ describe('a guest in the pod of a kubelet', () => {
     );
     await scene.say(running.name, false, { phase: 'Failed' });
     await remove(running);
+  }, 120_000);
+  it('has a command for a launcher, which ends as it is told', async () => {
+    const path = join(bench.directory, 'command.sock');
+    const child = spawn(process.execPath, [main, 'launcher', '--socket', path], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+    const closed = once(child, 'close');
+    await eventually(() =>
+      endLauncher(realConnector, realClock, path, { exitCode: 1, message: 'Failed: it was killed' }),
+    );
+    expect(await closed).toEqual([1, null]);
+    expect(said).toContain('Failed: it was killed');
   }, 120_000);
 });

@@ -52,12 +52,12 @@ export class LauncherProcesses implements Processes {
   }
 
   /** Has it started by the launcher of its directory, which is the user that it is to run as. */
-  async spawnDetached({ mark, user: _, ...spec }: ProcessSpec): Promise<ChildProcess> {
+  async spawnDetached({ mark, command, arguments: args, directory, outputPath }: ProcessSpec): Promise<ChildProcess> {
     const { clock, connector, socketOf } = this.#options;
     if (mark === undefined) throw new Error('a process of a pod is found by its mark alone');
-    const path = socketOf(spec.directory);
+    const path = socketOf(directory);
     const talk = await patiently(clock, () => Talk.open(connector, path));
-    const answer = await talk.order(clock, { kind: 'start', ...spec });
+    const answer = await talk.order(clock, { kind: 'start', command, arguments: args, directory, outputPath });
     if (answer?.kind === 'refused') throw new Error(answer.message);
     try {
       if (!answer) throw new Error('its launcher has ended');
@@ -109,7 +109,8 @@ export async function endLauncher(connector: Connector, clock: Clock, path: stri
   const talk = await Talk.open(connector, path);
   const answer = await talk.order(clock, { kind: 'end', ...end });
   talk.close();
-  if (answer?.kind !== 'ending') throw new Error(answer?.kind === 'refused' ? answer.message : 'its launcher has ended');
+  if (answer?.kind !== 'ending')
+    throw new Error(answer?.kind === 'refused' ? answer.message : 'its launcher has ended');
 }
 
 /** Tries until somebody listens. */

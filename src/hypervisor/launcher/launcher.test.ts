@@ -23,6 +23,7 @@ let seen: ProcessIdentity | undefined;
 let killed: string[];
 let launcher: Launcher;
 let ended: Promise<LauncherEnd>;
+let isOver: boolean;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'godwit-launcher-'));
@@ -39,11 +40,13 @@ beforeEach(() => {
       },
     },
   });
-  ended = launcher.run();
+  isOver = false;
+  ended = launcher.run().finally(() => (isOver = true));
 });
 afterEach(async () => {
   exit?.({ code: 0, signal: undefined });
-  launcher.terminate();
+  // It may just have begun to listen, or be about to hear that its machine has ended.
+  await expect.poll(() => (launcher.terminate(), isOver), PATIENCE).toBe(true);
   rmSync(directory, { recursive: true, force: true });
 });
 
