@@ -76,7 +76,7 @@ const VIRTUAL_MACHINE = {
   },
   Reclaimed: {
     type: 'Warning',
-    when: 'Somebody said that the other side is fenced, and took the guest back. Kept as a record.',
+    when: 'Somebody said that the other side is fenced, and took the guest back, or said which copy of it counts. Kept as a record.',
   },
 } as const satisfies Meanings;
 
@@ -96,7 +96,8 @@ const RIGHT_TO_RUN = {
   JournalMissing: {
     type: 'Warning',
     when: "The record names this node, and the node's journal does not know of it: its data directory was lost or exchanged.",
-    remedy: "bring the node's data directory back; where nothing of it runs, declare the old node out of service",
+    remedy:
+      "bring the node's data directory back; where nothing of it runs, declare the old node out of service, or `godwit reclaim VM --afresh` ([switchover.md](switchover.md#when-nobody-can-say))",
   },
   LaterJournal: {
     type: 'Warning',
@@ -126,7 +127,8 @@ const RIGHT_TO_RUN = {
   Quarantined: {
     type: 'Warning',
     when: 'What the API says and what the node knows of the guest differ, as after data was restored from a backup.',
-    remedy: 'bring all nodes back that the message names, so that they can be heard ([operations.md](operations.md))',
+    remedy:
+      'bring all nodes back that the message names, so that they can be heard ([operations.md](operations.md)); if it stays, say which copy counts ([switchover.md](switchover.md#when-nobody-can-say))',
   },
   Refused: { type: 'Warning', when: 'The target refused the guest; the source goes on.' },
   StaleImage: {

@@ -1,4 +1,4 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
 import { withNamespace } from './cluster-options.ts';
@@ -167,11 +167,20 @@ function evacuateCancelCommand(print: Print): Command {
 }
 
 function reclaimCommand(print: Print): Command {
-  return clusterCommand('reclaim', 'Bring back a guest that went to another namespace or cluster, which was fenced.')
+  const what =
+    'Bring back a guest that went to another namespace or cluster, which was fenced; or say which copy of one here counts.';
+  return clusterCommand('reclaim', what)
     .argument('<vm>', 'its name')
+    .addOption(
+      new Option('--keep <node>', 'of a guest that is here: it runs on this node, and goes on').conflicts('afresh'),
+    )
+    .option('--afresh', 'of a guest that is here: it runs nowhere, and starts anew')
     .option('--i-have-fenced-the-other-side', 'nothing of the guest runs there, nor ever will: nobody else checks that')
     .option('--dry-run', 'change nothing')
-    .addHelpText('after', '\nExample:\n  godwit reclaim myvm --i-have-fenced-the-other-side')
+    .addHelpText(
+      'after',
+      '\nExample:\n  godwit reclaim myvm --i-have-fenced-the-other-side\n  godwit reclaim myvm --afresh --i-have-fenced-the-other-side',
+    )
     .action(async (name: string, options: ReclaimOptions) => {
       const { reclaim } = await import('./reclaim.ts');
       await reclaim(name, options, realEnv('warn'), print);

@@ -68,3 +68,50 @@ describe('a machine whose guest went away', () => {
     (await scene.request('PUT', `${ACTIONS}/web/start`, {}, 'owner')).expect(202);
   });
 });
+
+describe('a guest that is here, of which nobody else can say where it runs', () => {
+  const GUESTS = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances`;
+  const runner = (node: string) => ({ node, nodeUID: `uid-of-${node}`, podUID: `pod-of-${node}` });
+
+  /** A machine whose guest has a record; its nodes need not be there. */
+  async function makeGuest(name: string, rightToRun: object): Promise<void> {
+    const spec = { runStrategy: 'Always', template: TEMPLATE };
+    const body = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', metadata: { name }, spec };
+    const { uid } = (await scene.request('POST', MACHINES, body)).expect(201).json.metadata;
+    const owner = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachine', name, uid, controller: true };
+    const guest = { kind: 'VirtualMachineInstance', metadata: { name, ownerReferences: [owner] }, spec: TEMPLATE.spec };
+    (await scene.request('POST', GUESTS, { apiVersion: 'kubevirt.io/v1', ...guest })).expect(201);
+    const activePods = { 'pod-of-here': 'here', 'pod-of-gone': 'gone' };
+    const { holder, ...more } = { holder: runner('gone'), ...rightToRun };
+    const start = { phase: 'Running', activePods, rightToRun: { epoch: 1, holder } };
+    (await scene.request('PATCH', `${GUESTS}/${name}/status`, { status: start })).expect(200);
+    (await scene.request('PATCH', `${GUESTS}/${name}/status`, { status: { rightToRun: more } })).expect(200);
+  }
+
+  const statusOf = async (name: string) => (await scene.request('GET', `${GUESTS}/${name}`)).expect(200).json.status;
+
+  it('starts afresh though its node was deleted, and whatever was to come of it', async () => {
+    await makeGuest('lost', { successor: runner('there') });
+    const said = { fenced: true, afresh: true };
+    (await reclaim('lost', said, 'owner')).expect(403);
+    (await reclaim('lost', { fenced: true }, 'fencer')).expect(409);
+    (await reclaim('lost', { ...said, dryRun: ['All'] }, 'fencer')).expect(200);
+    expect(await statusOf('lost')).toMatchObject({ phase: 'Running', rightToRun: { epoch: 1 } });
+    (await reclaim('lost', said, 'fencer')).expect(200);
+    const { phase, rightToRun } = await statusOf('lost');
+    expect([phase, rightToRun]).toEqual(['Failed', { epoch: 2 }]);
+    (await reclaim('lost', said, 'fencer')).expect(409);
+  });
+
+  it('goes on where somebody says that it runs', async () => {
+    const node = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'here' } };
+    const { uid } = (await scene.request('POST', '/api/v1/nodes', node)).expect(201).json.metadata;
+    await makeGuest('found', { successor: runner('there') });
+    (await reclaim('found', { fenced: true, keep: 'here' }, 'fencer')).expect(200);
+    expect((await statusOf('found')).rightToRun).toEqual({
+      epoch: 1,
+      holder: runner('gone'),
+      successor: { ...runner('here'), nodeUID: uid },
+    });
+  });
+});

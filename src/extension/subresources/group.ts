@@ -61,8 +61,12 @@ export const SUBRESOURCES: readonly Subresource[] = [
     subresource: 'reclaim',
     method: 'PUT',
     description:
-      'Brings a guest back that went to another namespace or cluster which is gone for good. Answers what becomes of it as `message`.',
-    body: { fenced: 'must be true: you have made sure that nothing of the guest runs at the other side' },
+      'Brings a guest back that went to another namespace or cluster which is gone for good; or says which copy counts of one that is here, and that nobody else can decide. Answers what becomes of it as `message`.',
+    body: {
+      fenced: 'must be true: you have made sure that nothing of the guest runs at the other side, or but where you say',
+      keep: 'of a guest that is here: the node where it runs, and goes on',
+      afresh: 'of a guest that is here: it runs nowhere, and starts anew',
+    },
   },
   {
     resource: 'virtualmachines',

@@ -3,7 +3,7 @@ import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
-import { conflict } from '../../api/status.ts';
+import { type ApiError, conflict } from '../../api/status.ts';
 import { trueAgain } from '../../migration/right-to-run/record.ts';
 import { reclaimAcross } from '../../migration/right-to-run/seize.ts';
 
@@ -21,8 +21,8 @@ import { reclaimAcross } from '../../migration/right-to-run/seize.ts';
 export interface ReclaimPlan {
   /** A merge patch of the machine's status. It comes first. */
   readonly machine?: JsonObject;
-  /** A merge patch of the guest's status. */
-  readonly guest?: JsonObject;
+  /** Merge patches of the guest's status, one after the other. */
+  readonly guest?: readonly JsonObject[];
   /** What becomes of it, for people. */
   readonly message: string;
 }
@@ -34,6 +34,8 @@ export interface ReclaimFacts {
   readonly guest: VirtualMachineInstance | undefined;
   /** Whether the node that holds the right, of this cluster, was declared out of service. */
   readonly isHolderGone: boolean;
+  /** Of the node whose copy is to be kept, where there is such a node. */
+  readonly keptNodeUID?: string | undefined;
   readonly nowMs: number;
 }
 
@@ -44,7 +46,7 @@ export function planReclaim(facts: ReclaimFacts): ReclaimPlan {
   const letter = guest && refusalLetter(guest);
   if (letter) {
     const message = 'the node that waits for the guest is asked to refuse it; if it has taken it, the guest runs here';
-    return { guest: { status: { migrationState: { sourceLetter: letter } } }, message };
+    return { guest: [{ status: { migrationState: { sourceLetter: letter } } }], message };
   }
   const { rightToRun } = machine.status ?? {};
   if (!guest && rightToRun?.grantedAway === true)
@@ -52,11 +54,14 @@ export function planReclaim(facts: ReclaimFacts): ReclaimPlan {
       machine: forgotten(machine, rightToRun.epoch + 1, rightToRun.volumes),
       message: 'the machine can be started here again, on its disks as the guest left them',
     };
-  throw conflict(
-    { group: 'kubevirt.io', plural: 'virtualmachine' },
-    machine.metadata.name ?? '',
-    'nothing of its guest is at, or on its way to, another namespace or cluster',
+  throw objectionOf(
+    machine,
+    'nothing of its guest is at, or on its way to, another namespace or cluster; of one that is here, say which copy counts: keep or afresh',
   );
+}
+
+export function objectionOf({ metadata }: VirtualMachine, why: string): ApiError {
+  return conflict({ group: 'kubevirt.io', plural: 'virtualmachine' }, metadata.name ?? '', why);
 }
 
 function fromRecord({ machine, isHolderGone, nowMs }: ReclaimFacts, guest: VirtualMachineInstance): ReclaimPlan {
@@ -67,23 +72,21 @@ function fromRecord({ machine, isHolderGone, nowMs }: ReclaimFacts, guest: Virtu
   const rightToRun: JsonObject = { ...(step.to as unknown as JsonObject), successor: null, across: null };
   if (holder) {
     const message = `the guest goes on at node ${holder.node}, unless the other side was heard to have it`;
-    return { guest: { status: { rightToRun } }, message };
+    return { guest: [{ status: { rightToRun } }], message };
   }
   const isOver = isAway(record);
-  const phases = guest.status?.phaseTransitionTimestamps ?? [];
-  const failed = { phase: 'Failed', phaseTransitionTimestamp: formatTime(nowMs) };
   return {
     machine: forgotten(machine, epoch, volumes),
-    guest: {
-      status: {
-        rightToRun: { ...rightToRun, holder: null },
-        ...(isOver
-          ? {}
-          : { phase: 'Failed', phaseTransitionTimestamps: [...phases, failed] as unknown as JsonObject[] }),
-      },
-    },
+    guest: [{ status: { rightToRun: { ...rightToRun, holder: null }, ...(isOver ? {} : failed(guest, nowMs)) } }],
     message: 'nobody has the right to run the guest; the machine can start it afresh, on its disks as it left them',
   };
+}
+
+/** What a guest says of itself that nobody has any more. */
+export function failed({ status }: VirtualMachineInstance, nowMs: number): JsonObject {
+  const phases = status?.phaseTransitionTimestamps ?? [];
+  const last = { phase: 'Failed', phaseTransitionTimestamp: formatTime(nowMs) };
+  return { phase: 'Failed', phaseTransitionTimestamps: [...phases, last] as unknown as JsonObject[] };
 }
 
 /** The machine remembers nothing of where its guest went, and that its own disks are the true ones. */

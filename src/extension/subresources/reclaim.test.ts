@@ -57,7 +57,8 @@ async function reclaimed(scene: Scene, wish: Partial<ReclaimWish> = {}) {
     event: (_: KubeObject, type: string, reason: string, message: string) =>
       void events.push(`${type} ${reason}: ${message}`),
   };
-  const whole = { namespace: 'shop', name: 'web', user: 'alice', isFenced: true, dryRun: false, ...wish };
+  const nothing = { keep: undefined, afresh: undefined };
+  const whole = { namespace: 'shop', name: 'web', user: 'alice', isFenced: true, ...nothing, dryRun: false, ...wish };
   const message = await reclaim({ client, clock: new ManualClock(), recorder }, whole, signal);
   const of = (plural: string) => (objects.get(plural) as VirtualMachine | undefined)?.status;
   const machine = objects.get('virtualmachines');
@@ -148,6 +149,50 @@ describe('a guest is reclaimed', () => {
     expect(writes).toEqual(['virtualmachines dry', 'virtualmachines/status dry']);
     expect(events).toEqual([]);
   });
+});
+
+describe('of a guest that is here it is said which copy counts', () => {
+  const HELD: RightToRun = { epoch: 7, holder: THERE, volumes };
+  const RUNNING: VirtualMachineInstanceStatus = { phase: 'Running', rightToRun: HELD };
+
+  it('none: its machine starts it afresh, though the node that had it is not known any more', async () => {
+    const { guest, machine, message, events } = await reclaimed(
+      { machine: { rightToRun: { epoch: 7 } }, guest: RUNNING },
+      { afresh: true },
+    );
+    expect(guest).toMatchObject({ phase: 'Failed', phaseTransitionTimestamps: [{ phase: 'Failed' }] });
+    expect(guest?.rightToRun).toEqual({ epoch: 8, volumes });
+    expect(machine).toEqual({ rightToRun: { epoch: 7 } });
+    expect(events).toEqual([`Warning Reclaimed: alice says that the other side is fenced: ${message}`]);
+  });
+  it('that of a node, which is named as the next, and whoever was named before is not', async () => {
+    const activePods = { 'pod-a': 'node-a', 'pod-b': 'node-b' };
+    const named = { ...HELD, successor: HERE };
+    const { guest } = await reclaimed({ guest: { ...RUNNING, activePods } }, { keep: 'node-a' });
+    expect(guest).toEqual({ ...RUNNING, activePods, rightToRun: named });
+    const other = { ...HERE, node: 'node-c', podUID: 'pod-c' };
+    const before = { ...RUNNING, activePods, rightToRun: { ...HELD, successor: other } };
+    const { guest: after, writes } = await reclaimed({ guest: before }, { keep: 'node-a' });
+    expect(after?.rightToRun).toEqual(named);
+    expect(writes.slice(1)).toEqual(['virtualmachineinstances/status', 'virtualmachineinstances/status']);
+  });
+  it.each<[Scene, Partial<ReclaimWish>, RegExp]>([
+    [{}, { afresh: true }, /nobody has had the right/],
+    [{ guest: { phase: 'Failed', rightToRun: { epoch: 7 } } }, { afresh: true }, /already/],
+    [{ guest: { rightToRun: UNSETTLED } }, { afresh: true }, /another namespace or cluster/],
+    [{ guest: RUNNING }, { keep: 'node-a' }, /no launcher pod on a node node-a/],
+    [{ guest: { ...RUNNING, activePods: { 'pod-c': 'node-c' } } }, { keep: 'node-c' }, /no launcher pod/],
+    [{ guest: RUNNING }, { keep: 'node-b' }, /node-b has the right to run its guest already/],
+    [{ guest: { rightToRun: { epoch: 7 } } }, { keep: 'node-a' }, /nothing to keep/],
+  ])('and refused where that is no question: %j, %j', async (scene, wish, why) => {
+    await expect(reclaimed(scene, wish)).rejects.toThrow(why);
+  });
+  it.each<Partial<ReclaimWish>>([{ keep: 7 }, { keep: '' }, { afresh: 'true' }, { keep: 'node-a', afresh: true }])(
+    'in words that can be understood: %j',
+    async (wish) => {
+      await expect(reclaimed({ guest: RUNNING }, wish)).rejects.toMatchObject({ code: 400 });
+    },
+  );
 });
 
 describe('nothing is reclaimed', () => {

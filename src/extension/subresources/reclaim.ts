@@ -11,14 +11,19 @@ import type { Node } from '../../migration/fit/objects.ts';
 import { isOutOfService } from '../../migration/right-to-run/out-of-service.ts';
 import { found } from '../find-object.ts';
 import { planReclaim, type ReclaimFacts } from './reclaim-plan.ts';
+import { type Keeping, planReclaimWithin } from './reclaim-within.ts';
 
-/** Somebody's word that nothing of a guest runs at the other side of its migration. */
+/** Somebody's word that nothing of a guest runs at the other side of its migration, or but where they say. */
 export interface ReclaimWish {
   readonly namespace: string;
   readonly name: string;
   readonly user: string;
   /** As it stands in the body. */
   readonly isFenced: unknown;
+  /** Likewise: the node whose copy of a guest counts that is of this cluster alone. */
+  readonly keep: unknown;
+  /** Likewise: whether no copy of it does. */
+  readonly afresh: unknown;
   readonly dryRun: boolean;
 }
 
@@ -39,20 +44,35 @@ const ATTEMPTS_MAX = 10;
 export async function reclaim(tools: ReclaimTools, wish: ReclaimWish, signal: AbortSignal): Promise<string> {
   if (wish.isFenced !== true)
     throw badRequest('fenced has to be true: only who made sure that nothing runs at the other side may say so');
+  const keeping = keepingOf(wish);
   for (let attempt = 1; ; attempt++) {
     try {
-      return await attemptReclaim(tools, wish, signal);
+      return await attemptReclaim(tools, wish, keeping, signal);
     } catch (error) {
       if (!(error instanceof StaleError) || attempt === ATTEMPTS_MAX) throw error;
     }
   }
 }
 
-async function attemptReclaim(tools: ReclaimTools, wish: ReclaimWish, signal: AbortSignal): Promise<string> {
+function keepingOf({ keep = null, afresh = null }: ReclaimWish): Keeping | undefined {
+  const isKeep = typeof keep === 'string' && keep !== '';
+  if ((keep !== null && !isKeep) || (afresh !== null && typeof afresh !== 'boolean'))
+    throw badRequest('keep has to be the name of a node, and afresh true or false');
+  if (isKeep && afresh === true) throw badRequest('keep and afresh exclude each other');
+  if (isKeep) return { kind: 'keep', node: keep };
+  return afresh === true ? { kind: 'afresh' } : undefined;
+}
+
+async function attemptReclaim(
+  tools: ReclaimTools,
+  wish: ReclaimWish,
+  keeping: Keeping | undefined,
+  signal: AbortSignal,
+): Promise<string> {
   const { client, clock, recorder } = tools;
   const { namespace, name, user, dryRun } = wish;
-  const facts = await observe(client, wish, clock.now(), signal);
-  const plan = planReclaim(facts);
+  const facts = await observe(client, wish, keeping, clock.now(), signal);
+  const plan = keeping ? planReclaimWithin(facts, keeping) : planReclaim(facts);
   const write = async <T extends KubeObject>(
     resource: Resource<T>,
     { metadata }: KubeObject,
@@ -73,7 +93,11 @@ async function attemptReclaim(tools: ReclaimTools, wish: ReclaimWish, signal: Ab
   const machine = dryRun ? facts.machine : noted;
   // Before the guest: by its record the machine would remember once more that it is away.
   if (plan.machine) await write(virtualMachines, machine, plan.machine, 'status');
-  if (plan.guest && facts.guest) await write(virtualMachineInstances, facts.guest, plan.guest, 'status');
+  let { guest } = facts;
+  for (const change of plan.guest ?? []) {
+    const next = guest && (await write(virtualMachineInstances, guest, change, 'status'));
+    guest = dryRun ? guest : next;
+  }
   const message = `${user} says that the other side is fenced: ${plan.message}`;
   if (!dryRun) recorder.event(facts.machine, 'Warning', 'Reclaimed', message);
   return plan.message;
@@ -82,6 +106,7 @@ async function attemptReclaim(tools: ReclaimTools, wish: ReclaimWish, signal: Ab
 async function observe(
   client: Client,
   { namespace, name }: ReclaimWish,
+  keeping: Keeping | undefined,
   nowMs: number,
   signal: AbortSignal,
 ): Promise<ReclaimFacts> {
@@ -91,7 +116,8 @@ async function observe(
   const holder = guest?.status?.rightToRun?.holder;
   const node = holder && (await client.find(nodes, '', holder.node, signal));
   const isHolderGone = node?.metadata.uid === holder?.nodeUID && isOutOfService(node);
-  return { machine, guest, isHolderGone, nowMs };
+  const kept = keeping?.kind === 'keep' ? await client.find(nodes, '', keeping.node, signal) : undefined;
+  return { machine, guest, isHolderGone, keptNodeUID: kept?.metadata.uid, nowMs };
 }
 
 /** A conflict of writers, as opposed to one with what is asked for. */

@@ -150,7 +150,8 @@ export class SubresourceServer {
   async #reclaim({ namespace, name }: Attempt, user: UserInfo, request: ExtensionRequest): Promise<ExtensionResponse> {
     const body = await bodyOf(request);
     const { client, clock, recorder } = this.#options;
-    const wish = { namespace, name, user: user.username, isFenced: body['fenced'], dryRun: isDryRun(body, request) };
+    const { fenced: isFenced, keep, afresh } = body;
+    const wish = { namespace, name, user: user.username, isFenced, keep, afresh, dryRun: isDryRun(body, request) };
     return jsonResponse(200, { message: await reclaim({ client, clock, recorder }, wish, request.signal) });
   }
 
