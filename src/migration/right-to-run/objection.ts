@@ -59,11 +59,13 @@ function isActorOf(
     // Of a holder by itself: its QEMU is dead. On an admin's word it is the controllers that seize.
     case 'seize':
     case 'reserve':
-    case 'refuse':
     case 'keep':
       return isHolderNode(node, old);
-    // A journal ahead of the record: of the holder, or of a pod that was the holder before the data was restored.
+    // A journal ahead of the record: of the holder, or of a pod that was the holder before the data was restored. One epoch
+    // ahead of a record that names a successor it looks like a refusal: that successor cannot have taken an epoch that this
+    // node has, and where it has another it says so.
     case 'raise':
+    case 'refuse':
       return true;
     default:
       return unreachable(transition);
