@@ -89,6 +89,18 @@ describe('a start that was begun', () => {
     expect(entries(nextPlan(told, 'never', true))).toEqual([{ kind: 'ended', epoch: 5 }]);
     expect(entries(nextPlan({ ...view, standing }, 'never', false))).toEqual([{ kind: 'ended', epoch: 5 }]);
   });
+  it('and holds a right that was taken from all ends with its guest, also where it was not heard since a restore', () => {
+    const standing = { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false } as const;
+    const afresh: View = { ...view, standing, machine: 'running', record: { epoch: 6 }, unheard: [self.node] };
+    expect(entries(nextPlan(afresh, 'never', true))).toEqual(['machine', { kind: 'ended', epoch: 5 }]);
+    // One that has not ended is had back.
+    expect(entries(nextPlan(afresh, 'wait', true))).toEqual([{ kind: 'regained', epoch: 7 }, 'record']);
+  });
+  it('and has ended is not recorded where nobody would believe it: the guest was never started, by the data there is', () => {
+    const standing = { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false } as const;
+    const restored: View = { ...view, standing, unheard: [self.node] };
+    expect(entries(nextPlan(restored, 'never', true))).toEqual([{ kind: 'ended', epoch: 5 }]);
+  });
   it('is left alone while a machine may live', () => {
     expect(nextPlan({ ...view, machine: 'unknown' }, 'never', true).steps).toEqual([]);
   });

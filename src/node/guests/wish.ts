@@ -3,6 +3,8 @@ import { NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
 import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import { decide } from '../../migration/right-to-run/decide.ts';
 import { IDLE, journal, type Plan, plan } from '../../migration/right-to-run/plan.ts';
+import { kill } from '../../migration/right-to-run/source.ts';
+import type { Holding } from '../../migration/right-to-run/standing.ts';
 import type { View } from '../../migration/right-to-run/view.ts';
 import { isPodOver, type LauncherPod } from './launcher-pod.ts';
 
@@ -31,15 +33,24 @@ export function startIntent(options: {
   return isGiven && isPrepared && !isCrowded ? 'start' : 'wait';
 }
 
+/** Whether nothing can come any more of a right that the journal says is here, and nobody would take its word for it. */
+function isOverElsewhere(view: View, { epoch, taken }: Holding, intent: Intent, isGuestThere: boolean): boolean {
+  const { record, machine } = view;
+  // The guest is gone, or as good as, and was never recorded, or its record went with it; yet what is dead stays dead.
+  if (record === undefined)
+    return machine === 'dead' && (!isGuestThere || (intent === 'never' && taken?.across === undefined));
+  // Somebody took the right from all and said that the guest has ended: an admin, after a restore.
+  return intent === 'never' && record.holder === undefined && record.epoch >= epoch;
+}
+
 /**
  * What is next, by the protocol, for a pod of which it is known whether it is to start. A guest that is being deleted is
  * there, and has a record, or gets it: whoever took it says so, though it has ended since.
  */
 export function nextPlan(view: View, intent: Intent, isGuestThere: boolean): Plan {
   const { standing, record, self } = view;
-  if (standing.kind === 'holding' && record === undefined && view.machine === 'dead' && !isGuestThere) {
-    // The guest is gone, and its record with it; yet what is dead stays dead.
-    return plan(journal({ kind: 'ended', epoch: standing.epoch }));
+  if (standing.kind === 'holding' && isOverElsewhere(view, standing, intent, isGuestThere)) {
+    return plan(...kill(view), journal({ kind: 'ended', epoch: standing.epoch }));
   }
   if (standing.kind !== 'starting' || intent === 'start') return decide(view);
   if (intent === 'wait' || view.machine !== 'dead') return IDLE;
