@@ -172,7 +172,10 @@ export class MigrationSteps {
       return { facts, input: { phase: 'Scheduling', unfitness: this.#unfitness(facts, created, 'Scheduling') } };
     } catch (error) {
       const outcome = await this.#refusedTarget(facts, guest, error, signal);
-      return this.#quotas.changeCount === quotaChanges ? outcome : STALE;
+      if (this.#quotas.changeCount === quotaChanges) return outcome;
+      // It waits for nothing: the room that it would wait for is there.
+      this.#quotas.delete(keyOf(migration));
+      return STALE;
     }
   }
 
