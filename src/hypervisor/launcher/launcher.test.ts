@@ -82,6 +82,8 @@ describe('a launcher', () => {
     expect(identity).toEqual(seen);
     exit({ code: 1, signal: undefined });
     expect(await exited).toEqual({ code: 1, signal: undefined });
+    // A pod has one machine in its life.
+    await expect(agent().spawnDetached(SPEC)).rejects.toThrow('a machine ran here');
   });
 
   it('stays while a machine runs, whatever it is told, and ends as its agent says', async () => {

@@ -23,6 +23,7 @@ export class Launcher {
   #end: (end: LauncherEnd) => void = () => undefined;
   /** Whether there is a machine, or is about to be. */
   #isBusy = false;
+  #hasStarted = false;
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -65,15 +66,19 @@ export class Launcher {
   }
 
   async #obey(order: LauncherOrder, socket: Socket): Promise<void> {
+    // Who is gone has drawn its own conclusions.
+    if (socket.destroyed) return;
     if (this.#isBusy) return this.#refuse(socket, 'a machine runs here');
     if (order.kind === 'end') {
       const { exitCode, message } = order;
       socket.end(line({ kind: 'ending' }), () => this.#end({ exitCode, message }));
       return;
     }
+    if (this.#hasStarted) return this.#refuse(socket, 'a machine ran here, and a pod has one');
     this.#isBusy = true;
     try {
       const { exited } = await this.#options.processes.spawnDetached({ ...order, user: undefined });
+      this.#hasStarted = true;
       socket.write(line({ kind: 'started' }));
       socket.end(line({ kind: 'exited', ...(await exited) }));
     } catch (error) {
