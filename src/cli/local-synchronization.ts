@@ -164,6 +164,8 @@ export class LocalSynchronization {
 
   #follow(): void {
     const spec = this.#spec;
+    // What is not known yet says neither whether it is wanted nor at which port; what is gone takes it from no half.
+    if (spec === undefined && (this.#open.size > 0 || !this.#process)) return;
     const isOn = spec !== undefined && isFeatureGateEnabled('DecentralizedLiveMigration', spec.configuration);
     this.#work = this.#work
       .then(() => this.#bring((isOn || this.#open.size > 0) && this.#isNeeded, configuredPort(spec)))
