@@ -28,6 +28,7 @@ const CASES: readonly (readonly [name: string, shown: string, printed: string, i
   ['lines that are left out, and the wrong end', 'one\n…\nfour', 'one\ntwo', false],
   ['more than is shown', 'one', 'one\ntwo', false],
   ['less than is shown', 'one\ntwo', 'one', false],
+  ['what npm says of itself', 'one', 'added 211 packages in 28s\nnpm notice\none', true],
   ['what is special in patterns', 'a.b (c) [d] {e} $f?', 'a.b (c) [d] {e} $f?', true],
   ['what would be a pattern', 'a.b', 'axb', false],
 ];

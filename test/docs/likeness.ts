@@ -40,7 +40,7 @@ const SPACES = / {2,}/;
 const SPECIAL = new RegExp(`${anyOf(KINDS)}|(…)|(${SPACES.source})`, 'gu');
 
 /** What is done only where it has not been done yet, and what npm says of itself. */
-const OPTIONAL = /^(godwit: (installing|building|getting)|Port \d+ is taken|npm (warn|notice)|> )/;
+const OPTIONAL = /^(godwit: (installing|building|getting)|Port \d+ is taken|npm (warn|notice)|added \d+ packages|> )/;
 /** Lines that a terminal writes over, of which the last one is left. */
 const LIVE: readonly RegExp[] = [/^Nodes that are ready:/, /^ *(guest boots:|guest runs on)/, /^ *\[[#-]+\]/];
 

@@ -118,6 +118,8 @@ describe('a guest', () => {
     await guests.succeeds(await guests.ask('sleeper'));
     const { podUID } = await guests.holder('sleeper');
     expect(guests.host.logs().get(podUID) ?? '').not.toContain('guest boot=');
+    // Its machine elsewhere takes over what it was a moment later.
+    await eventually(async () => expect((await guests.host.guest('sleeper')).status.phase).toBe('Running'));
     expect(await guests.host.change('sleeper', 'unpause')).toBe(202);
     expect(await guests.isWhole('sleeper')).toHaveLength(2);
     await guests.remove('sleeper');

@@ -135,11 +135,12 @@ function ok(isSo: boolean): void {
   if (!isSo) throw new Error('not yet');
 }
 
-/** Waits until a machine's migration is in a state, or has been. */
-export function state({ events }: Actor, wanted: string): Promise<void> {
+/** Waits until a machine's migration is in one of these states, or has been. */
+export function state({ events }: Actor, ...wanted: readonly string[]): Promise<void> {
   return eventually(() => {
     const states: string[] = events.map((event) => (event.kind === 'migration' ? event.state : event.kind));
-    if (!states.includes(wanted)) throw new Error(`not ${wanted}, but ${states.join(', ')}`);
+    if (!wanted.some((each) => states.includes(each)))
+      throw new Error(`not ${wanted.join(' or ')}, but ${states.join(', ')}`);
   });
 }
 

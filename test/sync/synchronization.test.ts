@@ -176,6 +176,8 @@ describe('a synchronization controller', () => {
     const pid = pidOf(west);
     expect(pid).toBeGreaterThan(0);
     await switchOn(west, []);
+    // Not before what it was begun for is over.
+    for (const name of ['web', 'early']) await west.api.request('DELETE', `${MIGRATIONS}/${name}`);
     await eventually(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'));
     const { stdout } = await runCli(['down', '--data-dir', east.godwit.directory]);
     expect(stdout).toContain('Stopped the control plane');
