@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -82,10 +83,13 @@ async function run(): Promise<Running> {
   const { metadata } = await scene.bind();
   const { uid = '', name = '' } = metadata;
   podUIDs.push(uid);
+  const directory = join(scene.directory, 'launchers');
+  // An agent makes it when it starts.
+  await scene.until(() => expect(existsSync(directory)).toBe(true));
   const launcher = new Launcher({
     log: silentLogger,
     processes: { spawnDetached: (spec) => realProcesses.spawnDetached({ ...spec, user: UNPRIVILEGED }) },
-    path: join(scene.directory, 'launchers', `${uid}.sock`),
+    path: join(directory, `${uid}.sock`),
   });
   const ended = launcher.run();
   // Nothing is started on the word of the pod's node alone.
