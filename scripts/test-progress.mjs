@@ -19,6 +19,7 @@ export default class TestProgress {
   }
 
   onTestRunEnd(_modules, errors) {
-    write({ ended: true, errors: errors.length });
+    // Outside of tests, but where it is known in whose process.
+    write({ ended: true, errors: errors.map((error) => error.VITEST_TEST_PATH ?? '') });
   }
 }

@@ -25,7 +25,7 @@ function step(name, file, args) {
   run(process.execPath, [join(root, 'node_modules', ...file), ...args]);
 }
 
-/** What each file came to, by project and path, and whether the run ended by itself with no error outside of tests. */
+/** What each file came to, by project and path, and the files that errors outside of tests are of; one of its own is of none. */
 function read(progress) {
   const results = new Map();
   let end;
@@ -34,7 +34,7 @@ function read(progress) {
     if (entry.ended) end = entry;
     else results.set(`${entry.project} ${entry.file}`, entry);
   }
-  return { results, isSound: end?.errors === 0 };
+  return { results, errors: end?.errors ?? [''] };
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
@@ -91,16 +91,18 @@ console.log(
   `== tests, seed ${seed}${isFull ? ', every cell' : ', long tables sampled'} (repeat with GODWIT_TEST_SEED=${seed})`,
 );
 const scratch = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-let { results, isCutShort, isSound } = await runTests(scratch, paths);
+let { results, isCutShort, errors } = await runTests(scratch, paths);
 const wrong = [...results.values()].filter(({ state }) => state !== 'passed');
-const names = [...new Set(wrong.map(({ file }) => relative(root, file)))];
+const suspects = [...wrong.map(({ file }) => file), ...errors.filter((file) => file !== '')];
+const names = [...new Set(suspects.map((file) => relative(root, file)))];
 const isLuck = names.length > 0 && names.length <= MOST_AGAIN && !names.some((name) => NO_LUCK.test(name));
 if (isLuck && !isStopped) {
   // Machines are busy, and guests slow: what fails by itself, too, fails.
   console.log(`== once more, alone: ${names.join(' ')}`);
   const again = await runTests(scratch, ['--maxWorkers=1', ...names]);
-  // A run that was cut short said nothing of errors outside of tests.
-  isSound = (isSound || isCutShort) && again.isSound;
+  // A run that was cut short said nothing of errors.
+  const own = isCutShort ? [] : errors.filter((file) => file === '');
+  errors = [...own, ...again.errors];
   results = new Map([...results, ...again.results]);
 }
 rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
@@ -108,12 +110,12 @@ rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
 const all = [...results.values()];
 const sum = (name) => all.reduce((total, result) => total + (result[name] ?? 0), 0);
 const unfinished = all.filter(({ state, failed }) => state !== 'passed' && !failed);
-const failed = sum('failed') + unfinished.length + (isSound ? 0 : 1);
+const failed = sum('failed') + unfinished.length + errors.length;
 const unlucky = names.filter((name) =>
   all.every(({ file, state }) => relative(root, file) !== name || state === 'passed'),
 );
 for (const { file } of unfinished) console.log(`did not run to its end: ${relative(root, file)}`);
-if (!isSound) console.log('something outside of the tests failed: see above');
+if (errors.length > 0) console.log('something outside of the tests failed: see above');
 if (unlucky.length > 0) console.log(`failed among others, passed alone: ${unlucky.join(' ')}`);
 console.log(`tests: ${sum('passed')} passed, ${failed} failed, ${sum('skipped')} skipped`);
 process.exit(failed === 0 && all.length > 0 ? 0 : 1);
