@@ -212,11 +212,7 @@ async function pairOf(): Promise<PlayedPair> {
 /** What agents and the controllers of machines do until the guest is there. */
 async function arrive(pair: PlayedPair): Promise<void> {
   await pair.runTarget([ROOT]);
-  await pair.reach('PreparingTarget', 'PreparingTarget');
-  await pair.prepare();
-  await pair.reach('TargetReady', 'TargetReady');
-  await pair.begin();
-  await pair.reach('Running', 'Running');
+  await pair.copy();
   await pair.take();
   await pair.exchange();
   await pair.give();

@@ -96,11 +96,7 @@ describe.each([['two clusters'], ['one cluster']])('between two guests of %s', (
     await (count % 2 === 0 ? pair.send() : pair.receive());
     await pair.meet();
     await pair.runTarget([ROOT]);
-    await pair.reach('PreparingTarget', 'PreparingTarget');
-    await pair.prepare();
-    await pair.reach('TargetReady', 'TargetReady');
-    await pair.begin();
-    await pair.reach('Running', 'Running');
+    await pair.copy();
     await pair.take();
     await pair.give();
     await pair.reach('Succeeded', 'Succeeded');
@@ -250,11 +246,7 @@ describe.each([['two clusters'], ['one cluster']])('between two guests of %s', (
     await pair.until(async () => expect(await pair.target.agents.slotHolders()).toEqual([]));
     await there.delete(resourceQuotas, 'few');
     await pair.runTarget([ROOT]);
-    await pair.reach('PreparingTarget', 'PreparingTarget');
-    await pair.prepare();
-    await pair.reach('TargetReady', 'TargetReady');
-    await pair.begin();
-    await pair.reach('Running', 'Running');
+    await pair.copy();
     await pair.take();
     await pair.give();
     await pair.reach('Succeeded', 'Succeeded');

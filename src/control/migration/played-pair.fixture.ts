@@ -245,6 +245,11 @@ export class PlayedPair {
     await this.send();
     await this.receive();
     await this.runTarget();
+    await this.copy();
+  }
+
+  /** Both agents do what comes after the target's pod runs, until the guest is being copied. */
+  async copy(): Promise<void> {
     await this.reach('PreparingTarget', 'PreparingTarget');
     await this.prepare();
     await this.reach('TargetReady', 'TargetReady');
