@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url';
 import { root } from './setup.mjs';
 
 const MODULE = join(root, 'test', 'kubernetes', 'control-plane');
-const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler'];
+const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'];
 const BUILD = ['build', '-mod=readonly'];
 const ETCD_PACKAGE = 'etcd-server';
 const PROGRESS_MS = 20_000;
