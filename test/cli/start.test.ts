@@ -109,7 +109,7 @@ const ctrlC = ({ child }: Started): boolean => process.kill(-(child.pid ?? 0), '
 describe('npm start', () => {
   it('sets up, and takes a tour the first time; then it goes on, until Ctrl-C', async () => {
     const first = start('goes well');
-    await says(first, 'godwit migrate guest');
+    for (const command of ['logs guest -f', 'migrate guest', 'console guest']) await says(first, `godwit ${command}`);
     expect(first.output()).toMatch(/^godwit: installing dependencies \(npm ci\)\ngodwit: building\nserving/);
     expect(first.output()).toContain('a tour\nall is well\n');
     ctrlC(first);

@@ -2,20 +2,27 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
+import { PostCopyOffer } from '../support/post-copy.ts';
 import { IS_PAIRED } from '../support/sample.ts';
+import { say } from '../support/say.ts';
 
 /** A migration that is deleted is called off, whatever it is doing; the guest goes on where it is. */
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let guests: MovingGuests;
+let postCopy: PostCopyOffer;
 beforeAll(async () => {
+  postCopy = new PostCopyOffer();
   guests = await MovingGuests.start({ nodes: 2 });
   await guests.configure({}, ['MigrationDowntimeTuning']);
   await guests.policy('endless', { pace: 'endless' }, { bandwidthPerMigration: '1Mi', maxDowntimeMs: 1 });
   await guests.create('guest', probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=20' }), { pace: 'endless' });
 });
-afterAll(() => guests.stop());
+afterAll(async () => {
+  await guests.stop();
+  postCopy.withdraw();
+});
 
 /** Called off once it is in this phase, or would have been. */
 async function expectCalledOff(migration: string): Promise<void> {
@@ -86,6 +93,34 @@ describe('a migration is called off', () => {
     await guests.host.api.request('DELETE', '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies/endless');
     await guests.move('guest');
     expect(await guests.isWhole('guest')).toHaveLength(2);
+  });
+});
+
+describe('a migration whose guest has gone ahead of its memory', () => {
+  it('says why it is not called off any more, and comes to its end', async () => {
+    if (!postCopy.isPossible) return say('left out: nobody here may do post-copy');
+    const options = {
+      bandwidthPerMigration: '4Mi',
+      maxDowntimeMs: 30,
+      completionTimeoutPerGiB: 14,
+      allowPostCopy: true,
+    };
+    await guests.policy('early', { pace: 'early' }, options);
+    await guests.create('ahead', probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=12' }), { pace: 'early' });
+    const migration = await guests.ask('ahead');
+    const { target } = await guests.sides('ahead');
+    await guests.noted(target, (entry) => entry.kind === 'taken');
+    await guests.cancel(migration);
+    const conditions = await eventually(async () => {
+      const found = (await guests.halves(migration)).flatMap((half) => half?.status?.conditions ?? []);
+      expect(found).toContainEqual(expect.objectContaining({ type: 'migrationAbortRequested', reason: 'PostCopy' }));
+      return found;
+    });
+    say(`called off in post-copy: ${JSON.stringify(conditions)}`);
+    await guests.isGone(migration);
+    expect(await guests.isWhole('ahead')).toHaveLength(2);
+    expect((await guests.holder('ahead')).podUID).toBe(target.podUID);
+    await guests.remove('ahead');
   });
 });
 

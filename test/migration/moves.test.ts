@@ -9,6 +9,8 @@ import { say } from '../support/say.ts';
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
+/** How far a guest's clock may be off, which it tells in whole seconds. */
+const CLOCK_SECONDS = 2;
 const IN_A_ROW = IS_FULL && !IS_PAIRED ? 20 : 4;
 
 let guests: MovingGuests;
@@ -87,6 +89,7 @@ describe('a guest', () => {
     await expectChecked('busy', 'memory', 'disk');
     expect(await guests.isWhole('busy')).toHaveLength(IN_A_ROW + 1);
     const silences = guests.times.silencesMs(guests.bootOf('busy'));
+    expect(silences).toHaveLength(IN_A_ROW);
     say(`silences of a busy guest: ${silences.map((ms) => `${Math.round(ms)} ms`).join(', ')}`);
     await guests.remove('busy');
   }, 900_000);
@@ -106,7 +109,14 @@ describe('a guest', () => {
     const address = await guests.host.forwardOf('tux', 80);
     const answer = await eventually(async () => (await fetch(`http://${address}/`)).text(), 60_000);
     expect(answer).toContain(guests.bootOf('tux'));
-    await eventually(async () => expect(await guests.host.ask('tux', 'clock')).toContain('set=1'), 60_000);
+    const beforeMs = await eventually(async () => {
+      const askedMs = Date.now();
+      expect(await guests.host.ask('tux', 'clock')).toContain('set=1');
+      return askedMs;
+    }, 60_000);
+    const [, clock] = /clock=(\d+)/.exec(await guests.host.ask('tux', 'clock')) ?? [];
+    expect(Number(clock)).toBeGreaterThanOrEqual(beforeMs / 1000 - CLOCK_SECONDS);
+    expect(Number(clock)).toBeLessThanOrEqual(Date.now() / 1000 + CLOCK_SECONDS);
     await guests.remove('tux');
   });
 

@@ -1,11 +1,9 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
-import { CAN_GIVE_POST_COPY, hasPostCopyForAll, postCopyQemu } from '../support/post-copy.ts';
+import { PostCopyOffer } from '../support/post-copy.ts';
 import { IS_PAIRED, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
@@ -14,23 +12,16 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 180_000 });
 
 let guests: MovingGuests;
-let programs: string;
-let isPostCopyPossible = true;
-const { PATH } = process.env;
+let postCopy: PostCopyOffer;
 
 beforeAll(async () => {
-  programs = mkdtempSync('/tmp/gw-qemu-');
-  chmodSync(programs, 0o755);
-  isPostCopyPossible = hasPostCopyForAll() || CAN_GIVE_POST_COPY;
-  if (!hasPostCopyForAll() && isPostCopyPossible)
-    process.env['PATH'] = `${dirname(postCopyQemu(programs))}:${process.env['PATH']}`;
+  postCopy = new PostCopyOffer();
   guests = await MovingGuests.start({ nodes: 2 });
   await guests.configure({}, ['MigrationDowntimeTuning']);
 });
 afterAll(async () => {
   await guests.stop();
-  process.env['PATH'] = PATH;
-  rmSync(programs, { recursive: true });
+  postCopy.withdraw();
 });
 
 /** A guest that writes so fast that a copy at 8 MiB/s never comes to its end by itself. */
@@ -128,7 +119,7 @@ describe('a policy', () => {
 
   it.each(sample(WAYS, 1))('has a guest that writes too fast moved all the same: by $decision', async (way) => {
     const { name, options, work, decision, mode } = way;
-    if (mode === 'PostCopy' && !isPostCopyPossible) return say('left out: nobody here may do post-copy');
+    if (mode === 'PostCopy' && !postCopy.isPossible) return say('left out: nobody here may do post-copy');
     const migration = await moveUnder(name, options, work);
     expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
     expect(decisionsOf(migration)).toContain(decision);

@@ -23,7 +23,7 @@ let guests: MovingGuests;
 let events: EventStream;
 beforeAll(async () => {
   guests = await MovingGuests.start({ nodes: 3 });
-  await guests.configure(LIMITS);
+  await guests.configure(LIMITS, ['MigrationDowntimeTuning']);
   await Promise.all(names.map((name) => guests.host.create(virtualMachine(name, probe({ tickMs: 100 })))));
   for (const name of names) await guests.knows(name);
   events = await guests.watchMigrations();
@@ -89,22 +89,33 @@ describe('migrations', () => {
     await guests.isWhole(name);
   });
 
-  it('go by class, once there is room', async () => {
-    await guests.configure({ parallelMigrationsPerCluster: 0 });
+  it('go by class, once there is room, whoever came while there was none', async () => {
+    await guests.configure({ parallelMigrationsPerCluster: 1 });
+    await guests.policy('held', { pace: 'held' }, { bandwidthPerMigration: '1Mi', maxDowntimeMs: 1 });
+    await guests.create('first', probe({ arguments: 'mib=16 hz=200 rate=20' }), { pace: 'held' });
+    const first = await guests.ask('first');
+    await guests.reaches(first, 'Running');
     const classes = [undefined, 'system-maintenance', 'user-triggered', 'system-critical'];
     const asked: string[] = [];
     for (const [index, priority] of [...classes, ...classes].entries())
       asked.push(await guests.ask(names[index] ?? '', priority === undefined ? {} : { priority }));
     for (const migration of asked) await guests.reaches(migration, 'Pending');
     const since = events.events.length;
-    await guests.configure({ parallelMigrationsPerCluster: 1 });
+    await guests.cancel(first);
     for (const migration of asked) await guests.succeeds(migration);
     const order: string[] = [];
     for (const { object } of events.events.slice(since))
-      if (!isOther(object) && isUnderWay(object) && !order.includes(object.metadata.name))
+      if (
+        asked.includes(object.metadata.name) &&
+        !isOther(object) &&
+        isUnderWay(object) &&
+        !order.includes(object.metadata.name)
+      )
         order.push(object.metadata.name);
     const rank = (migration: string): number => classes.length - (asked.indexOf(migration) % classes.length);
     expect(order.map(rank)).toEqual([1, 1, 2, 2, 3, 3, 4, 4]);
+    await guests.isGone(first);
+    await guests.remove('first');
     await guests.configure(LIMITS);
   });
 

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { install } from './install.ts';
 import { PROGRAM, UNPRIVILEGED } from './qemu.ts';
 
@@ -11,6 +11,24 @@ export function hasPostCopyForAll(): boolean {
 
 /** Whether a program can be given the right to it. */
 export const CAN_GIVE_POST_COPY = UNPRIVILEGED !== undefined;
+
+/** QEMU with post-copy for all machines that this process has started, where that is possible at all. */
+export class PostCopyOffer {
+  readonly isPossible = hasPostCopyForAll() || CAN_GIVE_POST_COPY;
+  readonly #path = process.env['PATH'];
+  readonly #programs = mkdtempSync('/tmp/gw-qemu-');
+
+  constructor() {
+    chmodSync(this.#programs, 0o755);
+    if (!hasPostCopyForAll() && this.isPossible)
+      process.env['PATH'] = `${dirname(postCopyQemu(this.#programs))}:${this.#path}`;
+  }
+
+  withdraw(): void {
+    process.env['PATH'] = this.#path;
+    rmSync(this.#programs, { recursive: true });
+  }
+}
 
 /**
  * A QEMU that may do post-copy, which kernels let no ordinary user's programs do. A host that offers it gives this right
