@@ -1,12 +1,13 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { report } from './figures.ts';
+import { channels } from './migration/channels.ts';
 import { compression } from './migration/compression.ts';
 import { models } from './migration/models.ts';
 import { pairs } from './migration/pairs.ts';
 
 /**
  * Live migration: real guests on the nodes of a real `godwit up`, beside the same QEMU that is moved by hand; what packing
- * memory is worth, by the link; and models of guests, many more than this machine could carry. Arguments choose parts, and of
+ * memory is worth, by the link, and what more channels are, by size; and models of guests, many more than this machine could carry. Arguments choose parts, and of
  * models how many move at once: `npm run bench -- migration pairs models 100 1000`.
  */
 
@@ -15,6 +16,7 @@ type Part = (counts: readonly number[]) => Promise<void>;
 const parts: { readonly [name: string]: Part } = {
   pairs: () => pairs(),
   compression: () => compression(),
+  channels: () => channels(),
   models: (counts) => models(counts.length > 0 ? counts : undefined),
 };
 

@@ -1,14 +1,12 @@
-import type { MultipleChannels } from '../../src/hypervisor/migration.ts';
-import { MigrationScene, state } from '../../test/support/migration-scene.ts';
+import type { MigrationScene } from '../../test/support/migration-scene.ts';
 import { median, report, rounded } from '../figures.ts';
-import { SlowLink } from './slow-link.ts';
+import { type Copied, inScene, oneCopy } from './one-copy.ts';
 
 /**
  * What packing a copy with zstd is worth: the same guest over the same link, packed and not, in turns. Under a bandwidth limit it
  * can be worth nothing, since QEMU counts what it sends before it is packed; so the link itself is slow.
  */
 
-const MEBIBYTE = 1024 * 1024;
 const ROUNDS = 3;
 const CHANNELS = 2;
 const WORK_MIB = 64;
@@ -19,30 +17,20 @@ const MEMORIES = [
   ['like noise', 'repeat=0'],
 ] as const;
 
-interface Copied {
-  readonly seconds: number;
-  readonly sentMiB: number;
-}
-
 export async function compression(): Promise<void> {
-  const scene = await MigrationScene.open();
-  // Waiting for a machine, which outlives this process, does not keep it from ending.
-  const alive = setInterval(() => undefined, 1000);
-  try {
+  await inScene(async (scene) => {
     for (const [memory, argument] of MEMORIES)
       for (const mebibytes of LINKS_MIB_PER_SECOND) await compare(scene, memory, argument, mebibytes);
-  } finally {
-    await scene.close();
-    clearInterval(alive);
-  }
+  });
 }
 
 async function compare(scene: MigrationScene, memory: string, argument: string, mebibytes: number): Promise<void> {
   const packed: Copied[] = [];
   const plain: Copied[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    plain.push(await copy(scene, argument, mebibytes, 'none'));
-    packed.push(await copy(scene, argument, mebibytes, 'zstd'));
+    const options = { workMiB: WORK_MIB, argument, linkMiBPerSecond: mebibytes };
+    plain.push(await oneCopy(scene, { ...options, channels: { count: CHANNELS, compression: 'none' } }));
+    packed.push(await oneCopy(scene, { ...options, channels: { count: CHANNELS, compression: 'zstd' } }));
   }
   const [without, with_] = [plain, packed].map((all) => median(all.map(({ seconds }) => seconds)));
   const link = Number.isFinite(mebibytes) ? `over ${mebibytes} MiB/s` : 'over a link without a limit';
@@ -55,37 +43,4 @@ async function compare(scene: MigrationScene, memory: string, argument: string, 
     sentMiB: rounded(median(packed.map(({ sentMiB }) => sentMiB))),
     sentUnpackedMiB: rounded(median(plain.map(({ sentMiB }) => sentMiB))),
   });
-}
-
-/** One guest goes over, encrypted as always, and is ended there. */
-async function copy(
-  scene: MigrationScene,
-  argument: string,
-  mebibytes: number,
-  packing: MultipleChannels['compression'],
-): Promise<Copied> {
-  const commandLine = `mib=${WORK_MIB} tick=20 hz=200 rate=0 ${argument}`;
-  const spec = scene.bench.spec({ memoryMiB: WORK_MIB + 24, commandLine });
-  const source = await scene.running(spec);
-  const target = await scene.target(source, spec);
-  const tls = await scene.credentials();
-  const channels = { count: CHANNELS, compression: packing };
-  const { memoryPort } = await target.machine.migration.listen(scene.listenOptions({ channels }, tls.target));
-  const link = await SlowLink.open(memoryPort, mebibytes * MEBIBYTE);
-  try {
-    // At once: whoever looks now and then would be part of the figure.
-    source.machine.onEvent((event) =>
-      event.kind === 'migration' && event.state === 'pre-switchover'
-        ? source.machine.migration.switchOver()
-        : undefined,
-    );
-    await source.machine.migration.start(scene.sendOptions(link.port, { channels }, tls.source));
-    await state(source, 'completed');
-    const { totalMs } = await source.machine.migration.progress();
-    return { seconds: totalMs / 1000, sentMiB: link.passedBytes / MEBIBYTE };
-  } finally {
-    link.close();
-    await source.machine.kill();
-    await target.machine.kill();
-  }
 }
