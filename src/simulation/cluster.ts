@@ -106,7 +106,8 @@ export class SimulatedCluster {
       mix,
       log: (component) => this.#log(component),
       server: this.#server,
-      spoilTransport: bug?.spoilTransport,
+      spoilTransport: (component, transport, random) =>
+        bug?.spoilTransport && (bug.whose?.test(component) ?? true) ? bug.spoilTransport(transport, random) : transport,
     });
     const hosts = new Map<string, ModelNode>();
     const nodes = machinesOf(scenario).map((machine) => this.#newNode(machine, hosts));

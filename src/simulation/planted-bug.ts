@@ -22,7 +22,9 @@ export interface PlantedBug {
   readonly firstSeed: number;
   /** Within how many seeds from there. */
   readonly seedsMax: number;
-  readonly spoilTransport?: (component: string, transport: Transport, random: Random) => Transport;
+  /** Whose connections are spoilt; everybody's where nobody is named. */
+  readonly whose?: RegExp;
+  readonly spoilTransport?: (transport: Transport, random: Random) => Transport;
   readonly spoilDisk?: (engine: MemoryEngine) => CrashableEngine;
   readonly spoilHypervisor?: (hypervisor: Hypervisor) => Hypervisor;
   readonly spoilHostChance?: (random: Random) => Random;

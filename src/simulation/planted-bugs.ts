@@ -4,9 +4,13 @@ import type { PlantedBug } from './planted-bug.ts';
 import { PLANTED_EVICTION_BUGS } from './planted-eviction-bugs.ts';
 import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
 import { PLANTED_PAIR_BUGS } from './planted-pair-bugs.ts';
-import { withDeaths, withServerCrashes } from './provocations.ts';
+import { CONTROLLERS, withDeaths, withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
 import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
+
+const SCHEDULERS = /^scheduler/;
+const COLLECTORS = /^(garbage|manager)/;
+const ALL_BUT_THE_USER = /^(?!user$)/;
 
 /** One bug at least for each invariant: a check that cannot fail is none. */
 export const PLANTED_BUGS: readonly PlantedBug[] = [
@@ -46,10 +50,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'anti-affinity-holds',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport) =>
-      component.startsWith('scheduler')
-        ? misreading(transport, (text) => text.replaceAll('"podAntiAffinity":', '"unseen":'))
-        : transport,
+    whose: SCHEDULERS,
+    spoilTransport: (transport) => misreading(transport, (text) => text.replaceAll('"podAntiAffinity":', '"unseen":')),
   },
   {
     name: 'confused-priorities',
@@ -58,10 +60,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'preemption-is-fair',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport) =>
-      component.startsWith('scheduler')
-        ? misreading(transport, (text) => text.replaceAll('"priority":0', '"priority":2000'))
-        : transport,
+    whose: SCHEDULERS,
+    spoilTransport: (transport) => misreading(transport, (text) => text.replaceAll('"priority":0', '"priority":2000')),
   },
   {
     name: 'hasty-preemption',
@@ -70,7 +70,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'preemption-is-fair',
     firstSeed: 5,
     seedsMax: 10,
-    spoilTransport: (component, transport) => (component.startsWith('scheduler') ? hasty(transport) : transport),
+    whose: SCHEDULERS,
+    spoilTransport: hasty,
   },
   {
     name: 'uncounted-evictions',
@@ -79,10 +80,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'evictions-keep-budgets',
     firstSeed: 1,
     seedsMax: 30,
-    spoilTransport: (component, transport, random) =>
-      /^(disruption|manager)/.test(component)
-        ? forgetful(transport, random, { chance: 1, isForgotten: (_, line) => line.includes('"deletionTimestamp"') })
-        : transport,
+    whose: /^(disruption|manager)/,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, { chance: 1, isForgotten: (_, line) => line.includes('"deletionTimestamp"') }),
   },
   {
     name: 'swallowed-deletions',
@@ -91,7 +91,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'deletions-end',
     firstSeed: 1,
     seedsMax: 5,
-    spoilTransport: (_, transport, random) =>
+    spoilTransport: (transport, random) =>
       swallowing(transport, random, { chance: 0.2, isSwallowed: ({ method }) => method === 'DELETE' }),
   },
   {
@@ -101,13 +101,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'pods-settle',
     firstSeed: 1,
     seedsMax: 5,
-    spoilTransport: (component, transport, random) =>
-      component.startsWith('scheduler')
-        ? forgetful(transport, random, {
-            chance: 0.5,
-            isForgotten: ({ path }, line) => path.includes('/pods') && line.startsWith('{"type":"ADDED"'),
-          })
-        : transport,
+    whose: SCHEDULERS,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, {
+        chance: 0.5,
+        isForgotten: ({ path }, line) => path.includes('/pods') && line.startsWith('{"type":"ADDED"'),
+      }),
   },
   {
     name: 'swallowed-taints',
@@ -116,13 +115,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'nodes-settle',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      !/^(node-lifecycle|manager)/.test(component)
-        ? transport
-        : swallowing(transport, random, {
-            chance: 1,
-            isSwallowed: ({ method, path }) => method !== 'GET' && path.startsWith('/api/v1/nodes/'),
-          }),
+    whose: /^(node-lifecycle|manager)/,
+    spoilTransport: (transport, random) =>
+      swallowing(transport, random, {
+        chance: 1,
+        isSwallowed: ({ method, path }) => method !== 'GET' && path.startsWith('/api/v1/nodes/'),
+      }),
   },
   {
     name: 'swallowed-counts',
@@ -131,13 +129,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'budgets-settle',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      component === 'user'
-        ? transport
-        : swallowing(transport, random, {
-            chance: 0.3,
-            isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/poddisruptionbudgets/'),
-          }),
+    whose: ALL_BUT_THE_USER,
+    spoilTransport: (transport, random) =>
+      swallowing(transport, random, {
+        chance: 0.3,
+        isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/poddisruptionbudgets/'),
+      }),
   },
   {
     name: 'missing-owners',
@@ -146,14 +143,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'only-garbage-collected',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      /^(garbage|manager)/.test(component)
-        ? denying(
-            forgetful(transport, random, { chance: 0.5, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') }),
-            random,
-            { chance: 0.5, isDenied: ({ path }) => /\/member-\d+$/.test(path) },
-          )
-        : transport,
+    whose: COLLECTORS,
+    spoilTransport: (transport, random) =>
+      denying(
+        forgetful(transport, random, { chance: 0.5, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') }),
+        random,
+        { chance: 0.5, isDenied: ({ path }) => /\/member-\d+$/.test(path) },
+      ),
   },
   {
     name: 'uncollected-garbage',
@@ -162,10 +158,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'garbage-settles',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      /^(garbage|manager)/.test(component)
-        ? forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"DELETED"') })
-        : transport,
+    whose: COLLECTORS,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"DELETED"') }),
   },
   {
     name: 'undercounted-quotas',
@@ -174,10 +169,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'quotas-hold',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      /^(resourcequota|manager)/.test(component)
-        ? forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') })
-        : transport,
+    whose: /^(resourcequota|manager)/,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') }),
   },
   {
     name: 'swallowed-usage',
@@ -186,13 +180,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'quotas-settle',
     firstSeed: 1,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      component === 'user'
-        ? transport
-        : swallowing(transport, random, {
-            chance: 1,
-            isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/resourcequotas/'),
-          }),
+    whose: ALL_BUT_THE_USER,
+    spoilTransport: (transport, random) =>
+      swallowing(transport, random, {
+        chance: 1,
+        isSwallowed: ({ method, path }) => method !== 'GET' && path.includes('/resourcequotas/'),
+      }),
   },
   {
     name: 'lost-events',
@@ -201,10 +194,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'caches-catch-up',
     firstSeed: 1,
     seedsMax: 5,
-    spoilTransport: (component, transport, random) =>
-      component.startsWith('node-')
-        ? transport
-        : forgetful(transport, random, { chance: 0.05, isForgotten: (_, line) => !line.includes('"BOOKMARK"') }),
+    whose: /^(?!node-)/,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, { chance: 0.05, isForgotten: (_, line) => !line.includes('"BOOKMARK"') }),
   },
   {
     name: 'hollow-owners',
@@ -213,10 +205,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'no-bugs',
     firstSeed: 5,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      /^(garbage|manager)/.test(component)
-        ? hollowing(transport, random, { chance: 0.5, isHollow: ({ path }) => /\/member-\d+$/.test(path) })
-        : transport,
+    whose: COLLECTORS,
+    spoilTransport: (transport, random) =>
+      hollowing(transport, random, { chance: 0.5, isHollow: ({ path }) => /\/member-\d+$/.test(path) }),
   },
   {
     name: 'mute-disk',
@@ -273,13 +264,12 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     invariant: 'machines-settle',
     firstSeed: 3,
     seedsMax: 10,
-    spoilTransport: (component, transport, random) =>
-      component.startsWith('controllers')
-        ? forgetful(transport, random, {
-            chance: 1,
-            isForgotten: ({ path }, line) => path.includes('/pods?') && line.startsWith('{"type":"MODIFIED"'),
-          })
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, {
+        chance: 1,
+        isForgotten: ({ path }, line) => path.includes('/pods?') && line.startsWith('{"type":"MODIFIED"'),
+      }),
   },
   ...PLANTED_MIGRATION_BUGS,
   ...PLANTED_EVICTION_BUGS,

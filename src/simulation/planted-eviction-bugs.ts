@@ -1,30 +1,25 @@
 import type { Plan, Strike } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { type Act, isController, onlyWith } from './provocations.ts';
+import { type Act, CONTROLLERS, GUESTS, onlyWith, repeated } from './provocations.ts';
 import { misreading } from './spoilt-transports.ts';
 
-/** One bug at least for each invariant of evictions. */
-
-const GUESTS_FIRST: readonly Act[] = Array.from(
-  { length: 12 },
-  (_, index) => [index * 500, 'createProtected'] as const,
-);
+const GUESTS_FIRST = repeated('createProtected', 12, 0, 500);
 const HORIZON_MS = 200_000;
 
 /** Guests are driven off all the time. */
-function repeated(what: Act[1]): readonly Act[] {
-  return Array.from({ length: 12 }, (_, index) => [60_000 + index * 8000, what] as const);
+function allTheTime(what: Act[1]): readonly Act[] {
+  return [...GUESTS_FIRST, ...repeated(what, 12, 60_000, 8000)];
 }
 
 /** Somebody drains one node after the other, and no webhook is there. */
 function withUnansweredDrains(plan: Plan): Plan {
   const strikes: Strike[] = [{ atMs: 50_000, what: 'webhooks-down', victim: 0, durationMs: HORIZON_MS }];
-  return onlyWith(plan, HORIZON_MS, [...GUESTS_FIRST, ...repeated('drainNode')], strikes);
+  return onlyWith(plan, HORIZON_MS, allTheTime('drainNode'), strikes);
 }
 
 /** Guests are preempted one after the other. */
 function withPreemption(plan: Plan): Plan {
-  return onlyWith(plan, HORIZON_MS, [...GUESTS_FIRST, ...repeated('preempt')]);
+  return onlyWith(plan, HORIZON_MS, allTheTime('preempt'));
 }
 
 /** Some guests have to leave by a certain time, others at any, and all wait; then one goes after the other. */
@@ -32,8 +27,8 @@ function withALine(plan: Plan): Plan {
   return onlyWith(plan, HORIZON_MS + 60_000, [
     ...GUESTS_FIRST,
     [100_000, 'holdMoves'],
-    ...[0, 1, 2].map((index): Act => [130_000 + index * 1000, 'evictLauncher']),
-    ...[0, 1, 2].map((index): Act => [140_000 + index * 1000, 'preempt']),
+    ...repeated('evictLauncher', 3, 130_000, 1000),
+    ...repeated('preempt', 3, 140_000, 1000),
     [180_000, 'slowMoves'],
   ]);
 }
@@ -45,9 +40,10 @@ function withGuestsAlone(plan: Plan): Plan {
 
 /** Somebody drains nodes, and thinks better of it at the end. */
 function withDrains(plan: Plan): Plan {
-  return onlyWith(plan, HORIZON_MS, [...GUESTS_FIRST, ...repeated('drainNode')]);
+  return onlyWith(plan, HORIZON_MS, allTheTime('drainNode'));
 }
 
+/** One bug at least for each invariant of evictions. */
 export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
   {
     name: 'overlooked-budgets',
@@ -57,12 +53,13 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withUnansweredDrains,
-    spoilTransport: (component, transport) =>
-      /^(disruption|manager)/.test(component)
-        ? misreading(transport, (text, path) =>
-            path.includes('/poddisruptionbudgets') ? text.replaceAll(/"minAvailable":\d+/g, '"minAvailable":0') : text,
-          )
-        : transport,
+    whose: /^(disruption|manager)/,
+    spoilTransport: (transport) =>
+      misreading(
+        transport,
+        (text) => text.replaceAll(/"minAvailable":\d+/g, '"minAvailable":0'),
+        '/poddisruptionbudgets',
+      ),
   },
   {
     name: 'hasty-agents',
@@ -72,12 +69,11 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withPreemption,
-    spoilTransport: (component, transport) =>
-      component.startsWith('node-')
-        ? misreading(transport, (text) =>
-            text.replaceAll('"DisruptionTarget"', '"unseen"').replaceAll('"evacuationCauses":', '"unseen":'),
-          )
-        : transport,
+    whose: /^node-/,
+    spoilTransport: (transport) =>
+      misreading(transport, (text) =>
+        text.replaceAll('"DisruptionTarget"', '"unseen"').replaceAll('"evacuationCauses":', '"unseen":'),
+      ),
   },
   {
     name: 'timeless-queue',
@@ -87,12 +83,8 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withALine,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes('/virtualmachineinstances') ? text.replaceAll('"deadline":', '"unseen":') : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) => misreading(transport, (text) => text.replaceAll('"deadline":', '"unseen":'), GUESTS),
   },
   {
     name: 'imagined-marks',
@@ -102,14 +94,13 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withGuestsAlone,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes('/virtualmachineinstances')
-              ? text.replaceAll(/"nodeName":"(node-\d)"/g, '"nodeName":"$1","evacuationNodeName":"$1"')
-              : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(
+        transport,
+        (text) => text.replaceAll(/"nodeName":"(node-\d)"/g, '"nodeName":"$1","evacuationNodeName":"$1"'),
+        GUESTS,
+      ),
   },
   {
     name: 'unheard-uncordons',
@@ -119,11 +110,12 @@ export const PLANTED_EVICTION_BUGS: readonly PlantedBug[] = [
     firstSeed: 9,
     seedsMax: 10,
     provoke: withDrains,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes('/api/v1/nodes') ? text.replaceAll('"unschedulable":false', '"unschedulable":true') : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(
+        transport,
+        (text) => text.replaceAll('"unschedulable":false', '"unschedulable":true'),
+        '/api/v1/nodes',
+      ),
   },
 ];

@@ -1,14 +1,11 @@
 import { LyingDisk } from './lying-disk.ts';
 import type { Plan } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { type Act, isController, onlyWith, withServerCrashes } from './provocations.ts';
+import { type Act, CONTROLLERS, GUESTS, MIGRATIONS, onlyWith, repeated, withServerCrashes } from './provocations.ts';
 import { endingAtCancel } from './spoilt-hypervisors.ts';
 import { forgetful, misreading, swallowing } from './spoilt-transports.ts';
 
-const MIGRATIONS = '/virtualmachineinstancemigrations';
-const GUESTS = '/virtualmachineinstances';
-
-const GUESTS_FIRST: readonly Act[] = Array.from({ length: 12 }, (_, index) => [index * 500, 'createMovable'] as const);
+const GUESTS_FIRST = repeated('createMovable', 12, 0, 500);
 
 /** All guests wait to move, for long enough that everybody knows; then one goes after the other. */
 function withALine(plan: Plan): Plan {
@@ -58,13 +55,12 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withManyMoves,
-    spoilTransport: (component, transport, random) =>
-      isController(component)
-        ? swallowing(transport, random, {
-            chance: 0.5,
-            isSwallowed: ({ method, path }) => method === 'PUT' && path.includes('/configmaps/'),
-          })
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport, random) =>
+      swallowing(transport, random, {
+        chance: 0.5,
+        isSwallowed: ({ method, path }) => method === 'PUT' && path.includes('/configmaps/'),
+      }),
   },
   {
     name: 'confused-classes',
@@ -74,12 +70,9 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withALine,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes(MIGRATIONS) ? text.replaceAll('"priority":"system-critical"', '"priority":"none"') : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(transport, (text) => text.replaceAll('"priority":"system-critical"', '"priority":"none"'), MIGRATIONS),
   },
   {
     name: 'blind-controllers',
@@ -89,16 +82,17 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withManyMoves,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) => {
-            if (path.includes(MIGRATIONS))
-              return text.replaceAll(/"phase":"(?:PreparingTarget|TargetReady|Running)"/g, '"phase":"Failed"');
-            return path.includes(GUESTS)
-              ? text.replaceAll('"migrationUid":', '"unseen":').replaceAll('"successor":', '"unseen":')
-              : text;
-          })
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(
+        misreading(
+          transport,
+          (text) => text.replaceAll(/"phase":"(?:PreparingTarget|TargetReady|Running)"/g, '"phase":"Failed"'),
+          MIGRATIONS,
+        ),
+        (text) => text.replaceAll('"migrationUid":', '"unseen":').replaceAll('"successor":', '"unseen":'),
+        GUESTS,
+      ),
   },
   {
     name: 'misread-records',
@@ -108,12 +102,9 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 4,
     seedsMax: 10,
     provoke: withManyMoves,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes(GUESTS) ? text.replaceAll(/("holder":\{[^}]*"node":)"node-\d"/g, '$1"node-1"') : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(transport, (text) => text.replaceAll(/("holder":\{[^}]*"node":)"node-\d"/g, '$1"node-1"'), GUESTS),
   },
   {
     name: 'forgotten-progress',
@@ -133,12 +124,9 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 3,
     seedsMax: 10,
     provoke: withCancelsInLine,
-    spoilTransport: (component, transport) =>
-      isController(component)
-        ? misreading(transport, (text, path) =>
-            path.includes(MIGRATIONS) ? text.replaceAll('"deletionTimestamp":', '"unseen":') : text,
-          )
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport) =>
+      misreading(transport, (text) => text.replaceAll('"deletionTimestamp":', '"unseen":'), MIGRATIONS),
   },
   {
     name: 'deadly-cancels',
@@ -158,12 +146,11 @@ export const PLANTED_MIGRATION_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 10,
     provoke: withOneRound,
-    spoilTransport: (component, transport, random) =>
-      isController(component)
-        ? forgetful(transport, random, {
-            chance: 1,
-            isForgotten: ({ path }, line) => path.includes(GUESTS) && line.includes('"targetNodeDomainReadyTimestamp"'),
-          })
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport, random) =>
+      forgetful(transport, random, {
+        chance: 1,
+        isForgotten: ({ path }, line) => path.includes(GUESTS) && line.includes('"targetNodeDomainReadyTimestamp"'),
+      }),
   },
 ];

@@ -1,25 +1,23 @@
-import type { Transport } from '../kube/transport.ts';
 import type { PeerAnswer } from '../node/migrations/peer.ts';
 import type { Plan } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
-import { type Act, isController, onlyWith } from './provocations.ts';
+import { CONTROLLERS, MIGRATIONS, onlyWith, repeated } from './provocations.ts';
 import { misreading, miswriting, swallowing } from './spoilt-transports.ts';
 
-const MIGRATIONS = '/virtualmachineinstancemigrations';
+/** Whoever deals with halves of pairs. */
+const READERS_OF_KEYS = /^(controllers|synchronization)/;
 
 /** Guests go from cluster to cluster, all the time. */
 function withTravels(plan: Plan): Plan {
-  const guests = Array.from({ length: 6 }, (_, index): Act => [index * 500, 'createTraveller']);
-  const travels = Array.from({ length: 16 }, (_, index): Act => [30_000 + index * 8000, 'moveAway']);
-  return onlyWith(plan, 200_000, [...guests, ...travels]);
+  const guests = repeated('createTraveller', 6, 0, 500);
+  return onlyWith(plan, 200_000, [...guests, ...repeated('moveAway', 16, 30_000, 8000)]);
 }
 
 /** People take keys that others have taken. */
 function withReusedKeys(plan: Plan): Plan {
-  const guests = Array.from({ length: 8 }, (_, index): Act => [index * 500, 'createTraveller']);
-  const travels = Array.from({ length: 8 }, (_, index): Act => [30_000 + index * 4000, 'moveAway']);
-  const mistakes = Array.from({ length: 16 }, (_, index): Act => [31_000 + index * 2000, 'reuseKey']);
-  return onlyWith(plan, 80_000, [...guests, ...travels, ...mistakes]);
+  const guests = repeated('createTraveller', 8, 0, 500);
+  const travels = repeated('moveAway', 8, 30_000, 4000);
+  return onlyWith(plan, 80_000, [...guests, ...travels, ...repeated('reuseKey', 16, 31_000, 2000)]);
 }
 
 /** Bugs that invariants of guests in several clusters have to find. */
@@ -42,10 +40,9 @@ export const PLANTED_PAIR_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 3,
     provoke: withTravels,
-    spoilTransport: (component, transport, random) =>
-      component.startsWith('node-')
-        ? swallowing(transport, random, { chance: 1, isSwallowed: ({ body }) => isDeparture(body) })
-        : transport,
+    whose: /^node-/,
+    spoilTransport: (transport, random) =>
+      swallowing(transport, random, { chance: 1, isSwallowed: ({ body }) => isDeparture(body) }),
   },
   {
     name: 'keys-of-guests',
@@ -55,9 +52,12 @@ export const PLANTED_PAIR_BUGS: readonly PlantedBug[] = [
     firstSeed: 1,
     seedsMax: 3,
     provoke: withReusedKeys,
-    spoilTransport: (component, transport) =>
-      withOtherKeys(component, transport, (text) =>
-        text.replaceAll(/"vmiName":"(\w+)"(.*?)"key":"/g, '"vmiName":"$1"$2"key":"$1-'),
+    whose: READERS_OF_KEYS,
+    spoilTransport: (transport) =>
+      misreading(
+        transport,
+        (text) => text.replaceAll(/"vmiName":"(\w+)"(.*?)"key":"/g, '"vmiName":"$1"$2"key":"$1-'),
+        MIGRATIONS,
       ),
   },
   {
@@ -68,8 +68,9 @@ export const PLANTED_PAIR_BUGS: readonly PlantedBug[] = [
     firstSeed: 2,
     seedsMax: 5,
     provoke: withTravels,
-    spoilTransport: (component, transport) =>
-      withOtherKeys(component, transport, (text) => text.replaceAll(/"key":"(pair-.)[^"]*"/g, '"key":"$1"')),
+    whose: READERS_OF_KEYS,
+    spoilTransport: (transport) =>
+      misreading(transport, (text) => text.replaceAll(/"key":"(pair-.)[^"]*"/g, '"key":"$1"'), MIGRATIONS),
   },
   {
     name: 'misspelt-verdicts',
@@ -79,22 +80,15 @@ export const PLANTED_PAIR_BUGS: readonly PlantedBug[] = [
     firstSeed: 2,
     seedsMax: 3,
     provoke: withTravels,
-    spoilTransport: (component, transport, random) =>
-      isController(component)
-        ? miswriting(transport, random, {
-            chance: 0.5,
-            miswrite: (body, path) =>
-              path.includes(MIGRATIONS) ? body.replace('"phase":"Succeeded"', '"phase":"Failed"') : body,
-          })
-        : transport,
+    whose: CONTROLLERS,
+    spoilTransport: (transport, random) =>
+      miswriting(transport, random, {
+        chance: 0.5,
+        miswrite: (body, path) =>
+          path.includes(MIGRATIONS) ? body.replace('"phase":"Succeeded"', '"phase":"Failed"') : body,
+      }),
   },
 ];
-
-/** Whoever deals with halves of pairs reads other keys than people have written. */
-function withOtherKeys(component: string, transport: Transport, misread: (text: string) => string): Transport {
-  if (!isController(component) && !component.startsWith('synchronization')) return transport;
-  return misreading(transport, (text, path) => (path.includes(MIGRATIONS) ? misread(text) : text));
-}
 
 type Letter = PeerAnswer['letters'][number];
 

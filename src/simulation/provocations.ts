@@ -36,7 +36,14 @@ export function onlyWith(plan: Plan, horizonMs: number, acts: readonly Act[], st
   return { ...plan, horizonMs, faults: [], strikes, actions };
 }
 
-/** Whether a component is one of Godwit's own controllers. */
-export function isController(component: string): boolean {
-  return component.startsWith('controllers');
+/** The same again and again. */
+export function repeated(what: ActionName, times: number, fromMs: number, everyMs: number): readonly Act[] {
+  return Array.from({ length: times }, (_, index) => [fromMs + index * everyMs, what] as const);
 }
+
+/** Godwit's own controllers. */
+export const CONTROLLERS = /^controllers/;
+
+/** What holds migrations, and guests, in the paths of requests. */
+export const MIGRATIONS = '/virtualmachineinstancemigrations';
+export const GUESTS = '/virtualmachineinstances';

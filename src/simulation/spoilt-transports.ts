@@ -49,13 +49,13 @@ export function hollowing(
   };
 }
 
-/** Takes what it reads for something else. */
-export function misreading(inner: Transport, misread: (text: string, path: string) => string): Transport {
+/** Takes what it reads for something else, where the path has this. */
+export function misreading(inner: Transport, misread: (text: string) => string, path = ''): Transport {
   return {
     send: async (request) => {
       const response = await inner.send(request);
-      return request.method === 'GET'
-        ? { ...response, body: each(response.body, (line) => misread(line, request.path)) }
+      return request.method === 'GET' && request.path.includes(path)
+        ? { ...response, body: each(response.body, misread) }
         : response;
     },
     close: () => inner.close(),
