@@ -32,6 +32,7 @@ const has = (command) => spawnSync('sh', ['-c', `command -v ${command}`], { stdi
 const missing = () => NEEDED.filter(([command]) => !has(command)).map(([, name]) => name);
 const isRoot = process.getuid?.() === 0;
 const prefix = isRoot ? '' : 'sudo ';
+const UPDATE = `${prefix}apt-get update ${QUIET}`;
 
 /** Whether packages can be installed: as root, or through sudo, which may ask for a password where somebody can type it. */
 function mayInstall() {
@@ -41,12 +42,14 @@ function mayInstall() {
   return process.stdin.isTTY === true || spawnSync('sudo', ['-n', 'true'], { stdio: 'ignore' }).status === 0;
 }
 
+/** Returns whether it went well. */
 function shell(script) {
   // sudo asks for a password on the terminal itself.
-  spawnSync('sh', ['-c', script], {
+  const { status } = spawnSync('sh', ['-c', script], {
     stdio: ['inherit', 'ignore', 'inherit'],
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
   });
+  return status === 0;
 }
 
 /** Installs what is missing, or says the one command that does, and what to do then. Returns whether all is there. */
@@ -56,7 +59,10 @@ export function ensureHostPackages(then) {
   const command = `${prefix}${INSTALL} ${packages.join(' ')}`;
   if (mayInstall()) {
     console.error(`godwit: installing ${packages.join(', ')} (${command})`);
-    shell(`${prefix}apt-get update ${QUIET} && ${prefix}${INSTALL} ${QUIET} ${packages.join(' ')}`);
+    // One of the sources may be out of order, and another have all of it.
+    if (!shell(UPDATE))
+      console.error(`godwit: the lists of packages could not all be got (${UPDATE}): trying with those that there are`);
+    shell(`${prefix}${INSTALL} ${QUIET} ${packages.join(' ')}`);
   }
   if (missing().length === 0) return true;
   console.error(`godwit: nodes need ${missing().join(', ')}: run '${command}' and ${then}`);
@@ -74,6 +80,6 @@ export function ensureGuestsCanRun() {
 export function updatePackageLists() {
   if (!mayInstall()) return false;
   console.error(`godwit: getting the lists of packages (${prefix}apt-get update)`);
-  shell(`${prefix}apt-get update ${QUIET}`);
+  shell(UPDATE);
   return true;
 }
