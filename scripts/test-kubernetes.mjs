@@ -2,11 +2,10 @@
 // agents as its nodes. `npm run test:kubernetes -- PATH` runs only what is below a path.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ensureGuestsCanRun } from './host-packages.mjs';
 import { ensureKubernetes } from './kubernetes-programs.mjs';
+import { openScratch } from './scratch.mjs';
 import { root, setUp } from './setup.mjs';
 
 const SUITES = ['test/kubernetes', 'test/cluster', 'test/migration', 'test/eviction', 'test/decentralized'];
@@ -22,7 +21,7 @@ const other = process.env.GODWIT_TEST_KUBECONFIG;
 const workers = other === undefined ? 2 : 1;
 const programs = other === undefined ? ensureKubernetes() : '';
 console.log(`== on ${other === undefined ? 'Kubernetes of our own' : other}, seed ${seed}`);
-const scratch = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+const scratch = openScratch();
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const { status } = spawnSync(
   process.execPath,
@@ -35,9 +34,9 @@ const { status } = spawnSync(
       ...process.env,
       ...(programs === '' ? {} : { GODWIT_TEST_KUBERNETES: programs }),
       GODWIT_TEST_SEED: seed,
-      TMPDIR: scratch,
+      TMPDIR: scratch.directory,
     },
   },
 );
-rmSync(scratch, { recursive: true, force: true });
+await scratch.close();
 process.exit(status ?? 1);

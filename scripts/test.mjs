@@ -2,10 +2,10 @@
 // `npm test -- PATH` runs only the tests below a path, without the checks around them.
 import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { ensureGuestsCanRun } from './host-packages.mjs';
+import { openScratch } from './scratch.mjs';
 import { root, run, setUp } from './setup.mjs';
 
 const MINUTE = 60_000;
@@ -41,8 +41,9 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 let isStopped = false;
 
 /** Runs the tests below the paths, in a group of processes that ends as one. */
-async function runTests(scratch, args) {
-  const progress = join(scratch, 'progress');
+async function runTests(args) {
+  const scratch = openScratch();
+  const progress = join(scratch.directory, 'progress');
   writeFileSync(progress, '');
   const reporters = ['default', join(root, 'scripts', 'test-progress.mjs')].map((name) => `--reporter=${name}`);
   const vitest = spawn(
@@ -58,7 +59,7 @@ async function runTests(scratch, args) {
         GODWIT_TEST_FULL: isFull ? '1' : '',
         GODWIT_TEST_PROGRESS: progress,
         // Tests that are cut short clean nothing up themselves.
-        TMPDIR: scratch,
+        TMPDIR: scratch.directory,
       },
     },
   );
@@ -75,7 +76,9 @@ async function runTests(scratch, args) {
   await new Promise((resolve) => vitest.once('exit', resolve));
   clearTimeout(timer);
   for (const signal of SIGNALS) process.off(signal, stop);
-  return { ...read(progress), isCutShort };
+  const seen = { ...read(progress), isCutShort };
+  await scratch.close();
+  return seen;
 }
 
 ensureGuestsCanRun();
@@ -90,8 +93,7 @@ if (paths.length === 0) {
 console.log(
   `== tests, seed ${seed}${isFull ? ', every cell' : ', long tables sampled'} (repeat with GODWIT_TEST_SEED=${seed})`,
 );
-const scratch = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-let { results, isCutShort, errors } = await runTests(scratch, paths);
+let { results, isCutShort, errors } = await runTests(paths);
 const wrong = [...results.values()].filter(({ state }) => state !== 'passed');
 const suspects = [...wrong.map(({ file }) => file), ...errors.filter((file) => file !== '')];
 const names = [...new Set(suspects.map((file) => relative(root, file)))];
@@ -99,13 +101,12 @@ const isLuck = names.length > 0 && names.length <= MOST_AGAIN && !names.some((na
 if (isLuck && !isStopped) {
   // Machines are busy, and guests slow: what fails by itself, too, fails.
   console.log(`== once more, alone: ${names.join(' ')}`);
-  const again = await runTests(scratch, ['--maxWorkers=1', ...names]);
+  const again = await runTests(['--maxWorkers=1', ...names]);
   // A run that was cut short said nothing of errors.
   const own = isCutShort ? [] : errors.filter((file) => file === '');
   errors = [...own, ...again.errors];
   results = new Map([...results, ...again.results]);
 }
-rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
 
 const all = [...results.values()];
 const sum = (name) => all.reduce((total, result) => total + (result[name] ?? 0), 0);

@@ -1,0 +1,46 @@
+// `node scripts/run-guard.mjs SCRATCH`: waits until its standard input ends, as it does when whoever started it has ended in any way, and
+// then ends all that is left of a run and removes what it has written. Agents and machines are made to outlive who started them,
+// and would starve the next run.
+import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { setTimeout } from 'node:timers/promises';
+
+const AGAIN_MS = 50;
+/** Something that starts others faster than this ends them would never be over. */
+const ROUNDS_MAX = 100;
+const scratch = process.argv[2];
+
+function readOf(read, file) {
+  try {
+    return read(file, 'latin1');
+  } catch {
+    // It has ended meanwhile, or is none of ours.
+    return '';
+  }
+}
+
+/** Whose environment, arguments or directory have the one that nobody else has. A zombie has none of them. */
+function leftOvers() {
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
+  return pids.filter((pid) => {
+    const [environment, words] = ['environ', 'cmdline'].map((name) => readOf(readFileSync, `/proc/${pid}/${name}`));
+    return `${environment}${words}${readOf(readlinkSync, `/proc/${pid}/cwd`)}`.includes(scratch);
+  });
+}
+
+function end(pid) {
+  try {
+    process.kill(Number(pid), 'SIGKILL');
+  } catch {
+    // It has ended by itself.
+  }
+}
+
+process.stdin.resume();
+await new Promise((resolve) => process.stdin.once('close', resolve));
+for (let round = 0; round < ROUNDS_MAX; round++) {
+  const pids = leftOvers();
+  if (pids.length === 0) break;
+  for (const pid of pids) end(pid);
+  await setTimeout(AGAIN_MS);
+}
+rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });
