@@ -111,6 +111,17 @@ describe('the journal', () => {
     expect(back.isDeleted('vm 7')).toBe(false);
   });
 
+  it.each<Entry>([
+    { kind: 'starting', epoch: 1 },
+    { kind: 'receiving', attempt: ATTEMPT },
+  ])('reads what an earlier version wrote of a pod that came back after it had forgotten its machine: %j', (entry) => {
+    const before = ['a', 'b'].map((pod) => about(pod, { kind: 'ended', epoch: 1 }));
+    const after = ['a', 'b'].map((pod) => about(pod, entry));
+    const records = [...before, about('', { kind: 'forgotten' }), ...after];
+    for (const journal of [records, compact(records)]) expect(standingsOf(journal)).toEqual(standingsOf(after));
+    expect(() => standingsOf([...before, ...after])).toThrow('after "ended"');
+  });
+
   it('takes no record that is longer than what is set aside for one', () => {
     expect(() => encodeRecord(about('x'.repeat(20_000), { kind: 'starting', epoch: 1 }))).toThrow('does not fit');
   });

@@ -171,6 +171,8 @@ export class JournaledMachines {
   readonly #vms = new Map<string, string>();
   /** Those that were deleted, the last at the end. */
   readonly #deleted = new Set<string>();
+  /** Pods of machines that were deleted, of which nothing was written since. */
+  readonly #forgotten = new Set<string>();
 
   constructor(records: Iterable<JournalRecord> = []) {
     for (const record of records) this.add(record);
@@ -180,7 +182,10 @@ export class JournaledMachines {
   add({ vm, podUID, entry }: JournalRecord): void {
     if (entry.kind === 'forgotten') return this.#delete(vm);
     const pods = this.#machines.get(vm) ?? new Map<string, JournaledStanding>();
-    pods.set(podUID, following(pods.get(podUID) ?? NO_STANDING, entry));
+    const known = pods.get(podUID) ?? NO_STANDING;
+    // An earlier version forgot pods with their machines: to it, one that came back had never been there.
+    const isAnew = this.#forgotten.delete(podUID) && isFirst(entry) && known.kind !== 'unknown';
+    pods.set(podUID, following(isAnew ? NO_STANDING : known, entry));
     this.#machines.set(vm, pods);
     this.#vms.set(podUID, vm);
     // One that came back, whose machine has another guest.
@@ -212,12 +217,21 @@ export class JournaledMachines {
     if (!this.#machines.has(vm)) return;
     this.#deleted.delete(vm);
     this.#deleted.add(vm);
+    for (const podUID of this.podsOf(vm).keys()) this.#forgotten.add(podUID);
     const [oldest = ''] = this.#deleted;
     if (this.#deleted.size <= DELETED_MAX) return;
-    for (const podUID of this.podsOf(oldest).keys()) this.#vms.delete(podUID);
+    for (const podUID of this.podsOf(oldest).keys()) {
+      this.#vms.delete(podUID);
+      this.#forgotten.delete(podUID);
+    }
     this.#machines.delete(oldest);
     this.#deleted.delete(oldest);
   }
+}
+
+/** Whether an entry is the first of a pod. */
+function isFirst({ kind }: JournalRecord['entry']): boolean {
+  return kind === 'starting' || kind === 'receiving';
 }
 
 /** Where a pod stands after an entry. Throws when it cannot follow. */
