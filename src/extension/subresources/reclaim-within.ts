@@ -46,6 +46,8 @@ function keep(
   if (!record.holder) throw objection('nobody has the right to run its guest: there is nothing to keep');
   if (!runner) throw objection(`its guest has no launcher pod on a node ${node}`);
   if (isSameRunner(record.holder, runner)) throw objection(`node ${node} has the right to run its guest already`);
+  if (isSameRunner(record.successor, runner))
+    throw objection(`node ${node} is named as the next already: its agent writes itself in if it executes the guest`);
   return {
     guest: changesOf(record, runner).map((rightToRun) => ({ status: { rightToRun } })),
     message: `the guest goes on at node ${node}, if it is executed there`,

@@ -175,6 +175,10 @@ describe('of a guest that is here it is said which copy counts', () => {
     const { guest: after, writes } = await reclaimed({ guest: before }, { keep: 'node-a' });
     expect(after?.rightToRun).toEqual(named);
     expect(writes.slice(1)).toEqual(['virtualmachineinstances/status', 'virtualmachineinstances/status']);
+    // No server takes another successor for the first, nor has one that only tries taken that one off.
+    const tried = await reclaimed({ guest: before }, { keep: 'node-a', dryRun: true });
+    expect(tried.writes).toEqual(['virtualmachines dry', 'virtualmachineinstances/status dry']);
+    expect(tried.guest).toEqual(before);
   });
   it.each<[Scene, Partial<ReclaimWish>, RegExp]>([
     [{}, { afresh: true }, /nobody has had the right/],
@@ -183,6 +187,11 @@ describe('of a guest that is here it is said which copy counts', () => {
     [{ guest: RUNNING }, { keep: 'node-a' }, /no launcher pod on a node node-a/],
     [{ guest: { ...RUNNING, activePods: { 'pod-c': 'node-c' } } }, { keep: 'node-c' }, /no launcher pod/],
     [{ guest: RUNNING }, { keep: 'node-b' }, /node-b has the right to run its guest already/],
+    [
+      { guest: { ...RUNNING, rightToRun: { ...HELD, successor: HERE } } },
+      { keep: 'node-a' },
+      /named as the next already/,
+    ],
     [{ guest: { rightToRun: { epoch: 7 } } }, { keep: 'node-a' }, /nothing to keep/],
   ])('and refused where that is no question: %j, %j', async (scene, wish, why) => {
     await expect(reclaimed(scene, wish)).rejects.toThrow(why);

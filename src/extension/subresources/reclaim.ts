@@ -94,10 +94,9 @@ async function attemptReclaim(
   // Before the guest: by its record the machine would remember once more that it is away.
   if (plan.machine) await write(virtualMachines, machine, plan.machine, 'status');
   let { guest } = facts;
-  for (const change of plan.guest ?? []) {
-    const next = guest && (await write(virtualMachineInstances, guest, change, 'status'));
-    guest = dryRun ? guest : next;
-  }
+  // What is only tried is not there for the next change to follow it.
+  for (const change of plan.guest?.slice(0, dryRun ? 1 : undefined) ?? [])
+    guest &&= await write(virtualMachineInstances, guest, change, 'status');
   const message = `${user} says that the other side is fenced: ${plan.message}`;
   if (!dryRun) recorder.event(facts.machine, 'Warning', 'Reclaimed', message);
   return plan.message;
