@@ -4,6 +4,7 @@ import type { Attempt } from './attempt.ts';
 import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { runnerOf } from './model-world.fixture.ts';
+import { recordObjection } from './objection.ts';
 import { inWords } from './plan-words.fixture.ts';
 import type { Message } from './plan.ts';
 import { type NodeWord, reclaimAcross, seize, seizeTarget } from './seize.ts';
@@ -167,7 +168,13 @@ describe('a source whose guest goes to another object', () => {
     ],
     ['claims a record that is gone', view(GRANTED, { ...restored, record: undefined }), 'send grant, record 4 a'],
     ['claims one of nobody', view(GRANTED, { ...restored, record: { epoch: 3 } }), 'send grant, record 4 a'],
-    ['raises one of nobody', view(GRANTED, { ...restored, record: { epoch: 1 } }), 'send grant, record 3 nobody'],
+    ['claims one that is older still', view(GRANTED, { ...restored, record: { epoch: 1 } }), 'send grant, record 2 a'],
+    [
+      'claims what it is named for two epochs before its own',
+      view(GRANTED, { ...restored, record: { epoch: 2, holder: C, successor: A } }),
+      'send grant, record 3 a',
+    ],
+    ['raises it then', view(GRANTED, { ...restored, record: { epoch: 3, holder: A } }), 'send grant, record 4 a'],
     ['waits for the one before it', view(GRANTED, { ...restored, record: { epoch: 3, holder: C } }), 'send grant'],
     [
       'takes what that one names it for again',
@@ -179,11 +186,26 @@ describe('a source whose guest goes to another object', () => {
       view(ENDED, { ...restored, machine: 'dead', record: MINE }),
       'record 4 a next b across',
     ],
-    ['claims it though it ended', view(ENDED, { ...restored, machine: 'dead', record: undefined }), 'record 4 a'],
+    [
+      'says where it went though it has no record any more',
+      view(ENDED, { ...restored, machine: 'dead', record: undefined }),
+      'record 5 b across',
+    ],
+    ['or one of nobody', view(ENDED, { ...restored, machine: 'dead', record: { epoch: 4 } }), 'record 5 b across'],
+    ['raises that first', view(ENDED, { ...restored, machine: 'dead', record: { epoch: 2 } }), 'record 4 nobody'],
+    [
+      'takes off whom it named before',
+      view(ENDED, { ...restored, machine: 'dead', record: { ...MINE, successor: C } }),
+      'record 4 a',
+    ],
     ['raises its own', view(ENDED, { ...restored, machine: 'dead', record: { epoch: 2, holder: A } }), 'record 4 a'],
     ['leaves alone what came later', view(ENDED, { ...restored, machine: 'dead', record: { epoch: 6 } }), ''],
   ])('%s', (_, seen, words) => {
-    expect(inWords(decide(seen))).toBe(words);
+    const next = decide(seen);
+    expect(inWords(next)).toBe(words);
+    for (const step of next.steps)
+      if (step.kind === 'record')
+        expect(recordObjection(seen.self.node, step.from, step.to, { isAcross: true })).toBeUndefined();
   });
 
   it('takes nothing for a reclaim that could be data that was restored', () => {

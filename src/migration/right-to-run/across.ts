@@ -2,8 +2,8 @@ import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { isSameAttempt, isSameRunner } from './attempt.ts';
 import { change, journal, type Message, type Plan, plan, type Step, send } from './plan.ts';
-import { begin, givenTo, raised, withoutSuccessor, withSuccessor } from './record.ts';
-import { grantAgain, haveBack, kill } from './source.ts';
+import { begin, givenTo, raised } from './record.ts';
+import { grantAgain, haveBack, kill, nameAgain } from './source.ts';
 import type { Ended, Granted, Standing } from './standing.ts';
 import { outOfService } from './start.ts';
 import type { View } from './view.ts';
@@ -66,23 +66,26 @@ function named(view: View, { attempt }: Granted): Step[] {
   const { record } = view;
   const own = owned(view, attempt.epoch);
   if (own !== undefined) return own;
-  if (record === undefined || isSameRunner(record.successor, attempt.target)) return [];
-  return [change(record, record.successor === undefined ? withSuccessor(record, attempt) : withoutSuccessor(record))];
+  return record === undefined ? [] : nameAgain(record, attempt.epoch, attempt);
 }
 
 /** One step of the record towards saying that the guest is away; none where it does, or tells of what came later. */
 function given(view: View, ended: Ended): Step[] {
-  const { record } = view;
+  const { record, self, unheard } = view;
   const target: Runner | undefined = ended.givenTo;
   if (target === undefined || isAway(record)) return [];
-  const isLater = record !== undefined && record.epoch > ended.epoch && !isSameRunner(record.holder, view.self);
+  const isLater = record !== undefined && record.epoch > ended.epoch && !isSameRunner(record.holder, self);
   if (isLater) return [];
+  if (record?.holder === undefined) {
+    if (!unheard.includes(self.node)) return [];
+    // Restored from before this pod had it: nothing of the guest is here any more, so that it need not be claimed first.
+    const isNext = record === undefined || record.epoch === ended.epoch;
+    return [change(record, isNext ? givenTo(record, ended.epoch + 1, target) : raised(record, ended.epoch))];
+  }
   const own = owned(view, ended.epoch);
   if (own !== undefined) return own;
-  if (record === undefined) return [];
   if (isSameRunner(record.successor, target)) return [change(record, givenTo(record, record.epoch + 1, target))];
-  const attempt = { target, across: { targetEpoch: 0 } };
-  return [change(record, record.successor === undefined ? withSuccessor(record, attempt) : withoutSuccessor(record))];
+  return nameAgain(record, ended.epoch, { target, across: { targetEpoch: 0 } });
 }
 
 /**
@@ -96,6 +99,6 @@ function owned({ record, self, unheard }: View, epoch: number): Step[] | undefin
     return record.epoch < epoch ? [change(record, raised(record, epoch))] : undefined;
   }
   const isNext = record.holder === undefined || isSameRunner(record.successor, self);
-  if (!isRestored || !isNext || record.epoch >= epoch) return [];
-  return [change(record, record.epoch + 1 === epoch ? begin(record, epoch, self) : raised(record, epoch - 1))];
+  // In whatever epoch comes next: what is its own it raises by itself.
+  return isRestored && isNext && record.epoch < epoch ? [change(record, begin(record, record.epoch + 1, self))] : [];
 }

@@ -13,6 +13,8 @@ const A = runnerOf('a');
 const B = runnerOf('b');
 const MINE: RightToRun = { epoch: 1, holder: A };
 const NEXT_B: RightToRun = { epoch: 1, holder: A, successor: B };
+/** Of an attempt before, to another. */
+const NEXT_C: RightToRun = { epoch: 1, holder: A, successor: runnerOf('c') };
 const STARTED: readonly Entry[] = [
   { kind: 'starting', epoch: 1 },
   { kind: 'started', epoch: 1 },
@@ -233,6 +235,26 @@ describe('what an agent does, in its order', () => {
       'record 1 a next b',
     ],
     [
+      'take off whom it reserved before',
+      view([...GRANTED, { kind: 'ended', epoch: 1, givenTo: B }], { machine: 'dead', record: NEXT_C }),
+      'record 1 a',
+    ],
+    [
+      'not take off whom an admin has named since',
+      view([...GRANTED, { kind: 'ended', epoch: 1, givenTo: B }], { machine: 'dead', record: { ...NEXT_C, epoch: 2 } }),
+      '',
+    ],
+    [
+      'take off whom it reserved before the one that it granted the right',
+      view(GRANTED, { record: NEXT_C }),
+      'record 1 a',
+    ],
+    [
+      'take off whom it reserved before in post-copy, which waits for the grant',
+      view(RESERVED, { machine: 'postcopy', peerMachine: 'postcopy', record: NEXT_C }),
+      'record 1 a',
+    ],
+    [
       'name it again in post-copy, which waits for the grant',
       view(RESERVED, { machine: 'postcopy', peerMachine: 'postcopy' }),
       'record 1 a next b',
@@ -307,6 +329,16 @@ describe('a node after a restore', () => {
     ['sees another hold it', view(STARTED, { ...RESTORED, record: { epoch: 1, holder: B } }), false],
     ['is not named as a successor any more', view(RECEIVING, { ...RESTORED, self: B, machine: 'paused' }), false],
     ['cannot tell', view(STARTED, { ...RESTORED, machine: 'unknown' }), false],
+    [
+      'is not named yet by who gave it a right that ended',
+      view(TAKEN_AND_ENDED, { ...RESTORED, self: B, machine: 'dead' }),
+      false,
+    ],
+    [
+      'ended before',
+      view(TAKEN_AND_ENDED, { ...RESTORED, self: B, machine: 'dead', record: { epoch: 2, holder: A } }),
+      true,
+    ],
   ])('%s', (_, seen, outcome) => {
     expect(isHeard(seen)).toBe(outcome);
   });

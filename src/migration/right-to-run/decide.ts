@@ -1,10 +1,11 @@
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import { unreachable } from '../../api/unreachable.ts';
 import { afterEndAcross, afterGrantAcross, answering, mustGive } from './across.ts';
 import { isSameAttempt, isSameRunner } from './attempt.ts';
 import { change, IDLE, journal, machine, type Plan, plan, refuse, type Step } from './plan.ts';
 import { begin, raised, withoutSuccessor, withSuccessor } from './record.ts';
 import { isReclaimed, reconcileRecord } from './reconcile-record.ts';
-import { abort, afterGrant, answerOver, giveUp, grant, kill, reserve } from './source.ts';
+import { abort, afterGrant, answerOver, giveUp, grant, kill, nameAgain, reserve } from './source.ts';
 import type { Ended, Holding, Standing } from './standing.ts';
 import { journalMissing, start } from './start.ts';
 import { afterRefusal, receive, whileReceiving } from './target.ts';
@@ -36,8 +37,10 @@ export function decide(view: View): Plan {
       return whileReceiving(view, standing);
     case 'refused':
       return afterRefusal(view, standing);
-    case 'ended':
-      return answering(view, standing, standing.isAcross ? afterEndAcross(view, standing) : afterEnd(view, standing));
+    case 'ended': {
+      const next = standing.isAcross ? afterEndAcross(view, standing) : afterEnd(view, standing);
+      return answering(view, standing, next.steps.length === 0 ? (awaited(view, standing) ?? next) : next);
+    }
     default:
       return unreachable(standing);
   }
@@ -85,7 +88,8 @@ function whileHolding(view: View, holding: Holding): Plan {
       const isTargetGone = isRefused || view.peerMachine === 'dead' || view.outOfService.has(reserved.target.nodeUID);
       if (isTargetGone) return giveUp(view, reserved);
       // Nothing was copied before the record named the successor: its data was restored from before.
-      return record.successor === undefined ? plan(change(record, withSuccessor(record, reserved))) : canGrant;
+      const again = nameAgain(record, reserved.epoch, reserved);
+      return again.length > 0 ? plan(...again) : canGrant;
     }
     if (isCancelled || (view.machine === 'dead' && !mayBeThere(view, holding))) return abort(view, holding);
     if (view.machine === 'dead') return IDLE;
@@ -139,15 +143,23 @@ function afterEnd(view: View, ended: Ended): Plan {
   const isTakerGone = ended.givenTo !== undefined && view.outOfService.has(ended.givenTo.nodeUID);
   if (ended.givenTo !== undefined && !isTakerGone) {
     // The record was restored from before the take: name the successor again, and it will write that it took.
-    return record.successor === undefined
-      ? plan(change(record, withSuccessor(record, { target: ended.givenTo })))
-      : IDLE;
+    return plan(...nameAgain(record, ended.epoch, { target: ended.givenTo }));
   }
   // What was reclaimed for a pod that has ended since is of no use to it.
   if (record.epoch !== ended.epoch && !isReclaimed(view, ended)) {
     return refuse('Quarantined', `the record is of epoch ${record.epoch}, this pod ended in ${ended.epoch}`);
   }
   return plan(change(record, begin(record, record.epoch + 1, undefined)));
+}
+
+/**
+ * Why a pod is not done yet that had the right after whom a restored record names: that one names it again, or an admin
+ * speaks for it, and then it is for this pod to say what became of the right.
+ */
+function awaited({ record, self, unheard }: View, { epoch }: Ended): Plan | undefined {
+  if (!record?.holder || isAway(record) || record.epoch >= epoch || !unheard.includes(self.node)) return undefined;
+  const { node } = record.holder;
+  return refuse('Quarantined', `the record of epoch ${record.epoch} names ${node}, this pod ended in ${epoch}`);
 }
 
 /** Whoever took the right in an epoch after its last one, as others have raised it, has ended in that. */

@@ -1,3 +1,4 @@
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { type Attempt, isSameAttempt, isSameRunner } from './attempt.ts';
 import { stampsOfGrant, stampsOfRefusal } from './image-stamps.ts';
 import { change, IDLE, journal, type Message, machine, type Plan, plan, refuse, type Step, send } from './plan.ts';
@@ -92,10 +93,7 @@ export function afterGrant(view: View, granted: Granted): Plan {
   if (hears('refused')) return haveBack(view, granted, attempt.epoch + 1);
   const isRecordedHolder = isSameRunner(record?.holder, view.self);
   // Nothing was granted before the record named the successor: its data was restored from before.
-  const nameAgain =
-    record !== undefined && isRecordedHolder && record.successor === undefined
-      ? plan(change(record, withSuccessor(record, attempt)))
-      : undefined;
+  const again = isRecordedHolder && record !== undefined ? nameAgain(record, attempt.epoch, attempt) : [];
   if (hears('taken') || (record !== undefined && record.epoch > attempt.epoch && !isRecordedHolder)) {
     const hasGone = hears('taken') || isSameRunner(record?.holder, attempt.target);
     const isTargetGone = view.outOfService.has(attempt.target.nodeUID);
@@ -103,7 +101,7 @@ export function afterGrant(view: View, granted: Granted): Plan {
     const isRecordLate = record === undefined || record.epoch <= attempt.epoch + 1 || isRecordedHolder;
     const isStillThere = !isTargetGone && (isSameRunner(record?.holder, attempt.target) || (hasGone && isRecordLate));
     // In post-copy the rest of the guest's memory is still here: whoever ends this machine ends the guest.
-    if (view.machine === 'postcopy' && isStillThere) return nameAgain ?? IDLE;
+    if (view.machine === 'postcopy' && isStillThere) return plan(...again);
     return plan(
       ...kill(view),
       journal({ kind: 'ended', epoch: attempt.epoch, ...(hasGone ? { givenTo: attempt.target } : {}) }),
@@ -111,10 +109,20 @@ export function afterGrant(view: View, granted: Granted): Plan {
   }
   // Others act on the word that nothing runs here; it is theirs to say what becomes of the right.
   if (view.outOfService.has(view.self.nodeUID)) return outOfService(view.self.node);
-  if (nameAgain !== undefined) return nameAgain;
+  if (again.length > 0) return plan(...again);
   // It may have taken the right and executed the guest: what is left here may be old.
   if (view.outOfService.has(attempt.target.nodeUID)) return giveUp(view, attempt);
   return plan(...grantAgain(view, granted));
+}
+
+/**
+ * One step of a record of this pod's that was restored towards naming who is to have the right after an epoch; none where it
+ * does. Whoever was reserved in that epoch before has nothing; in a later one it is an admin who names somebody.
+ */
+export function nameAgain(record: RightToRun, epoch: number, attempt: Pick<Attempt, 'target' | 'across'>): Step[] {
+  if (record.successor === undefined) return [change(record, withSuccessor(record, attempt))];
+  const isOld = record.epoch <= epoch && !isSameRunner(record.successor, attempt.target);
+  return isOld ? [change(record, withoutSuccessor(record))] : [];
 }
 
 /** Says once more that the right was let go of; and asks for it back where the migration is not wanted any more. */
