@@ -146,7 +146,15 @@ describe('a guest that is handed off', () => {
 
   it('fails where whoever took it is lost before it could say so, and was given up', async () => {
     let isSilent = false;
-    await scene({ isUnanswered: (agent, path) => isSilent && agent === TARGET && path.includes('/web/status') });
+    const written: {
+      readonly status?: { readonly phase?: string; readonly rightToRun?: { readonly epoch: number } };
+    }[] = [];
+    await scene({
+      isUnanswered: (agent, path) => isSilent && agent === TARGET && path.includes('/web/status'),
+      onRequest: (component, { path, body }) => {
+        if (component === SOURCE && path.includes('/web/status')) written.push(JSON.parse(body ?? '{}') as object);
+      },
+    });
     await nodes.handOff();
     await nodes.until('the copy under way', isSource('active'));
     isSilent = true;
@@ -163,6 +171,8 @@ describe('a guest that is handed off', () => {
     const { rightToRun, conditions } = (await nodes.guest()).status ?? {};
     expect(rightToRun).toEqual({ epoch: 2 });
     expect(conditions).toContainEqual(expect.objectContaining({ type: 'Synchronized', reason: 'GuestLost' }));
+    // In one write: whoever reads that nobody has the right acts on it.
+    expect(written.find(({ status }) => status?.rightToRun?.epoch === 2)?.status?.phase).toBe('Failed');
   });
 
   it('stays paused where its owner has paused it', async () => {

@@ -21,7 +21,7 @@ import type { Machines, SeenMachine } from './machines.ts';
 import type { OtherNodes } from './other-nodes.ts';
 import type { Prepared } from './preparation.ts';
 import type { Outcome, Scene } from './scene.ts';
-import type { Steps } from './steps.ts';
+import type { Steps, StepTarget } from './steps.ts';
 import type { Surroundings } from './surroundings.ts';
 import { type Intent, nextPlan, startIntent } from './wish.ts';
 
@@ -237,10 +237,12 @@ export class Protocol {
     const { podUID, pod } = scene;
     const isStart = plan.steps.some(isStarting);
     if (spec && isStart) await this.#note(scene, spec);
-    const statusBeside = (guest: VirtualMachineInstance): Partial<VirtualMachineInstanceStatus> => {
+    const statusBeside: StepTarget['statusBeside'] = (guest, record) => {
       const { status, agent } = seen;
       const durable = this.#standing(scene, standing);
-      const facts = { guest, self: view.self, standing: durable, status, agent };
+      // How the guest is follows from the record that is about to be: whoever reads that one reads this.
+      const next = { ...guest, status: { ...guest.status, rightToRun: record } };
+      const facts = { guest: next, self: view.self, standing: durable, status, agent };
       const migrationState = migrations.status({ ...scene, guest }, self, durable, seen);
       const started = spec && isStart ? spec : this.#arrived(view, durable, podUID);
       return {

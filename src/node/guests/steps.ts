@@ -24,7 +24,7 @@ export interface StepTarget {
   /** Where its machine may be started. */
   readonly spec: MachineSpec | undefined;
   /** What else is to be said of the guest together with a new record, by what is durable then. */
-  readonly statusBeside: (guest: VirtualMachineInstance) => Partial<VirtualMachineInstanceStatus>;
+  readonly statusBeside: (guest: VirtualMachineInstance, record: RightToRun) => Partial<VirtualMachineInstanceStatus>;
   /** Whether the API server is left alone: somebody else writes records, later. */
   readonly isOffline: boolean;
 }
@@ -79,7 +79,12 @@ export class Steps {
         return guest;
       case 'record':
         if (!guest) throw new Error('the guest is gone, and its record with it');
-        return this.patch(podUID, guest, { ...target.statusBeside(guest), ...placed(podUID, step.to) }, signal);
+        return this.patch(
+          podUID,
+          guest,
+          { ...target.statusBeside(guest, step.to), ...placed(podUID, step.to) },
+          signal,
+        );
       case 'machine':
         await this.#command(step.command, target);
         return guest;
