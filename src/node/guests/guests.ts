@@ -327,8 +327,8 @@ export class Guests {
         signal,
       );
     }
-    // What is known of the other node is not forgotten while anything depends on it.
-    if (!pod && isSettled(view) && otherMs === undefined) await this.#forget(podUID);
+    // What is known of it, or of the other node, is not forgotten while anything depends on it.
+    if (!pod && isSettled(view) && !refusal && otherMs === undefined) await this.#forget(podUID);
     return soonest([
       ending,
       prepared?.kind === 'missing' ? { requeueAfterMs: prepared.retryAfterMs } : {},
