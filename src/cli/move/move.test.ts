@@ -26,6 +26,7 @@ import { createAuthority, DAY_MS } from '../../machinery/x509/authority.ts';
 import { importTrust } from '../../sync/trust/administration.ts';
 import { parseBundle } from '../../sync/trust/bundle.ts';
 import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
+import { halvesOf } from './halves.ts';
 import { endLines, forecastLines } from './move-report.ts';
 import { LineView } from './move-view.ts';
 import { Move, type MoveResult } from './move.ts';
@@ -133,6 +134,8 @@ const request = (more: Partial<MoveRequest> = {}): MoveRequest => ({
 
 interface Life {
   writesLeft: number;
+  /** What somebody else does before the first half is made. */
+  beforeHalf?: () => Promise<void>;
   /** How the half there is from then on. */
   told?: JsonObject;
 }
@@ -150,6 +153,11 @@ function mortal(scene: ControlScene, life: Life): Client {
   const send = async (asked: TransportRequest): Promise<TransportResponse> => {
     const isWrite = asked.method !== 'GET' && !/dryRun|accessreviews/.test(asked.path);
     if (isWrite && life.writesLeft <= 0) throw new TransportError('killed');
+    if (isWrite && asked.path.includes('instancemigrations') && life.beforeHalf) {
+      const { beforeHalf } = life;
+      delete life.beforeHalf;
+      await beforeHalf();
+    }
     const response = await transport.send(asked);
     if (isWrite && response.status < 300) life.writesLeft--;
     const isHalf = /\/receive-[^?]*$/.test(asked.path.replace(/\?.*/, ''));
@@ -293,6 +301,28 @@ describe('a move to another cluster', () => {
     const created = lines.filter((line) => line.endsWith('created'));
     expect(created).toHaveLength(new Set(created).size);
     expect(lines).toContain('the move is under way already, and is followed');
+  });
+
+  it('leaves the half that somebody else has made meanwhile, though it cannot go on with it', async () => {
+    const key = 'somebody-elses';
+    let theirs: KubeObject | undefined;
+    /** They have chosen the key of both halves, and something that this run has made is gone. */
+    const beforeHalf = async (): Promise<void> => {
+      const [machine] = (await there.list(machines)).filter(({ metadata }) => metadata.name === name);
+      const id = machine?.metadata.labels?.[MOVE_LABEL] ?? '';
+      const metadata = { name: halvesOf(id, key).receive, labels: { [MOVE_LABEL]: id } };
+      const spec = { vmName: name, vmiName: name, receive: { key, migrationID: key } };
+      theirs = await there.create(migrations, { metadata, spec } as never);
+      await there.delete(secrets, name);
+    };
+    const run = moveOf(request(), { writesLeft: Number.POSITIVE_INFINITY, beforeHalf }).run(here.signal);
+    run.catch(() => undefined);
+    await bothAre();
+    expect(await keysOf()).toEqual([key, key]);
+    expect((await there.get(migrations, theirs?.metadata.name ?? '')).metadata.uid).toBe(theirs?.metadata.uid);
+    await arrive(await pairOf());
+    expect((await kept(run)).kind).toBe('moved');
+    expect(lines.filter((line) => line.endsWith('deleted'))).toEqual([]);
   });
 
   it('goes on where it was killed while it removed what it had made, after whichever write', async () => {

@@ -176,14 +176,15 @@ export class Move {
       if (!(await makeObjects(plan, seen, own, this.#making, signal))) return undefined;
       const halves = await makeReceivingHalf(plan, own, request, this.#making, signal);
       if (!halves) return undefined;
-      if (!(await claimObjects(plan, halves, this.#making, signal))) return await this.#withdraw(plan, halves, signal);
+      if (!(await claimObjects(plan, halves, this.#making, signal)))
+        return await this.#withdraw(plan, halves, own, signal);
       const connectURL = plan.connectURL || (await reachedAt(halves, request, this.#making, signal));
       if (connectURL === undefined) return await this.#unreached(own, signal);
       // Who is stopped from here on does not know whether the other half was made.
       this.stage = { kind: 'moving', halves };
       if (await makeSendingHalf(plan, connectURL, halves, request, this.#making, signal)) return halves;
       this.stage = { kind: 'making', id: plan.id };
-      return await this.#withdraw(plan, halves, signal);
+      return await this.#withdraw(plan, halves, own, signal);
     } catch (error) {
       // Only who was refused knows that nothing has begun. What others have made, they may be about to use.
       const isRefused = error instanceof UserError || (error instanceof ApiError && !isTrouble(error));
@@ -193,9 +194,12 @@ export class Move {
     }
   }
 
-  /** Nothing comes of the half that receives: it is begun anew. */
-  async #withdraw(plan: MovePlan, halves: Halves, signal: AbortSignal): Promise<undefined> {
-    await withdrawReceivingHalf(plan, halves, this.#options.request, this.#making, signal);
+  /**
+   * Nothing comes of the half that receives: it is begun anew. One that somebody else has made meanwhile they may be about to
+   * use; if they are not, it is there to be seen the next time.
+   */
+  async #withdraw(plan: MovePlan, halves: Halves, own: Halves, signal: AbortSignal): Promise<undefined> {
+    if (halves.key === own.key) await withdrawReceivingHalf(plan, halves, this.#options.request, this.#making, signal);
     return undefined;
   }
 
