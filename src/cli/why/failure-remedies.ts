@@ -8,7 +8,8 @@ const REMEDIES: { readonly [reason in FailureReason]: string } = {
   GuestGone: "start the guest again, if it should run: 'godwit start VM'",
   KeyTaken: 'give both halves another key',
   NotMigratable: "see what keeps it where it is: 'godwit why vm VM'",
-  PeerContradicted: 'see who runs the other cluster: what it says is not so; the guest is where it was',
+  PeerContradicted:
+    "if somebody reclaimed the guest ('kubectl describe vm' says who), halt or delete the VirtualMachine of the other side, where it may run, too; if nobody did, what that cluster says is not so: 'godwit trust revoke'",
   PeerFailed: 'see why the other half failed, in its own cluster or namespace',
   PeerLost: "see that the clusters reach each other, and that both run: 'godwit trust list'",
   PreparationTimeout: "see that the agent of the target node runs, and can fetch what the guest needs: 'godwit status'",

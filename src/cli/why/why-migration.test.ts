@@ -163,6 +163,15 @@ describe('a migration', () => {
       'kubectl describe vmim',
     ],
     [
+      'that the other half contradicts',
+      migrationOf('web', 'Failed', { status: failed('PeerContradicted', 'it was reclaimed') }),
+      {},
+      'failed (PeerContradicted)',
+      'It was reclaimed.',
+      'unless somebody',
+      'halt or delete the VirtualMachine of the other side',
+    ],
+    [
       'of a drain that failed',
       migrationOf('web', 'Failed', {
         status: { ...failed('TargetPodDown', 'it ended'), causes: [{ cause: 'APIEviction' }] },

@@ -220,6 +220,19 @@ describe.each([['two clusters'], ['one cluster']])('between two guests of %s', (
     await letGo();
   });
 
+  it('the guest is reclaimed where it was, while the target takes it: what an admin has to know is said there', async () => {
+    await pair.run();
+    const { agents, guest } = pair.source;
+    await agents.says(guest, { rightToRun: { epoch: 2, successor: null, across: null } });
+    await pair.take();
+    await pair.reach('Failed', 'Succeeded');
+    const { conditions } = (await pair.find(pair.source))?.status ?? {};
+    expect(conditions?.find(({ type }) => type === 'migrationFailed')).toMatchObject({
+      reason: 'PeerContradicted',
+      message: expect.stringMatching(/says that the guest is there, .* it is here: .* was reclaimed$/) as string,
+    });
+  });
+
   it('the receiver is another machine', async () => {
     await there.delete(guests, pair.target.guest);
     await pair.until(async () => expect(await there.find(guests, pair.target.guest)).toBeUndefined());

@@ -41,7 +41,8 @@ const MESSAGES: Readonly<Record<FailureReason, string>> = {
   GuestGone: 'Migration failed because vmi does not exist.',
   KeyTaken: 'another migration that is not over has the same key',
   NotMigratable: 'Cannot migrate VMI',
-  PeerContradicted: 'the other half says that it has succeeded, and the record says that the guest never left',
+  PeerContradicted:
+    'the other half says that the guest is there, and the record says that it is here: it never left, or was reclaimed',
   PeerFailed: 'the other half failed',
   PeerLost: 'the other half could not be reached for too long',
   PreparationTimeout: 'the target node did not prepare the guest in time',
