@@ -103,8 +103,11 @@ export interface Processes {
   spawnDetached(spec: ProcessSpec): Promise<ChildProcess>;
   /** Runs a short command to its end, and answers what it printed. Rejects unless it succeeds. */
   run(command: string, args: readonly string[]): Promise<string>;
-  /** The process that was started with exactly this among its arguments, looking at `pid` first where one is given. */
-  findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined>;
+  /**
+   * The process that was started with exactly this among its arguments, in this directory where one is given, looking at `pid` first
+   * where one is. Anybody may show the same arguments, but not in a directory that is private. Rejects where nothing tells it from others.
+   */
+  findByArgument(argument: string, directory?: string, pid?: number): Promise<ProcessIdentity | undefined>;
   isRunning(process: ProcessIdentity): Promise<boolean>;
   /** Does nothing to a process that has ended. */
   kill(process: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;

@@ -24,7 +24,7 @@ describe('real processes', () => {
       user,
     });
     expect(await realProcesses.findByArgument(mark)).toEqual(identity);
-    expect(await realProcesses.findByArgument(mark, identity.pid)).toEqual(identity);
+    expect(await realProcesses.findByArgument(mark, undefined, identity.pid)).toEqual(identity);
     expect(await realProcesses.findByArgument(mark.slice(1))).toBeUndefined();
     const another = { ...identity, startedAt: '1' };
     expect(await realProcesses.isRunning(another)).toBe(false);
@@ -35,6 +35,28 @@ describe('real processes', () => {
     expect(await realProcesses.isRunning(identity)).toBe(false);
     expect(await realProcesses.findByArgument(mark)).toBeUndefined();
     await realProcesses.kill(identity, 'SIGKILL');
+  });
+
+  it('are told from strangers that show the same arguments', async () => {
+    const mark = String(600 + Math.random());
+    const [own, strange] = [join(directory, 'own'), join(directory, 'strange')];
+    for (const place of [own, strange]) mkdirSync(place, { mode: 0o700 });
+    const start = async (place: string) => {
+      const outputPath = join(directory, 'stranger.log');
+      const spec = { command: '/bin/sleep', arguments: [mark], directory: place, outputPath, user };
+      return (await realProcesses.spawnDetached(spec)).identity;
+    };
+    const stranger = await start(strange);
+    const identity = await start(own);
+    // Also where the number that was written down is the stranger's by now.
+    expect(await realProcesses.findByArgument(mark, own, stranger.pid)).toEqual(identity);
+    // Who is in a directory that is gone nobody knows: neither is taken for the other, nor for gone.
+    const gone = join(directory, 'gone');
+    await expect(realProcesses.findByArgument(mark, gone)).rejects.toThrow('nothing tells which');
+    await realProcesses.kill(identity, 'SIGKILL');
+    await expect.poll(() => realProcesses.findByArgument(mark, own)).toBeUndefined();
+    expect(await realProcesses.findByArgument(mark, gone)).toEqual(stranger);
+    await realProcesses.kill(stranger, 'SIGKILL');
   });
 
   it('leave what they print, for their owner alone, and their exit code', async () => {
@@ -100,9 +122,9 @@ describe('real files', () => {
       import { openSync } from 'node:fs';
       import { realProcesses } from '${module}';
       const pid = process.ppid;
-      const identity = await realProcesses.findByArgument('marked-by-the-test', process.pid);
+      const identity = await realProcesses.findByArgument('marked-by-the-test', undefined, process.pid);
       try { for (;;) openSync('/dev/null', 'r'); } catch {}
-      for (const look of [() => realProcesses.isRunning(identity), () => realProcesses.findByArgument('x', pid)])
+      for (const look of [() => realProcesses.isRunning(identity), () => realProcesses.findByArgument('x', undefined, pid)])
         await look().then((answer) => console.log('answered', answer), ({ code }) => console.log(code));
     `;
     const limited = `ulimit -n 60; exec ${process.execPath} --input-type=module -e "$1" marked-by-the-test`;

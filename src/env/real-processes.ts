@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ChildProcess, Processes, ProcessExit, ProcessIdentity, ProcessSpec } from './ports.ts';
 
@@ -37,13 +37,37 @@ async function hasArgument(pid: number, argument: string): Promise<boolean> {
   return (await readOf(pid, 'cmdline'))?.split('\0').includes(argument) ?? false;
 }
 
-async function findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined> {
-  const all = (await readdir('/proc')).filter((name) => /^[0-9]+$/.test(name)).map(Number);
-  for (const candidate of pid === undefined ? all : [pid, ...all]) {
-    const identity = (await hasArgument(candidate, argument)) ? await identify(candidate) : undefined;
-    if (identity) return identity;
+/** Which directory this is: a path would not tell, as that of another container leads elsewhere. */
+async function placeOf(path: string): Promise<string | undefined> {
+  try {
+    const { dev, ino } = await stat(path, { bigint: true });
+    return `${dev} ${ino}`;
+  } catch {
+    // Whatever the reason is, nobody knows then, and that is what counts.
+    return undefined;
   }
-  return undefined;
+}
+
+async function findByArgument(
+  argument: string,
+  directory?: string,
+  pid?: number,
+): Promise<ProcessIdentity | undefined> {
+  const all = (await readdir('/proc')).filter((name) => /^[0-9]+$/.test(name)).map(Number);
+  const sought = directory === undefined ? undefined : await placeOf(directory);
+  /** Those of which nobody knows where they are: if there is one alone, it is the one, or the one has ended. */
+  const doubtful: ProcessIdentity[] = [];
+  for (const candidate of new Set(pid === undefined ? all : [pid, ...all])) {
+    if (!(await hasArgument(candidate, argument))) continue;
+    const place = directory === undefined ? undefined : await placeOf(`/proc/${candidate}/cwd`);
+    const identity = await identify(candidate);
+    if (!identity) continue;
+    if (directory === undefined || (place !== undefined && place === sought)) return identity;
+    if (place === undefined || sought === undefined) doubtful.push(identity);
+  }
+  if (doubtful.length > 1)
+    throw new Error(`nothing tells which of processes ${doubtful.map((each) => each.pid).join(', ')} is the one`);
+  return doubtful[0];
 }
 
 async function isRunning({ pid, startedAt }: ProcessIdentity): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -78,7 +78,7 @@ interface Running {
 }
 
 /** Makes a guest, and runs its pod. */
-async function run(): Promise<Running> {
+async function run(beforeStart?: (uid: string) => Promise<void>): Promise<Running> {
   await scene.makeGuest();
   const { metadata } = await scene.bind();
   const { uid = '', name = '' } = metadata;
@@ -97,6 +97,7 @@ async function run(): Promise<Running> {
   expect(await pidOf(uid)).toBeUndefined();
   await scene.say(name, true, { phase: 'Running' });
   await scene.phaseBecomes('Running');
+  await beforeStart?.(uid);
   return { uid, name, launcher, ended };
 }
 
@@ -145,12 +146,18 @@ describe('a guest in the pod of a kubelet', () => {
     expect(await remove(running)).toMatchObject({ exitCode: 0 });
     expect(await pidOf(running.uid)).toBeUndefined();
   }, 120_000);
-  it('whose QEMU is killed has failed, and its pod with it', async () => {
-    const running = await run();
-    process.kill((await pidOf(running.uid)) ?? 0, 'SIGKILL');
+  it('whose QEMU is killed has failed, and its pod with it, also while a stranger shows the mark of its machine', async () => {
+    let stranger: ChildProcess | undefined;
+    const running = await run(async (uid) => {
+      const wait = 'setInterval(() => undefined, 1e9)';
+      stranger = spawn(process.execPath, ['-e', wait, `null,id=instance-${uid}`], { stdio: 'ignore' });
+      await once(stranger, 'spawn');
+    });
+    process.kill((await pidOf(running.uid, join(scene.directory, 'runs', running.uid))) ?? 0, 'SIGKILL');
     await scene.phaseBecomes('Failed');
     let end: LauncherEnd | undefined;
     void running.ended.then((it) => (end = it));
+    stranger?.kill('SIGKILL');
     await scene.until(() =>
       expect(end).toMatchObject({ exitCode: 1, message: expect.stringContaining('SIGKILL') as string }),
     );

@@ -48,9 +48,9 @@ export class QemuScene extends AgentScene {
   }
 }
 
-/** The number of the QEMU of a pod. */
-export async function pidOf(podUID: string): Promise<number | undefined> {
-  return (await realProcesses.findByArgument(`null,id=instance-${podUID}`))?.pid;
+/** The number of the QEMU of a pod, in its directory where others may show its mark. */
+export async function pidOf(podUID: string, directory?: string): Promise<number | undefined> {
+  return (await realProcesses.findByArgument(`null,id=instance-${podUID}`, directory))?.pid;
 }
 
 /** Ends the QEMUs of pods that are left. */

@@ -54,18 +54,18 @@ export class LauncherProcesses implements Processes {
   /** Has it started by the launcher of its directory, which is the user that it is to run as. */
   async spawnDetached({ mark, command, arguments: args, directory, outputPath }: ProcessSpec): Promise<ChildProcess> {
     const { clock, connector, socketOf } = this.#options;
-    if (mark === undefined) throw new Error('a process of a pod is found by its mark alone');
+    if (mark === undefined) throw new Error('a process of a pod is found by its mark');
     const path = socketOf(directory);
     const talk = await patiently(clock, () => Talk.open(connector, path));
     const answer = await talk.order(clock, { kind: 'start', command, arguments: args, directory, outputPath });
     if (answer?.kind === 'refused') throw new Error(answer.message);
     try {
       if (!answer) throw new Error('its launcher has ended');
-      return { identity: await this.#seen(mark, talk.exited), exited: talk.exited };
+      return { identity: await this.#seen(mark, directory, talk.exited), exited: talk.exited };
     } catch (error) {
       talk.close();
       // Nobody says any more whether it was started: then it is ended.
-      const left = await this.findByArgument(mark);
+      const left = await this.findByArgument(mark, directory);
       if (left) await this.kill(left, 'SIGKILL');
       throw error;
     }
@@ -75,8 +75,8 @@ export class LauncherProcesses implements Processes {
     return this.#options.processes.run(command, args);
   }
 
-  findByArgument(argument: string, pid?: number): Promise<ProcessIdentity | undefined> {
-    return this.#options.processes.findByArgument(argument, pid);
+  findByArgument(argument: string, directory?: string, pid?: number): Promise<ProcessIdentity | undefined> {
+    return this.#options.processes.findByArgument(argument, directory, pid);
   }
 
   isRunning(process: ProcessIdentity): Promise<boolean> {
@@ -87,14 +87,14 @@ export class LauncherProcesses implements Processes {
     return this.#options.processes.kill(process, signal);
   }
 
-  /** Its number is another one in the pod: it is found by its mark, unless it has ended already. */
-  async #seen(mark: string, exited: Promise<ProcessExit>): Promise<ProcessIdentity> {
+  /** Its number is another one in the pod: it is found by its mark and its directory, unless it has ended already. */
+  async #seen(mark: string, directory: string, exited: Promise<ProcessExit>): Promise<ProcessIdentity> {
     const { clock } = this.#options;
     const byMs = clock.now() + SEEN_MS;
     let hasEnded = false;
     void exited.then(() => (hasEnded = true));
     for (;;) {
-      const identity = await this.findByArgument(mark);
+      const identity = await this.findByArgument(mark, directory);
       if (identity) return identity;
       if (hasEnded) return ENDED;
       if (clock.now() >= byMs)

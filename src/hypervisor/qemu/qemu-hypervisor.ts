@@ -73,7 +73,7 @@ export class QemuHypervisor implements Hypervisor {
     const files = runFiles(run.directory);
     const pid = Number.parseInt(await hostFiles.readEnd(files.pid, 32), 10);
     const mark = instanceArgument(run.instance);
-    const process = await processes.findByArgument(mark, Number.isNaN(pid) ? undefined : pid);
+    const process = await processes.findByArgument(mark, files.directory, Number.isNaN(pid) ? undefined : pid);
     if (!process) return undefined;
     try {
       return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited: undefined });
