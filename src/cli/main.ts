@@ -13,7 +13,7 @@ import { endWhenUnread, endWith } from './unread-output.ts';
 /** Runs the `godwit` command. docs/commands.md says what its exit codes mean. */
 
 /** What serves is not ended by who no longer reads what it says; nor is a tour, which leaves things as they were. */
-const LASTING: ReadonlySet<string> = new Set(['up', 'agent', 'controllers', 'extension', 'sync', 'tour']);
+const LASTING: ReadonlySet<string> = new Set(['up', 'agent', 'controllers', 'extension', 'sync', 'launcher', 'tour']);
 
 let goesOn = false;
 endWhenUnread(() => goesOn);
