@@ -41,6 +41,7 @@ import type { AgentOptions } from './agent.ts';
 import { AGENT_ID_FILE } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { readLastPort, rememberPort } from './last-port.ts';
+import { QEMU_PROGRAM } from './qemu-program.ts';
 import { VERSION } from './version.ts';
 
 export interface NodeServicesOptions {
@@ -57,7 +58,6 @@ export interface NodeServicesOptions {
 
 /** Where agents listen, so that a firewall between two clusters can be told; any port will do where all are taken. */
 export const AGENT_PORTS = Array.from({ length: 64 }, (_, index) => 9186 + index);
-const PROGRAM = 'qemu-system-x86_64';
 /** Whom QEMU runs as where the agent is root: numbers that are nobody's. */
 const UNPRIVILEGED: UserIdentity = { uid: 64_107, gid: 64_107 };
 /** Whom it runs as in the pods of kubelets. */
@@ -169,10 +169,10 @@ async function startEngine({ kubelet }: AgentOptions, directory: string, env: En
   const user = realProcesses.isRoot ? (kubelet ? IN_PODS : UNPRIVILEGED) : undefined;
   let version: QemuVersion;
   try {
-    version = await qemuVersion(realProcesses, PROGRAM);
+    version = await qemuVersion(realProcesses, QEMU_PROGRAM);
   } catch (error) {
     const advice = "install it with 'apt-get install --no-install-recommends qemu-system-x86'";
-    throw new UserError(`${PROGRAM} cannot be run (${(error as Error).message}); ${advice}`, { cause: error });
+    throw new UserError(`${QEMU_PROGRAM} cannot be run (${(error as Error).message}); ${advice}`, { cause: error });
   }
   const hypervisorOn = (processes: Processes): QemuHypervisor =>
     new QemuHypervisor({
@@ -180,7 +180,7 @@ async function startEngine({ kubelet }: AgentOptions, directory: string, env: En
       connector: realConnector,
       processes,
       hostFiles: realFiles,
-      program: PROGRAM,
+      program: QEMU_PROGRAM,
       version,
       user,
     });
@@ -303,7 +303,7 @@ async function profileOf(
   addresses: readonly NodeAddress[],
   env: Env,
 ): Promise<NodeProfile> {
-  const capabilities = await queryCapabilities(realProcesses, PROGRAM, accelerator).catch((error: unknown) => {
+  const capabilities = await queryCapabilities(realProcesses, QEMU_PROGRAM, accelerator).catch((error: unknown) => {
     env.log.warn('QEMU does not say what it can do', { error: String(error) });
     return undefined;
   });

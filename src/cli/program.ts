@@ -184,8 +184,12 @@ program
   .command('launcher')
   .description('Run in a launcher pod, where it starts QEMU when the agent of the node says so.')
   .requiredOption('--socket <path>', 'where to listen for the agent')
+  .requiredOption('--directory <directory>', 'where QEMU is started, and its sockets and logs are')
   .addOption(logLevel())
-  .addHelpText('after', '\nExample:\n  godwit launcher --socket /var/lib/godwit/launchers/$POD_UID.sock')
+  .addHelpText(
+    'after',
+    '\nExample:\n  godwit launcher --socket /var/lib/godwit/launchers/$POD_UID.sock --directory /var/lib/godwit/runs/$POD_UID',
+  )
   .action(async (options: LauncherCommandOptions & { logLevel: string }) => {
     const { launcher } = await import('./launcher.ts');
     await launcher(options, realEnv(options.logLevel));

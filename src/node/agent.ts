@@ -1,4 +1,5 @@
 import { errorMessage } from '../api/error-message.ts';
+import { RUNS_DIRECTORY } from '../api/kubevirt/launcher-container.ts';
 import type { DurableFile, Env, UserIdentity } from '../env/ports.ts';
 import type { Hypervisor, MachineEnd, MachineRun } from '../hypervisor/hypervisor.ts';
 import { runFiles } from '../hypervisor/qemu/run-files.ts';
@@ -133,7 +134,7 @@ export class Agent {
     const { env, client, volumes, specOf, interfacesOf, files, logFiles, directory, user, metrics } = this.#options;
     const journal = await this.#openJournal();
     try {
-      for (const place of ['runs', 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
+      for (const place of [RUNS_DIRECTORY, 'pods']) await files.makeDirectory(`${directory}/${place}`, PASSAGE);
       await this.#options.launchers?.prepare();
       await this.#notes.load();
       this.#resolveJournal(journal);
@@ -196,7 +197,7 @@ export class Agent {
 
   /** Whatever is started for a pod can be found again by the pod's UID alone. */
   #runOf(podUID: string): MachineRun {
-    return { directory: `${this.#options.directory}/runs/${podUID}`, instance: podUID };
+    return { directory: `${this.#options.directory}/${RUNS_DIRECTORY}/${podUID}`, instance: podUID };
   }
 
   #serialLogOf(podUID: string): string {

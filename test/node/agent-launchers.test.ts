@@ -90,14 +90,16 @@ async function run(beforeStart?: (uid: string) => Promise<void>): Promise<Runnin
     log: silentLogger,
     processes: { spawnDetached: (spec) => realProcesses.spawnDetached({ ...spec, user: UNPRIVILEGED }) },
     path: join(directory, `${uid}.sock`),
+    program: PROGRAM,
+    directory: join(scene.directory, 'runs', uid),
   });
   const ended = launcher.run();
   // Nothing is started on the word of the pod's node alone.
   await scene.pass(2000, 100);
   expect(await pidOf(uid)).toBeUndefined();
+  await beforeStart?.(uid);
   await scene.say(name, true, { phase: 'Running' });
   await scene.phaseBecomes('Running');
-  await beforeStart?.(uid);
   return { uid, name, launcher, ended };
 }
 
@@ -155,9 +157,9 @@ describe('a guest in the pod of a kubelet', () => {
     });
     process.kill((await pidOf(running.uid, join(scene.directory, 'runs', running.uid))) ?? 0, 'SIGKILL');
     await scene.phaseBecomes('Failed');
+    stranger?.kill('SIGKILL');
     let end: LauncherEnd | undefined;
     void running.ended.then((it) => (end = it));
-    stranger?.kill('SIGKILL');
     await scene.until(() =>
       expect(end).toMatchObject({ exitCode: 1, message: expect.stringContaining('SIGKILL') as string }),
     );
@@ -166,7 +168,7 @@ describe('a guest in the pod of a kubelet', () => {
   }, 120_000);
   it('has a command for a launcher, which ends as it is told', async () => {
     const path = join(bench.directory, 'command.sock');
-    const child = spawn(process.execPath, [main, 'launcher', '--socket', path], {
+    const child = spawn(process.execPath, [main, 'launcher', '--socket', path, '--directory', bench.directory], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     let said = '';

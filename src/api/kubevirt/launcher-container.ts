@@ -6,3 +6,5 @@ export const LAUNCHER_USER = 107;
 export const AGENT_DIRECTORY = '/var/lib/godwit';
 /** The directory in it that launchers listen in. */
 export const LAUNCHERS_DIRECTORY = 'launchers';
+/** The directory in it in which each pod's machine has one of its own. */
+export const RUNS_DIRECTORY = 'runs';

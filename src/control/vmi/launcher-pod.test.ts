@@ -344,7 +344,14 @@ describe('the launcher pod', () => {
       securityContext: { runAsUser: 107, runAsNonRoot: true },
       containers: [
         {
-          command: ['godwit', 'launcher', '--socket', '/var/lib/godwit/launchers/$(POD_UID).sock'],
+          command: [
+            'godwit',
+            'launcher',
+            '--socket',
+            '/var/lib/godwit/launchers/$(POD_UID).sock',
+            '--directory',
+            '/var/lib/godwit/runs/$(POD_UID)',
+          ],
           env: expect.arrayContaining([
             { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
           ]) as unknown,

@@ -1,4 +1,9 @@
-import { AGENT_DIRECTORY, LAUNCHER_USER, LAUNCHERS_DIRECTORY } from '../../api/kubevirt/launcher-container.ts';
+import {
+  AGENT_DIRECTORY,
+  LAUNCHER_USER,
+  LAUNCHERS_DIRECTORY,
+  RUNS_DIRECTORY,
+} from '../../api/kubevirt/launcher-container.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { roomAnnotations } from '../../api/kubevirt/pod-room.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -52,7 +57,14 @@ const AGENT_MOUNT = { name: 'agent', mountPath: AGENT_DIRECTORY, mountPropagatio
 const AGENT_VOLUME = { name: 'agent', hostPath: { path: AGENT_DIRECTORY, type: 'Directory' } };
 /** What is started in a container. It has /dev/kvm and bridges by being privileged, and no rights over them but its user's. */
 const CONTAINER = {
-  command: ['godwit', 'launcher', '--socket', `${AGENT_DIRECTORY}/${LAUNCHERS_DIRECTORY}/$(POD_UID).sock`],
+  command: [
+    'godwit',
+    'launcher',
+    '--socket',
+    `${AGENT_DIRECTORY}/${LAUNCHERS_DIRECTORY}/$(POD_UID).sock`,
+    '--directory',
+    `${AGENT_DIRECTORY}/${RUNS_DIRECTORY}/$(POD_UID)`,
+  ],
   securityContext: { privileged: true },
   terminationMessagePolicy: 'FallbackToLogsOnError',
 };

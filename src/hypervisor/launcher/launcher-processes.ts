@@ -51,13 +51,13 @@ export class LauncherProcesses implements Processes {
     this.#options = options;
   }
 
-  /** Has it started by the launcher of its directory, which is the user that it is to run as. */
-  async spawnDetached({ mark, command, arguments: args, directory, outputPath }: ProcessSpec): Promise<ChildProcess> {
+  /** Has it started by the launcher of its directory, which is its user, and knows its program and where its output goes. */
+  async spawnDetached({ mark, arguments: args, directory }: ProcessSpec): Promise<ChildProcess> {
     const { clock, connector, socketOf } = this.#options;
     if (mark === undefined) throw new Error('a process of a pod is found by its mark');
     const path = socketOf(directory);
     const talk = await patiently(clock, () => Talk.open(connector, path));
-    const answer = await talk.order(clock, { kind: 'start', command, arguments: args, directory, outputPath });
+    const answer = await talk.order(clock, { kind: 'start', arguments: args });
     if (answer?.kind === 'refused') throw new Error(answer.message);
     try {
       if (!answer) throw new Error('its launcher has ended');

@@ -7,6 +7,7 @@ import type { ProcessExit, Processes, ProcessIdentity, ProcessSpec } from '../..
 import { realConnector } from '../../env/real-connector.ts';
 import { realClock } from '../../env/real.ts';
 import { silentLogger } from '../../env/test.ts';
+import { SANDBOX } from '../qemu/command-line.ts';
 import { endLauncher, LauncherProcesses } from './launcher-processes.ts';
 import { Launcher } from './launcher.ts';
 import type { LauncherEnd } from './wire.ts';
@@ -32,6 +33,8 @@ beforeEach(() => {
   launcher = new Launcher({
     log: silentLogger,
     path,
+    program: 'qemu',
+    directory: '/runs/a',
     processes: {
       spawnDetached: async (spec) => {
         if (failure) throw failure;
@@ -60,8 +63,8 @@ function agent(socket = path): LauncherProcesses {
 }
 
 const SPEC: ProcessSpec = {
-  command: 'qemu',
-  arguments: ['-x', 'null,id=instance-a'],
+  command: 'another program',
+  arguments: ['-sandbox', SANDBOX, '-chardev', 'null,id=instance-a'],
   directory: '/runs/a',
   outputPath: '/runs/a/qemu.log',
   user: { uid: 107, gid: 107 },
@@ -76,8 +79,9 @@ const end = (exitCode: number, message: string): Promise<void> =>
 describe('a launcher', () => {
   it('starts what it is told to, as itself, and tells how it ended', async () => {
     const { identity, exited } = await agent().spawnDetached(SPEC);
-    const { user: _, mark: __, ...told } = SPEC;
-    expect(started).toEqual([{ kind: 'start', ...told, user: undefined }]);
+    const { mark: _, ...told } = SPEC;
+    // It has a program of its own.
+    expect(started).toEqual([{ ...told, command: 'qemu', user: undefined }]);
     // By the number that it has outside of its pod.
     expect(identity).toEqual(seen);
     exit({ code: 1, signal: undefined });
@@ -102,6 +106,8 @@ describe('a launcher', () => {
   });
 
   it('says why nothing was started', async () => {
+    const strange = { ...SPEC, arguments: [...SPEC.arguments, '-plugin', 'file=a.so'] };
+    await expect(agent().spawnDetached(strange)).rejects.toThrow('QEMU is not started with -plugin');
     failure = new Error('no such program');
     await expect(agent().spawnDetached(SPEC)).rejects.toThrow('no such program');
     // What is seen was there before.

@@ -1,8 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { errorMessage } from '../../api/error-message.ts';
-import type { Logger, Processes } from '../../env/ports.ts';
+import type { ChildProcess, Logger, Processes } from '../../env/ports.ts';
 import { LineSplitter } from '../qemu/line-splitter.ts';
+import { runFiles } from '../qemu/run-files.ts';
+import { checkArguments } from './checked-arguments.ts';
 import { type LauncherEnd, type LauncherOrder, LINE_BYTES_MAX, line, parseOrder } from './wire.ts';
 
 export interface LauncherOptions {
@@ -10,6 +12,10 @@ export interface LauncherOptions {
   readonly processes: Pick<Processes, 'spawnDetached'>;
   /** The socket at which agents give their orders. */
   readonly path: string;
+  /** QEMU. */
+  readonly program: string;
+  /** The directory of the machine's run, in which QEMU is started. */
+  readonly directory: string;
 }
 
 /**
@@ -77,7 +83,7 @@ export class Launcher {
     if (this.#hasStarted) return this.#refuse(socket, 'a machine ran here, and a pod has one');
     this.#isBusy = true;
     try {
-      const { exited } = await this.#options.processes.spawnDetached({ ...order, user: undefined });
+      const { exited } = await this.#start(order.arguments);
       this.#hasStarted = true;
       socket.write(line({ kind: 'started' }));
       socket.end(line({ kind: 'exited', ...(await exited) }));
@@ -86,6 +92,13 @@ export class Launcher {
     } finally {
       this.#isBusy = false;
     }
+  }
+
+  async #start(args: readonly string[]): Promise<ChildProcess> {
+    const { processes, program, directory } = this.#options;
+    checkArguments(args);
+    const outputPath = runFiles(directory).log;
+    return processes.spawnDetached({ command: program, arguments: args, directory, outputPath, user: undefined });
   }
 
   #refuse(socket: Socket, message: string): void {

@@ -2,14 +2,8 @@
 
 /** What an agent wants of a launcher. */
 export type LauncherOrder =
-  /** Start this program, whose output goes to a file. */
-  | {
-      readonly kind: 'start';
-      readonly command: string;
-      readonly arguments: readonly string[];
-      readonly directory: string;
-      readonly outputPath: string;
-    }
+  /** Start the pod's machine: QEMU, with these arguments. */
+  | { readonly kind: 'start'; readonly arguments: readonly string[] }
   /** End, as a container that has ended like that. */
   | ({ readonly kind: 'end' } & LauncherEnd);
 
@@ -37,12 +31,8 @@ export function line(message: LauncherOrder | LauncherAnswer): string {
 /** The order in a line. Throws where there is none. */
 export function parseOrder(text: string): LauncherOrder {
   const said = parsed(text);
-  if (said['kind'] === 'start' && Array.isArray(said['arguments']) && said['arguments'].every(isText)) {
-    const { command, directory, outputPath, arguments: args } = said;
-    if (isText(command) && isText(directory) && isText(outputPath))
-      return { kind: 'start', command, arguments: args, directory, outputPath };
-  }
-  const { kind, exitCode, message } = said;
+  const { kind, arguments: args, exitCode, message } = said;
+  if (kind === 'start' && Array.isArray(args) && args.every(isText)) return { kind, arguments: args };
   if (kind === 'end' && typeof exitCode === 'number' && isText(message)) return { kind, exitCode, message };
   throw new Error(`this is no order: ${text.slice(0, 100)}`);
 }

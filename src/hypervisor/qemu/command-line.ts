@@ -18,6 +18,9 @@ export interface CommandLine {
   readonly ramBytes: number;
 }
 
+/** What QEMU may not do: above all, start other programs. */
+export const SANDBOX = 'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny';
+
 /** The name of the character device that does nothing but carry the instance. */
 export function instanceLabel(instance: string): string {
   if (!/^[A-Za-z0-9-]{1,64}$/.test(instance))
@@ -56,7 +59,7 @@ export function commandLine(spec: MachineSpec, placement: Placement): CommandLin
       '-action',
       'shutdown=pause',
       '-sandbox',
-      'on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny',
+      SANDBOX,
       ...machineArguments(spec, ramBytes),
       ...controlArguments(instance),
       ...kernelArguments(spec),
