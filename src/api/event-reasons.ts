@@ -256,6 +256,11 @@ const VIRTUAL_MACHINE_INSTANCE = {
     when: 'It did not move within the time that its pod had, and is shut down.',
     remedy: 'give it more time: `disruptionHoldSeconds` ([preemption.md](preemption.md))',
   },
+  EndedByKubelet: {
+    type: 'Warning',
+    when: 'The kubelet ends its launcher pod by itself, before the node shuts down or because that is short of something: it is shut down, and starts again by its run strategy.',
+    remedy: 'drain nodes before they are shut down; look at the conditions and events of the node, and of the pod',
+  },
   PostCopyLost: {
     type: 'Warning',
     when: 'The source was gone before all memory had followed the guest: it is lost, and starts again by its run strategy.',

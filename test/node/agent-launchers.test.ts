@@ -135,8 +135,6 @@ describe('a guest in the pod of a kubelet', () => {
     expect(pid).toBeDefined();
     await scene.until(async () => expect(gateOf(await scene.pod(running.name))).toBe('True NotPaused'));
     await scene.stopAgent();
-    // While its machine runs, a launcher stays.
-    running.launcher.terminate();
     await scene.startAgent();
     await scene.agent?.access.pause(NAMESPACE, 'web');
     await scene.until(async () => expect(gateOf(await scene.pod(running.name))).toBe('False Paused'));
@@ -147,6 +145,20 @@ describe('a guest in the pod of a kubelet', () => {
     expect((await scene.pod(running.name)).status?.conditions?.map(({ type }) => type)).toContain('ContainersReady');
     expect(await remove(running)).toMatchObject({ exitCode: 0 });
     expect(await pidOf(running.uid)).toBeUndefined();
+  }, 120_000);
+  it('is shut down in order where its kubelet ends the pod by itself, though its agent was away then', async () => {
+    const running = await run();
+    await scene.stopAgent();
+    // While its machine runs, a launcher stays.
+    running.launcher.terminate();
+    await scene.startAgent();
+    await scene.phaseBecomes('Succeeded');
+    expect(await running.ended).toMatchObject({ exitCode: 0 });
+    await scene.until(async () =>
+      expect(await scene.events()).toContainEqual(expect.stringMatching(/^web Warning EndedByKubelet: /)),
+    );
+    await scene.say(running.name, false, { phase: 'Failed', reason: 'Evicted' });
+    await remove(running);
   }, 120_000);
   it('whose QEMU is killed has failed, and its pod with it, also while a stranger shows the mark of its machine', async () => {
     let stranger: ChildProcess | undefined;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,6 +93,8 @@ describe('a launcher', () => {
   it('stays while a machine runs, whatever it is told, and ends as its agent says', async () => {
     await agent().spawnDetached(SPEC);
     launcher.terminate();
+    // Whoever looks after it finds this.
+    await expect.poll(() => existsSync(`${path}.ending`), PATIENCE).toBe(true);
     await expect(end(0, '')).rejects.toThrow('a machine runs here');
     await expect(agent().spawnDetached(SPEC)).rejects.toThrow('a machine runs here');
     exit({ code: undefined, signal: 'SIGKILL' });

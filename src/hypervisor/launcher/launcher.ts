@@ -1,11 +1,11 @@
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { errorMessage } from '../../api/error-message.ts';
 import type { ChildProcess, Logger, Processes } from '../../env/ports.ts';
 import { LineSplitter } from '../qemu/line-splitter.ts';
 import { runFiles } from '../qemu/run-files.ts';
 import { checkArguments } from './checked-arguments.ts';
-import { type LauncherEnd, type LauncherOrder, LINE_BYTES_MAX, line, parseOrder } from './wire.ts';
+import { type LauncherEnd, type LauncherOrder, LINE_BYTES_MAX, line, NOTICE_SUFFIX, parseOrder } from './wire.ts';
 
 export interface LauncherOptions {
   readonly log: Logger;
@@ -39,8 +39,8 @@ export class Launcher {
   /** Listens, and resolves when it is to end. */
   async run(): Promise<LauncherEnd> {
     const { path } = this.#options;
-    // The container may be started anew by hand: nobody else has this name.
-    await rm(path, { force: true });
+    // The container may be started anew by hand: nobody else has these names.
+    for (const left of [path, path + NOTICE_SUFFIX]) await rm(left, { force: true });
     const server = createServer((socket) => this.#serve(socket));
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
@@ -51,9 +51,16 @@ export class Launcher {
     return end;
   }
 
-  /** The pod is being deleted: what is without a machine need not wait for an agent. */
+  /**
+   * Its kubelet wants the launcher to end. What is without a machine need not wait for an agent. Else the agent is told, by a file that
+   * whoever becomes the agent finds, too: no other word of it reaches anybody where the kubelet ends the pod by itself.
+   */
   terminate(): void {
-    if (!this.#isBusy) this.#end({ exitCode: 0, message: 'the pod was deleted, and had no machine' });
+    const { path, log } = this.#options;
+    if (!this.#isBusy) return this.#end({ exitCode: 0, message: 'the pod was deleted, and had no machine' });
+    writeFile(path + NOTICE_SUFFIX, '').catch((error: unknown) =>
+      log.warn('the agent is not told that the kubelet ends the pod', { error: errorMessage(error) }),
+    );
   }
 
   #serve(socket: Socket): void {

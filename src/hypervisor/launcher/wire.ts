@@ -20,6 +20,9 @@ export type LauncherAnswer =
   | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'exited'; readonly code?: number | undefined; readonly signal?: string | undefined };
 
+/** What is behind the name of a launcher's socket in that of the file by which it says that it was told to end while it has a machine. */
+export const NOTICE_SUFFIX = '.ending';
+
 /** A command line of QEMU has some kilobytes. */
 export const LINE_BYTES_MAX = 1024 * 1024;
 

@@ -118,6 +118,15 @@ describe('a guest whose pod is held', () => {
     expect(told).toEqual(['ShutdownHeld', 'MoveTooLate', 'ShuttingDown']);
   });
 
+  it('is asked at once where its kubelet ends the pod by itself, and people are told why', async () => {
+    const { ending, machine, told } = await running();
+    const { hold: _hold, ...scene } = heldScene(0);
+    const endingMs = clock.now();
+    for (let time = 0; time < 2; time++) await ending.bring({ ...scene, pod: POD, endingMs }, STANDING);
+    expect(machine.commands.filter((command) => command === 'powerDown')).toHaveLength(1);
+    expect(told).toEqual(['EndedByKubelet', 'ShuttingDown']);
+  });
+
   it('is asked by another agent just so', async () => {
     const { host, machine } = await running();
     const { ending } = agentOn(host);

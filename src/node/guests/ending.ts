@@ -1,3 +1,4 @@
+import type { EventReason } from '../../api/event-reasons.ts';
 import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { formatTime } from '../../api/meta.ts';
@@ -25,6 +26,10 @@ const AGAIN: Result = { requeueAfterMs: 2000 };
 /** How soon it is looked again whether a move that is not to go on has ended. */
 const SOON: Result = { requeueAfterMs: 250 };
 
+const TOO_LATE = 'The guest has not moved by the time it had for it, and is shut down';
+const BY_KUBELET =
+  'The kubelet ends the launcher pod by itself, as it does before its node shuts down or when that is short of something: the guest is shut down';
+
 /** For so long a guest waits for memory whose source has ended. */
 const STARVED_MS = 15_000;
 
@@ -50,7 +55,7 @@ export class Ending {
 
   /** Does what is due, and answers when to come again. */
   async bring(scene: Scene, standing: Standing): Promise<Result> {
-    const { podUID, pod, guest } = scene;
+    const { podUID, pod, guest, endingMs } = scene;
     // What has not arrived yet is not lost: it stays where it came from.
     const hold = standing.kind === 'holding' ? scene.hold : undefined;
     const { clock, log, machines } = this.#options;
@@ -79,7 +84,7 @@ export class Ending {
     const askedMs = this.#asked.get(podUID)?.firstMs;
     const times = isMissing
       ? undefined
-      : shutdownTimes({ guest, pod, hold, leavingMs: this.#leavingMs, askedMs }, nowMs);
+      : shutdownTimes({ guest, pod, hold, leavingMs: this.#leavingMs, endingMs, askedMs }, nowMs);
     if (times === undefined || nowMs < times.fromMs) {
       if (status !== 'failed') return times ? this.#hold(podUID, guest, times.fromMs) : {};
       await machine.quit();
@@ -90,7 +95,8 @@ export class Ending {
     const isOnItsWay = standing.kind === 'holding' && standing.reserved !== undefined && nowMs < byMs;
     const isLastMoment = hold !== undefined && nowMs < hold.untilMs + LAST_MOMENT_MS;
     if (isOnItsWay && (isLastMoment || (status !== undefined && status !== 'running'))) return SOON;
-    if (hold && nowMs >= hold.untilMs) this.#tellLate(podUID, guest);
+    if (hold && nowMs >= hold.untilMs) this.#tellOnce(podUID, guest, 'MoveTooLate', TOO_LATE);
+    if (endingMs !== undefined) this.#tellOnce(podUID, guest, 'EndedByKubelet', BY_KUBELET);
     if (status !== undefined) return this.#powerOff(podUID, guest, machine, byMs, status);
     // A machine that answers no more cannot be asked to end.
     if (byMs <= nowMs) await machine.kill();
@@ -106,9 +112,9 @@ export class Ending {
     return { requeueAfterMs: Math.max(1, untilMs - clock.now()) };
   }
 
-  #tellLate(podUID: string, guest: VirtualMachineInstance): void {
-    const message = 'The guest has not moved by the time it had for it, and is shut down';
-    if (!this.#asked.has(podUID)) this.#options.recorder.event(guest, 'Warning', 'MoveTooLate', message);
+  /** Tells why a guest is shut down, before it is asked to for the first time. */
+  #tellOnce(podUID: string, guest: VirtualMachineInstance, reason: EventReason, message: string): void {
+    if (!this.#asked.has(podUID)) this.#options.recorder.event(guest, 'Warning', reason, message);
   }
 
   /**

@@ -30,7 +30,7 @@ import { guestOwner, isPodOver } from './launcher-pod.ts';
 import type { Launchers } from './launchers.ts';
 import type { Machines } from './machines.ts';
 import { OtherNodes } from './other-nodes.ts';
-import { OwnPods, type OwnPodsOptions } from './own-pods.ts';
+import { OwnPods } from './own-pods.ts';
 import type { PodKeeper } from './pod-keeper.ts';
 import { shutdownTimes } from './power-off.ts';
 import { Plugging } from './plugging.ts';
@@ -154,10 +154,9 @@ export class Guests {
       interfacesOf: options.interfacesOf,
     });
     const { launchers } = options;
-    const write: OwnPodsOptions['write'] = (podUID, write) => surroundings.writePod(podUID, write);
     this.#pods = launchers
-      ? new KubeletPods({ clock, client, launchers, write })
-      : new OwnPods({ clock, client, recorder, write });
+      ? new KubeletPods({ ...env, client, launchers, onNews: (podUID) => this.enqueue(podUID) })
+      : new OwnPods({ clock, client, recorder, write: (podUID, write) => surroundings.writePod(podUID, write) });
     this.#reports = new Reports({ clock, recorder, notes, steps, migrations, pods: this.#pods });
     this.#controller = new Controller({
       name: 'guests',
@@ -220,7 +219,7 @@ export class Guests {
     this.#beHeard();
     const stop = (): void => this.#stopping.abort(signal.reason);
     signal.addEventListener('abort', stop, { once: true });
-    await this.#controller.run(signal);
+    await Promise.all([this.#controller.run(signal), this.#pods.run(signal)]);
     this.#migrations.letGo();
   }
 
@@ -310,7 +309,8 @@ export class Guests {
     const { podUID, vm, pod } = scene;
     const standing = this.#journal.standing(vm, podUID);
     if (standing.kind === 'unknown') return this.#refused(scene, LATER_JOURNAL);
-    const ending = await this.#ending.bring(scene, standing);
+    const endingMs = pod && (await this.#pods.endingMs(pod, signal));
+    const ending = await this.#ending.bring({ ...scene, endingMs }, standing);
     const prepared = isFresh(standing) ? await this.#prepare(scene, signal) : undefined;
     const otherMs = await this.#lookAtOther(scene, standing, signal);
     const outcome = await this.#follow(scene, { prepared }, signal);

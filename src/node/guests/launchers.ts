@@ -1,17 +1,19 @@
 import { basename } from 'node:path';
 import type { Clock, Connector, DiskFiles, Processes, UserIdentity } from '../../env/ports.ts';
 import { endLauncher, LauncherProcesses } from '../../hypervisor/launcher/launcher-processes.ts';
-import type { LauncherEnd } from '../../hypervisor/launcher/wire.ts';
+import { type LauncherEnd, NOTICE_SUFFIX } from '../../hypervisor/launcher/wire.ts';
 
 export interface LaunchersOptions {
   readonly clock: Clock;
   readonly connector: Connector;
-  readonly files: Pick<DiskFiles, 'makeDirectory' | 'remove'>;
+  readonly files: Pick<DiskFiles, 'makeDirectory' | 'list' | 'remove'>;
   /** Where the sockets of launchers are, for them and for this agent alone. */
   readonly directory: string;
   /** Whom launchers run as, if not as this process. */
   readonly user: UserIdentity | undefined;
 }
+
+const SOCKET_SUFFIX = '.sock';
 
 /** The launchers in the pods of this node, each known by its pod. */
 export class Launchers {
@@ -44,12 +46,22 @@ export class Launchers {
     await endLauncher(connector, clock, this.#socketOf(podUID), end);
   }
 
+  /** UIDs of the pods whose launchers were told to end while they have machines. */
+  async ending(): Promise<readonly string[]> {
+    const { files, directory } = this.#options;
+    const suffix = SOCKET_SUFFIX + NOTICE_SUFFIX;
+    return (await files.list(directory)).flatMap((name) =>
+      name.endsWith(suffix) ? name.slice(0, -suffix.length) : [],
+    );
+  }
+
   /** Removes what is left of the launcher of a pod that is gone. */
   async forget(podUID: string): Promise<void> {
-    await this.#options.files.remove(this.#socketOf(podUID));
+    const socket = this.#socketOf(podUID);
+    for (const left of [socket, socket + NOTICE_SUFFIX]) await this.#options.files.remove(left);
   }
 
   #socketOf(podUID: string): string {
-    return `${this.#options.directory}/${podUID}.sock`;
+    return `${this.#options.directory}/${podUID}${SOCKET_SUFFIX}`;
   }
 }

@@ -23,6 +23,14 @@ export class OwnPods implements PodKeeper {
     this.#options = options;
   }
 
+  async run(): Promise<void> {
+    // All that happens to pods is in the API.
+  }
+
+  async endingMs(): Promise<undefined> {
+    return undefined;
+  }
+
   canRun(): boolean {
     return true;
   }

@@ -6,6 +6,10 @@ import type { Cause } from './pod-status.ts';
  * may be said again.
  */
 export interface PodKeeper {
+  /** Looks after pods until the signal aborts. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Since when the pod is ended though nobody has deleted it; undefined where it is not. */
+  endingMs(pod: LauncherPod, signal: AbortSignal): Promise<number | undefined>;
   /** Whether there is something by now that a machine of the pod can be started in. */
   canRun(pod: LauncherPod): boolean;
   /** Whether it has not been said yet that the pod has all that it needs. */

@@ -58,13 +58,16 @@ describe('the time that a guest has to end', () => {
       expect(seconds(shutdownTimes({ guest: guest(), pod: preempted(), hold }, after(1)))).toEqual([300, 335]);
       expect(seconds(shutdownTimes({ guest: guest(100), pod: preempted(), hold }, after(1)))).toEqual([300, 345]);
     });
-    it('begins at once where its owner wants that, or the node is left', () => {
+    it('begins at once where its owner wants that, the node is left, or its kubelet ends the pod by itself', () => {
       const deleted = guest(undefined, { deletionTimestamp: formatTime(after(50)) });
       expect(seconds(shutdownTimes({ guest: deleted, pod: preempted(), hold }, after(60)))).toEqual([50, 80]);
       const leavingMs = after(20);
       expect(seconds(shutdownTimes({ guest: guest(), pod: preempted(), hold, leavingMs }, after(60)))).toEqual([
         20, 50,
       ]);
+      expect(
+        seconds(shutdownTimes({ guest: guest(), pod: preempted(), hold, endingMs: after(20) }, after(60))),
+      ).toEqual([20, 50]);
     });
     it('is the whole of its grace when it is held no longer', () => {
       expect(seconds(shutdownTimes({ guest: guest(), pod: preempted() }, after(100)))).toEqual([0, 130]);

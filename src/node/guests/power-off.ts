@@ -33,17 +33,20 @@ export interface ShutdownGround {
   readonly hold?: Hold | undefined;
   /** Since when the node is being left by all its guests. */
   readonly leavingMs?: number | undefined;
+  /** Since when its kubelet ends the pod by itself: for how long that takes it does not say. */
+  readonly endingMs?: number | undefined;
   /** When the guest was first asked to shut down, by this agent. */
   readonly askedMs?: number | undefined;
 }
 
 /** When a guest is to be shut down; undefined while nobody wants it gone. A pod that is gone leaves no time. */
 export function shutdownTimes(ground: ShutdownGround, nowMs: number): ShutdownTimes | undefined {
-  const { guest, pod, leavingMs } = ground;
+  const { guest, pod, leavingMs, endingMs } = ground;
   const graceMs = guestGraceMs(guest);
   const times: ShutdownTimes[] = [];
   if (!pod) times.push({ fromMs: nowMs, byMs: nowMs });
-  if (leavingMs !== undefined) times.push({ fromMs: leavingMs, byMs: leavingMs + graceMs });
+  for (const sinceMs of [leavingMs, endingMs])
+    if (sinceMs !== undefined) times.push({ fromMs: sinceMs, byMs: sinceMs + graceMs });
   const ofPod = pod && podTimes(pod, graceMs, ground, nowMs);
   if (ofPod) times.push(ofPod);
   const ofGuest = guest?.metadata.deletionTimestamp;

@@ -15,6 +15,8 @@ export interface Scene {
   readonly guest: VirtualMachineInstance | undefined;
   /** For how long the pod, which is being deleted, holds its guest; undefined where it does not. */
   readonly hold?: Hold | undefined;
+  /** Since when its kubelet ends the pod, which nobody has deleted; undefined where it does not. */
+  readonly endingMs?: number | undefined;
 }
 
 /** Where the protocol has led to: nothing more is to be done, for now. */
