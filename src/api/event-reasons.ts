@@ -376,6 +376,12 @@ const NODE = {
     when: 'It was not heard of for too long, or says that it is not ready.',
     remedy: 'see that its agent runs: `godwit why NODE`',
   },
+  AgentNotHeard: {
+    type: 'Warning',
+    when: 'Its agent has said nothing for five minutes: no guests are scheduled there (label `kubevirt.io/schedulable` false) until it does.',
+    remedy:
+      'see that its agent runs: the pods of the DaemonSet `kubevirt/virt-handler`, or `godwit agent` on the machine',
+  },
 } as const satisfies Meanings;
 
 const CLAIM = {

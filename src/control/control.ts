@@ -13,6 +13,7 @@ import { ControlMetrics } from './metrics/control-metrics.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
+import { NodeHeartbeats } from './node-heartbeat/node-heartbeats.ts';
 import { Restorations } from './restoration/restorations.ts';
 import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
@@ -55,6 +56,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new DisruptionBudgets(context),
     new WorkloadUpdates({ ...context, launcherImage }),
     new NodeCertificates({ ...context, apiServerHost }),
+    new NodeHeartbeats(context),
     new DirectoryVolumes(context),
     new ControlMetrics(context),
   ];

@@ -32,6 +32,8 @@ export const MIGRATION_UID_LABEL = 'kubevirt.io/migrationJobUID';
 export const MIGRATION_NAME_ANNOTATION = 'kubevirt.io/migrationJobName';
 /** Nodes that can run guests. */
 export const SCHEDULABLE_LABEL = 'kubevirt.io/schedulable';
+/** On a node: when its agent last said that it is there. */
+export const HEARTBEAT_ANNOTATION = 'kubevirt.io/heartbeat';
 
 /** The machine's generation that a guest was made from. */
 export const GENERATION_ANNOTATION = 'kubevirt.io/vm-generation';

@@ -51,7 +51,7 @@ export function controllerRights(): KubeObject[] {
         rule([...READ, 'create', 'patch', 'delete'], 'policy', 'poddisruptionbudgets'),
         rule(['create', 'patch'], '', 'events'),
         rule(READ, '', 'nodes', 'namespaces', 'resourcequotas'),
-        // The condition DrainBlocked.
+        // The condition DrainBlocked; and labels, which a status brings along: whether guests can be scheduled there.
         rule(['patch'], '', 'nodes/status'),
         rule(READ, 'migrations.kubevirt.io', 'migrationpolicies'),
         // By what the API server is known, no node is.

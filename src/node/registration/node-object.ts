@@ -50,7 +50,6 @@ export interface NodeDevices {
   readonly vhostNet: boolean;
 }
 
-export const HEARTBEAT_ANNOTATION = 'kubevirt.io/heartbeat';
 /** Says which agent a Node is of, by what that agent keeps beside its journal. */
 const AGENT_ANNOTATION = 'godwit.dev/agent';
 const LOCAL_STORAGE_ANNOTATION = 'godwit.dev/local-storage-path';

@@ -1,5 +1,6 @@
 import { AGENT_PORT_ANNOTATION } from '../../api/kubevirt/agent-port.ts';
 import { AGENT_KEYS_ANNOTATION, agentKeysText } from '../../api/kubevirt/agent-keys.ts';
+import { HEARTBEAT_ANNOTATION } from '../../api/kubevirt/well-known.ts';
 import { formatTime, type JsonObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { type Env, type HostFacts, type HostIdentity, type HostUsage, sleep } from '../../env/ports.ts';
@@ -18,7 +19,6 @@ import {
   agentIdOf,
   annotationsOf,
   conditionsOf,
-  HEARTBEAT_ANNOTATION,
   labelChanges,
   labelsOf,
   type NodeAddress,
@@ -82,7 +82,7 @@ const LOOK_MS = 10_000;
 const PAUSE_MS = 1_000;
 /** How often the status is written when nothing has changed. */
 const REPORT_MS = 5 * 60_000;
-/** How often KubeVirt's heartbeat is written: it takes a node for lost after five minutes. */
+/** How often the heartbeat is written: after five minutes without one the node takes no more guests. */
 const HEARTBEAT_MS = 4 * 60_000;
 /** A server that takes longer is asked again. */
 const LOOK_TIMEOUT_MS = 20_000;
