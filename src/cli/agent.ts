@@ -11,6 +11,7 @@ import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
 import { type Bootstrap, joinCluster, type NodeIdentity } from '../node/identity/join.ts';
 import { NodeTakenError } from '../node/registration/node-registration.ts';
 import { UserError } from './failure.ts';
+import { checkKubeletNode } from './kubelet-node.ts';
 import { migrationHostOf } from './migration-host.ts';
 import { nodeServices } from './node-services.ts';
 import { ownAddress } from './own-address.ts';
@@ -52,9 +53,7 @@ const FIELD_MANAGER = 'virt-handler';
 /** Joins the cluster, runs what is bound to the node, and ends at SIGTERM or SIGINT; at SIGUSR2 once its guests have. */
 export async function agent(options: AgentOptions, env: Env, print: (line: string) => void): Promise<void> {
   const directory = resolve(options.dataDir);
-  // Machines that it cannot see it would take for dead, and guests would be started elsewhere while they run.
-  if (options.kubelet === true && process.pid === 1)
-    throw new UserError("--kubelet needs to see the processes of launcher pods: give the agent's pod hostPID: true");
+  if (options.kubelet === true) checkKubeletNode(options, directory, process.pid);
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopping.abort());
   const isLeaving = new Promise<void>((resolve) => process.once('SIGUSR2', () => resolve()));

@@ -462,6 +462,36 @@ describe('disks of claims', () => {
     expect(given).toEqual(['/dev/null']);
   });
 
+  it('are none of what guests in containers do not see, and nothing is made of it', async () => {
+    await claimOn('unseen', { hostPath: { path: at('unseen'), type: 'DirectoryOrCreate' } });
+    await claimOn('seen', { hostPath: { path: at('data/seen'), type: 'DirectoryOrCreate' } });
+    const seenDirectory = at('data');
+    const seeing = new NodeVolumes({
+      client,
+      files: realDiskFiles,
+      images,
+      reservedDirectories: [seenDirectory],
+      stamps: stamps(),
+      seenDirectory,
+    });
+    const tried = (text: string) =>
+      seeing.prepare({ guest: guestOf(text), podUID: '1', directory: at('data/pod'), user: undefined }, signal);
+    const refusal = {
+      volume: 'data',
+      reason: 'NotSupported',
+      message: expect.stringContaining(seenDirectory) as string,
+    };
+    for (const text of [
+      'persistentVolumeClaim: {claimName: unseen}',
+      'ephemeral: {persistentVolumeClaim: {claimName: unseen}}',
+      `hostDisk: {path: ${at('host.img')}, type: DiskOrCreate, capacity: 1Mi}`,
+    ])
+      await expect(tried(`[{name: data, ${text}}]`)).rejects.toMatchObject(refusal);
+    expect(existsSync(at('unseen'))).toBe(false);
+    const { disks } = await tried('[{name: data, persistentVolumeClaim: {claimName: seen}}]');
+    expect(disks.get('data')?.path).toBe(at('data/seen/disk.img'));
+  });
+
   it('make no directory that an administrator has to make', async () => {
     await claimOn('elsewhere', { hostPath: { path: at('elsewhere') } });
     await expect(diskOf('[{name: data, persistentVolumeClaim: {claimName: elsewhere}}]')).rejects.toMatchObject({

@@ -28,6 +28,8 @@ export interface NodeVolumesOptions {
   /** Directories of which guests may not name files of the node as their disks. */
   readonly reservedDirectories: readonly string[];
   readonly stamps: Pick<ImageStampFiles, 'look' | 'makeRoom'>;
+  /** The one directory of the node that QEMU sees files of, where it runs in containers; all of them where absent. */
+  readonly seenDirectory?: string | undefined;
 }
 
 /**
@@ -76,7 +78,10 @@ export class NodeVolumes implements GuestVolumes {
     const reader = new ObjectReader(client, guest.metadata.namespace ?? '', name, signal);
     if (containerDisk) return containerDiskSource(name, containerDisk, images);
     if (emptyDisk) return { kind: 'empty', sizeBytes: bytesOf(name, emptyDisk.capacity) };
-    if (hostDisk) return hostDiskSource(name, hostDisk, { files, user, reservedDirectories });
+    if (hostDisk) {
+      this.#checkSeen(name, hostDisk.path);
+      return hostDiskSource(name, hostDisk, { files, user, reservedDirectories });
+    }
     if (configMap) return configMapSource(guest, configMap, reader);
     if (secret) return secretSource(guest, secret, reader);
     const claim = volume.persistentVolumeClaim ?? (volume.dataVolume && { claimName: volume.dataVolume.name });
@@ -101,8 +106,17 @@ export class NodeVolumes implements GuestVolumes {
     const persistentVolume = await reader.get(persistentVolumes, boundVolumeName(volume, claim));
     const isFilled = looking.disks?.sizesBytes?.has(volume) === true;
     const source = { ...claimSource(volume, claim, persistentVolume, isReadOnly && !isFilled), isReadOnly };
+    this.#checkSeen(volume, source.path);
     await this.#judge(volume, claim, source.path, looking);
     return source;
+  }
+
+  /** What QEMU does not see from its container the agent does not see from its own, and would make there, for nobody. */
+  #checkSeen(volume: string, path: string): void {
+    const { seenDirectory } = this.#options;
+    if (seenDirectory === undefined || path.startsWith(`${seenDirectory}/`)) return;
+    const message = `${path} is not below ${seenDirectory}, and guests in containers see nothing else of their node`;
+    throw new VolumeError(volume, 'NotSupported', message);
   }
 
   /** Nothing is made, and nobody given anything, of an image that has not what the guest wrote last. */
