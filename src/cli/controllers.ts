@@ -13,6 +13,8 @@ export interface ControllersOptions extends ClusterProcessOptions {
   readonly launcherImage?: string;
   /** Whether launcher pods are containers that kubelets run. */
   readonly kubelets?: boolean;
+  /** Secrets with which these pull the image. */
+  readonly imagePullSecret?: readonly string[];
 }
 
 /** As KubeVirt's controllers sign what they write, and name their lease. */
@@ -28,7 +30,7 @@ export async function controllers(options: ControllersOptions, env: Env, print: 
       metrics,
       client,
       launcherImage: options.launcherImage ?? `godwit/launcher:v${VERSION}`,
-      hasKubelets: options.kubelets,
+      kubelets: options.kubelets ? { imagePullSecrets: options.imagePullSecret ?? [] } : undefined,
       apiServerHost: new URL(access.server).hostname,
     });
     print(`Controllers for ${access.server}.`);

@@ -202,6 +202,7 @@ program
   .option('--data-dir <directory>', 'a directory to hold, so that there is one on this machine')
   .option('--launcher-image <image>', 'the image of the pods that guests run in')
   .option('--kubelets', 'guests run in containers, on the nodes of kubelets, whose agents have --kubelet')
+  .option('--image-pull-secret <name...>', 'secrets, in the namespaces of guests, with which kubelets pull that image')
   .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
   .addOption(logLevel())
   .addHelpText('after', '\nExample:\n  godwit controllers --kubeconfig ./controllers-kubeconfig')

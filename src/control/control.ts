@@ -19,6 +19,7 @@ import { Seizures } from './seizure/seizures.ts';
 import { DirectoryVolumes } from './storage/directory-volumes.ts';
 import { WorkloadUpdates } from './workload-update/workload-updates.ts';
 import { VirtualMachines } from './vm/virtual-machines.ts';
+import type { KubeletLaunchers } from './vmi/launcher-pod.ts';
 import { VirtualMachineInstances } from './vmi/virtual-machine-instances.ts';
 
 export interface ControlOptions {
@@ -28,8 +29,8 @@ export interface ControlOptions {
   readonly metrics: KubeMetrics;
   /** The launcher's image. */
   readonly launcherImage: string;
-  /** Whether launcher pods are containers that kubelets run. */
-  readonly hasKubelets?: boolean | undefined;
+  /** How launcher pods are where kubelets run them; where absent, agents do. */
+  readonly kubelets?: KubeletLaunchers | undefined;
   /** The host by which the API server is reached, where that is known. */
   readonly apiServerHost?: string;
 }
@@ -39,16 +40,16 @@ const COMPONENT = 'virtualmachine-controller';
 
 /** All of Godwit's own controllers and what they need, to be added to one manager. */
 export function controlServices(options: ControlOptions): readonly Service[] {
-  const { env, client, metrics, launcherImage, hasKubelets, apiServerHost } = options;
+  const { env, client, metrics, launcherImage, kubelets, apiServerHost } = options;
   const informers = new SharedInformers({ client, env });
   const recorder = new EventRecorder({ client, env, component: COMPONENT });
   const context = { env, client, informers, recorder, metrics } satisfies ControlContext;
   const controllers = [
     new VirtualMachines(context),
-    new VirtualMachineInstances({ ...context, launcherImage, hasKubelets }),
+    new VirtualMachineInstances({ ...context, launcherImage, kubelets }),
     new Seizures(context),
     new Restorations(context),
-    new Migrations({ ...context, launcherImage, hasKubelets }),
+    new Migrations({ ...context, launcherImage, kubelets }),
     new MigrationLeftovers(context),
     new Disruptions(context),
     new Evacuations(context),

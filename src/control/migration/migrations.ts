@@ -37,6 +37,7 @@ import type { ControlContext } from '../context.ts';
 import { MovingGuests, tellsOf } from '../moving-guests.ts';
 import { type LauncherPod, pods } from '../resources.ts';
 import { isLauncherOutdated } from '../vmi/outdated-launcher.ts';
+import type { KubeletLaunchers } from '../vmi/launcher-pod.ts';
 import { FinishedMigrations } from './finished-migrations.ts';
 import { heldUp } from './held-up.ts';
 import { guestKeyOf, guestKeysOf, jobKeysOf, migrationUidsOf, pairKeysOf, uidsOf } from './keys.ts';
@@ -51,8 +52,8 @@ import { targetPodFacts, targetPodName } from './target-pod.ts';
 export interface MigrationsOptions extends ControlContext {
   /** The launcher's image. */
   readonly launcherImage: string;
-  /** Whether launcher pods are containers that kubelets run. */
-  readonly hasKubelets?: boolean | undefined;
+  /** How launcher pods are where kubelets run them; where absent, agents do. */
+  readonly kubelets?: KubeletLaunchers | undefined;
 }
 
 const WORKERS = 8;

@@ -22,6 +22,7 @@ import type { ControlContext } from '../context.ts';
 import { claimChanges, claimsOfPod } from '../claim-changes.ts';
 import { Budgets } from '../disruption-budget/budgets.ts';
 import { disruptionBudgets, type LauncherPod, namespaces, nodes, persistentVolumeClaims, pods } from '../resources.ts';
+import type { KubeletLaunchers } from '../vmi/launcher-pod.ts';
 import { announce, frozenOptions, migratedVolume, withdrawnState, writeState } from './hand-off.ts';
 import { migrationUidsOf } from './keys.ts';
 import { machineNeeds } from './machine-needs.ts';
@@ -33,8 +34,8 @@ import { targetPodName, targetPodOf } from './target-pod.ts';
 
 export interface MigrationStepsOptions extends ControlContext {
   readonly launcherImage: string;
-  /** Whether launcher pods are containers that kubelets run. */
-  readonly hasKubelets?: boolean | undefined;
+  /** How launcher pods are where kubelets run them; where absent, agents do. */
+  readonly kubelets?: KubeletLaunchers | undefined;
   readonly configuration: () => KubeVirtConfiguration;
   readonly pairs: Pairs;
   /** Has a migration looked at again, by its key. */
@@ -193,14 +194,14 @@ export class MigrationSteps {
   }
 
   #podOf(guest: VirtualMachineInstance, facts: MigrationFacts) {
-    const { launcherImage: image, hasKubelets: isContainer, configuration } = this.#options;
+    const { launcherImage: image, kubelets, configuration } = this.#options;
     const { namespace = '' } = guest.metadata;
     const isBlock = (claim: string): boolean => this.#claims.get(`${namespace}/${claim}`)?.spec?.volumeMode === 'Block';
     const sourceNode = this.#nodes.get(sourceNodeOf(guest) ?? '');
     const needs = isReceiver(facts)
       ? (ownState(facts)?.sourceState?.nodeSelectors ?? {})
       : machineNeeds(guest, sourceNode?.metadata.labels ?? {});
-    const options = { image, isContainer, configuration: configuration(), isBlock };
+    const options = { image, kubelets, configuration: configuration(), isBlock };
     return targetPodOf(guest, targetMigrationOf(facts), needs, options);
   }
 

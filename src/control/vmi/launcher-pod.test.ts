@@ -337,10 +337,11 @@ describe('the launcher pod', () => {
   });
   it('of a kubelet is a container that a launcher runs in, which sees what the agent has prepared', () => {
     const guest = guestOf({ domain: { devices: {}, memory: { guest: '64Mi' } } });
-    const { spec } = launcherPod(guest, { ...options, isContainer: true });
+    const { spec } = launcherPod(guest, { ...options, kubelets: { imagePullSecrets: ['registry'] } });
     const own = launcherPod(guest, options).spec as { containers: { resources: object }[] };
     expect(spec).toMatchObject({
       hostNetwork: true,
+      imagePullSecrets: [{ name: 'registry' }],
       securityContext: { runAsUser: 107, runAsNonRoot: true },
       containers: [
         {

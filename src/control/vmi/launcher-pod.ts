@@ -30,8 +30,14 @@ export interface LauncherOptions {
   readonly configuration: KubeVirtConfiguration;
   /** Whether a claim is a device and no filesystem. */
   readonly isBlock: (claimName: string) => boolean;
-  /** Whether kubelets run it, as a container. */
-  readonly isContainer?: boolean | undefined;
+  /** Where kubelets run it, as a container. */
+  readonly kubelets?: KubeletLaunchers | undefined;
+}
+
+/** How launcher pods are that kubelets run. */
+export interface KubeletLaunchers {
+  /** Secrets of the pods' own namespaces with which kubelets pull the image. */
+  readonly imagePullSecrets: readonly string[];
 }
 
 /** The container that QEMU runs in. */
@@ -72,7 +78,8 @@ const CONTAINER = {
 /** The pod to be created for a guest. */
 export function launcherPod(guest: VirtualMachineInstance, options: LauncherOptions): KubeObject {
   const { spec } = guest;
-  const { image, configuration, isBlock, isContainer = false } = options;
+  const { image, configuration, isBlock, kubelets } = options;
+  const isContainer = kubelets !== undefined;
   // Guests that are simply stopped are stopped in their own time. This is the longest that a pod can ever take.
   const graceSeconds = guestGraceMs(guest) / 1000 + CLEANUP_SECONDS + holdReserveSeconds(guest, configuration);
   const { volumes, volumeMounts, volumeDevices } = podVolumes(spec.volumes ?? [], isBlock);
@@ -94,7 +101,7 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
         fsGroup: LAUNCHER_USER,
         runAsNonRoot: true,
       },
-      ...(isContainer ? { hostNetwork: true } : {}),
+      ...(kubelets ? ofKubelets(kubelets) : {}),
       readinessGates: [{ conditionType: UNPAUSED_CONDITION }],
       ...scheduling(guest),
       ...present({ subdomain: spec.subdomain, dnsPolicy: spec.dnsPolicy, dnsConfig: spec.dnsConfig }),
@@ -113,6 +120,11 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
       volumes: [...volumes, ...(isContainer ? [AGENT_VOLUME] : [])],
     },
   };
+}
+
+function ofKubelets({ imagePullSecrets }: KubeletLaunchers): object {
+  const secrets = imagePullSecrets.map((name) => ({ name }));
+  return { hostNetwork: true, ...(secrets.length > 0 ? { imagePullSecrets: secrets } : {}) };
 }
 
 function podMetadata(guest: VirtualMachineInstance): ObjectMeta {

@@ -34,7 +34,7 @@ import {
 import type { Node, PersistentVolumeClaim } from '../../migration/fit/objects.ts';
 import { wasHandedOff } from '../../migration/halves/past-phases.ts';
 import { labelChanges } from './labels.ts';
-import { launcherName, launcherPod } from './launcher-pod.ts';
+import { type KubeletLaunchers, launcherName, launcherPod } from './launcher-pod.ts';
 import { outdatedLabelChange } from './outdated-launcher.ts';
 import { hasArrived, isForgettable, isGoingDown, isHandedOver, needsPod, nextPhase } from './phase.ts';
 import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
@@ -42,8 +42,8 @@ import { CLAIM_NOT_FOUND, type Failure, statusAfter } from './status.ts';
 export interface VirtualMachineInstancesOptions extends ControlContext {
   /** The launcher's image. */
   readonly launcherImage: string;
-  /** Whether launcher pods are containers that kubelets run. */
-  readonly hasKubelets?: boolean | undefined;
+  /** How launcher pods are where kubelets run them; where absent, agents do. */
+  readonly kubelets?: KubeletLaunchers | undefined;
 }
 
 const WORKERS = 8;
@@ -64,7 +64,7 @@ export class VirtualMachineInstances implements Service {
   readonly #client: Client;
   readonly #recorder: Pick<EventRecorder, 'event'>;
   readonly #launcherImage: string;
-  readonly #isContainer: boolean | undefined;
+  readonly #kubelets: KubeletLaunchers | undefined;
   readonly #guests: Informer<VirtualMachineInstance>;
   readonly #pods: Informer<LauncherPod>;
   readonly #claims: Informer<PersistentVolumeClaim>;
@@ -80,7 +80,7 @@ export class VirtualMachineInstances implements Service {
     this.#client = client;
     this.#recorder = recorder;
     this.#launcherImage = launcherImage;
-    this.#isContainer = options.hasKubelets;
+    this.#kubelets = options.kubelets;
     this.#guests = informers.of(virtualMachineInstances, { claims: claimKeys });
     this.#pods = informers.of(pods, { guest: guestUids });
     this.#claims = informers.of(persistentVolumeClaims);
@@ -202,8 +202,8 @@ export class VirtualMachineInstances implements Service {
     if (current.metadata.uid !== uid || current.metadata.resourceVersion !== resourceVersion) return STALE;
     const claimOf = this.#claimOf(guest);
     const isBlock = (claim: string): boolean => claimOf(claim)?.spec?.volumeMode === 'Block';
-    const [image, isContainer] = [this.#launcherImage, this.#isContainer];
-    const options = { image, isContainer, configuration: this.#configuration(), isBlock };
+    const [image, kubelets] = [this.#launcherImage, this.#kubelets];
+    const options = { image, kubelets, configuration: this.#configuration(), isBlock };
     // First: from its first moment on the pod is kept, also where no webhook is there to be asked.
     await this.#budgets.ensure(guest, signal);
     try {
