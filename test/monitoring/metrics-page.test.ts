@@ -21,7 +21,7 @@ own controllers and servers have, as there; what is only here begins with \`godw
 | process | where | who may read them |
 |---|---|---|
 | \`godwit up\`: API server, controllers, extension | \`/metrics\` of the API server | whoever may \`get\` the path \`/metrics\` |
-| \`godwit agent\` | \`/metrics\` of its port, which the Node's \`daemonEndpoints\` name; or \`/api/v1/nodes/NODE/proxy/metrics\` | whoever may \`get\` \`nodes/metrics\`; through the API server \`nodes/proxy\`, which is far more |
+| \`godwit agent\` | \`/metrics\` of its port, which the Node's \`daemonEndpoints\` name; or \`/api/v1/nodes/NODE/proxy/metrics\`. On a kubelet's node both lead to the kubelet: there the annotation \`godwit.dev/agent-port\` has the agent's port | whoever may \`get\` \`nodes/metrics\`; through the API server \`nodes/proxy\`, which is far more |
 | \`godwit controllers\`, \`godwit extension\` on Kubernetes | \`--metrics HOST:PORT\`, without TLS; the manifests have it at port 8080 of their pods | whoever reaches the port |
 | \`godwit sync\` | \`--metrics HOST:PORT\`, without TLS; \`godwit up\` has it on 127.0.0.1, at the port in the file \`synchronization-metrics-port\` of the data directory | whoever reaches the port |
 
