@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeVirtConfiguration } from '../api/kubevirt/kube-virt.ts';
 import { errorMessage } from '../api/error-message.ts';
+import type { KubeObject } from '../api/meta.ts';
 import { type Env, sleep } from '../env/ports.ts';
 import { ObjectApplier } from '../kube/apply-objects.ts';
 import { Backoff } from '../kube/backoff.ts';
@@ -71,7 +72,8 @@ interface Standing {
 
 /**
  * Webhooks and the aggregated API on one port. It registers itself once it listens, and keeps its registrations: whoever
- * removes or changes them finds them as they were soon after. Every replica does the same, and says the same.
+ * changes them finds them as they were soon after. What is removed comes back only if it is missing at two looks: who uninstalls
+ * us removes it while we still run. Every replica does the same, and says the same.
  */
 class Extension implements Service {
   readonly name = 'extension';
@@ -82,6 +84,8 @@ class Extension implements Service {
   readonly #knowledge: Knowledge;
   #resolveSynced: () => void = () => undefined;
   #standing: Standing | undefined;
+  /** The registrations that were missing at the last look, and were left so; undefined before there was one. */
+  #missing: ReadonlySet<string> | undefined;
 
   constructor(options: ExtensionOptions, knowledge: Knowledge) {
     this.#options = options;
@@ -170,7 +174,14 @@ class Extension implements Service {
     if (!this.#standing) return;
     const { authoritiesPem } = this.#standing.certificate;
     const applier = await ObjectApplier.of(this.#options.client, signal);
-    await applier.apply(registrations({ reach: this.#reach(port), authoritiesPem }), signal);
+    const all = registrations({ reach: this.#reach(port), authoritiesPem });
+    const missing = (await applier.missing(all, signal)).map(nameOf);
+    const left = new Set(missing.filter((name) => this.#missing?.has(name) === false));
+    await applier.apply(
+      all.filter((each) => !left.has(nameOf(each))),
+      signal,
+    );
+    this.#missing = left;
   }
 
   #reach(port: number): Reach {
@@ -245,6 +256,10 @@ class Extension implements Service {
       }
     }
   }
+}
+
+function nameOf({ kind, metadata }: KubeObject): string {
+  return `${kind} ${metadata.name}`;
 }
 
 function tlsOf({ certificate, trust }: Standing): ConstructorParameters<typeof HttpsServer>[0]['identity'] {

@@ -39,16 +39,22 @@ export class ObjectApplier {
 
   /** Creates the objects that do not exist; those that do are left as they are. */
   async createMissing(objects: readonly KubeObject[], signal: AbortSignal): Promise<void> {
-    for (const object of objects) {
-      const resource = this.#resourceOf(object);
-      // Looked up first: trying to create what is there would ask webhooks that may not be up yet.
-      if (await this.#find(resource, object, signal)) continue;
+    // Looked up first: trying to create what is there would ask webhooks that may not be up yet.
+    for (const object of await this.missing(objects, signal)) {
       try {
-        await this.#client.create(resource, object, signal);
+        await this.#client.create(this.#resourceOf(object), object, signal);
       } catch (error) {
         if (!(error instanceof ApiError && error.reason === 'AlreadyExists')) throw error;
       }
     }
+  }
+
+  /** Those of the objects that do not exist. */
+  async missing(objects: readonly KubeObject[], signal: AbortSignal): Promise<KubeObject[]> {
+    const missing: KubeObject[] = [];
+    for (const object of objects)
+      if (!(await this.#find(this.#resourceOf(object), object, signal))) missing.push(object);
+    return missing;
   }
 
   #find(resource: Resource, { metadata }: KubeObject, signal: AbortSignal): Promise<KubeObject | undefined> {

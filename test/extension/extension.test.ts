@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ManualClock } from '../../src/env/test.ts';
 import type { Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { ExtensionScene } from '../support/extension-scene.ts';
@@ -11,6 +12,9 @@ const NAMESPACE = 'shop';
 const MACHINES = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines`;
 const GUESTS = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances`;
 const SUBRESOURCES = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}`;
+
+/** How often the extension looks after itself. */
+const LOOK_MS = 60_000;
 
 const GUEST = { domain: { devices: {}, memory: { guest: '64Mi' } } };
 
@@ -335,5 +339,23 @@ describe('the extension', () => {
     await scene.startExtension((squatter.address() as AddressInfo).port);
     squatter.close();
     (await create(machine('asked'))).expect(201);
+  });
+
+  it('puts back what somebody changes of its registrations at the next look, and what they remove at the one after', async () => {
+    const clock = new ManualClock(Date.now());
+    await scene.stopExtension();
+    await scene.startExtension(0, clock);
+    const removed = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/virt-api-mutator';
+    const changed = '/apis/apiregistration.k8s.io/v1/apiservices/v1.subresources.kubevirt.io';
+    (await scene.request('DELETE', removed)).expect(200);
+    (await scene.request('PATCH', changed, { spec: { versionPriority: 99 } })).expect(200);
+    clock.advance(LOOK_MS);
+    // Which it looks at later than at the other.
+    await eventually(async () => expect((await scene.request('GET', changed)).json.spec.versionPriority).toBe(15));
+    (await scene.request('GET', removed)).expect(404);
+    await eventually(async () => {
+      clock.advance(LOOK_MS);
+      (await scene.request('GET', removed)).expect(200);
+    });
   });
 });

@@ -1,4 +1,5 @@
 import { install, installation } from '../../src/control/installation/install.ts';
+import type { Clock } from '../../src/env/ports.ts';
 import { realClock } from '../../src/env/real.ts';
 import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
 import { extensionServices } from '../../src/extension/extension.ts';
@@ -30,9 +31,9 @@ export class ExtensionScene {
     return scene;
   }
 
-  /** Starts the extension, on a free port unless another is named, and returns once the server knows of it. */
-  async startExtension(port = 0): Promise<void> {
-    const { env } = this.api;
+  /** Starts the extension, on a free port and in real time unless told otherwise, and returns once the server knows of it. */
+  async startExtension(port = 0, clock: Clock = realClock): Promise<void> {
+    const env = { ...this.api.env, clock };
     const stopping = new AbortController();
     const manager = new Manager({ env, name: 'extension' }).add(
       ...extensionServices({
