@@ -55,6 +55,7 @@ const CHECK_INTERVAL_MS = 60_000;
 /** How long it holds up whoever starts after it. */
 const PATIENCE_MS = 10_000;
 const RETRY_BACKOFF = { baseMs: 200, maxMs: 10_000 };
+const TEXT = { 'content-type': 'text/plain' };
 
 /** What it knows of the cluster without asking, and who tells people. */
 interface Knowledge {
@@ -228,8 +229,8 @@ class Extension implements Service {
       userOf: (request) => this.#standing && userOf(this.#standing.trust, request),
     });
     const handle = async (request: ExtensionRequest): Promise<ExtensionResponse> => {
-      if (request.path === '/healthz' || request.path === '/readyz')
-        return { status: 200, headers: { 'content-type': 'text/plain' }, body: 'ok' };
+      if (request.path === '/healthz') return { status: 200, headers: TEXT, body: 'ok' };
+      if (request.path === '/readyz') return this.#readiness();
       return webhooks.owns(request.path) ? webhooks.handle(request) : subresources.handle(request);
     };
     return new HttpsServer({
@@ -239,6 +240,12 @@ class Extension implements Service {
       handle,
       upgrade: (request) => subresources.upgrade(request),
     });
+  }
+
+  /** Who waits until it is ready goes on to make machines, which API servers refuse until they know by what it is recognised. */
+  #readiness(): ExtensionResponse {
+    const isReady = this.#missing !== undefined;
+    return { status: isReady ? 200 : 503, headers: TEXT, body: isReady ? 'ok' : 'not registered yet' };
   }
 
   /** Tries until it works; undefined when the signal aborts before. */

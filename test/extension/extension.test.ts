@@ -1,10 +1,12 @@
 import { once } from 'node:events';
+import { get } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ManualClock } from '../../src/env/test.ts';
 import type { Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { ExtensionScene } from '../support/extension-scene.ts';
+import { freePort } from '../support/network.ts';
 
 /** Webhooks and the aggregated API as users of an API server meet them. */
 
@@ -336,15 +338,37 @@ describe('the extension', () => {
     expect((await scene.request('PATCH', `${MACHINES}/old`, { spec: { running: true } })).status).toBe(500);
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
-    await scene.startExtension((squatter.address() as AddressInfo).port);
+    await scene.startExtension({ port: (squatter.address() as AddressInfo).port });
     squatter.close();
     (await create(machine('asked'))).expect(201);
+  });
+
+  it('is ready once API servers know of it', async () => {
+    await scene.stopExtension();
+    let letGo: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    const allow = async ({ path }: { path: string }): Promise<void> => {
+      if (path.includes('webhookconfigurations')) await held;
+    };
+    const port = await freePort();
+    const starting = scene.startExtension({ port, allow });
+    const readiness = (): Promise<number | undefined> =>
+      new Promise((resolve, reject) => {
+        get(`https://127.0.0.1:${port}/readyz`, { rejectUnauthorized: false, agent: false }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
+        }).once('error', reject);
+      });
+    await eventually(async () => expect(await readiness()).toBe(503));
+    letGo();
+    await starting;
+    await eventually(async () => expect(await readiness()).toBe(200));
   });
 
   it('puts back what somebody changes of its registrations at the next look, and what they remove at the one after', async () => {
     const clock = new ManualClock(Date.now());
     await scene.stopExtension();
-    await scene.startExtension(0, clock);
+    await scene.startExtension({ clock });
     const removed = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/virt-api-mutator';
     const changed = '/apis/apiregistration.k8s.io/v1/apiservices/v1.subresources.kubevirt.io';
     (await scene.request('DELETE', removed)).expect(200);

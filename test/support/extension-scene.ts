@@ -5,13 +5,26 @@ import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
 import { extensionServices } from '../../src/extension/extension.ts';
 import { extensionRights, userRights } from '../../src/extension/rights.ts';
 import { Client } from '../../src/kube/client.ts';
-import { InProcessTransport, type LocalIdentity } from '../../src/kube/in-process-transport.ts';
+import {
+  InProcessTransport,
+  type LocalHandler,
+  type LocalIdentity,
+  type LocalRequest,
+} from '../../src/kube/in-process-transport.ts';
 import { Manager } from '../../src/kube/manager.ts';
 import type { Answer } from './api.ts';
 import { eventually } from './eventually.ts';
 import { InProcessApi } from './in-process.ts';
 
 const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
+
+export interface Starting {
+  /** A free one where absent. */
+  readonly port?: number;
+  readonly clock?: Clock;
+  /** What each of its requests waits for. */
+  readonly allow?: (request: LocalRequest) => Promise<void>;
+}
 
 /** The extension beside a server in this process that knows our kinds; what they say to each other goes over TLS. */
 export class ExtensionScene {
@@ -31,14 +44,18 @@ export class ExtensionScene {
     return scene;
   }
 
-  /** Starts the extension, on a free port and in real time unless told otherwise, and returns once the server knows of it. */
-  async startExtension(port = 0, clock: Clock = realClock): Promise<void> {
+  /** Starts the extension, and returns once the server knows of it. */
+  async startExtension({ port = 0, clock = realClock, allow = async () => undefined }: Starting = {}): Promise<void> {
     const env = { ...this.api.env, clock };
+    const handle: LocalHandler = async (request) => {
+      await allow(request);
+      return this.api.core.handle(request);
+    };
     const stopping = new AbortController();
     const manager = new Manager({ env, name: 'extension' }).add(
       ...extensionServices({
         env,
-        client: this.client(EXTENSION_IDENTITY),
+        client: new Client(new InProcessTransport(handle, EXTENSION_IDENTITY), 'test'),
         listen: { host: '127.0.0.1', port },
         reach: 'address',
         version: '1.2.3',
