@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
+import { EvictionWebhooks } from '../support/eviction-webhooks.ts';
 import { claim, type GuestOptions, probe } from '../support/guest-manifests.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
@@ -186,7 +187,7 @@ describe('kubectl drain', () => {
     expect((await drainBlocked('node-1'))?.status).not.toBe('True');
   });
 
-  const some = someOf(6, 2);
+  const some = someOf(7, 2);
   some('that is called off half way withdraws its marks, and what has not begun', async () => {
     await guests.configure({ ...FREE, parallelOutboundMigrationsPerNode: 1 });
     const names = ['vm-a', 'vm-b', 'vm-c'];
@@ -213,6 +214,25 @@ describe('kubectl drain', () => {
       await hasStayed(name, 'node-1');
     }
   });
+
+  some(
+    'is refused by budgets while nobody listens where the webhooks are, and moves all once somebody does',
+    async () => {
+      await createOn('node-1', { 'vm-kept': {} });
+      const pod = await launcherOf('vm-kept');
+      let drain: ReturnType<Kubectl['start']> | undefined;
+      await new EvictionWebhooks(guests.host.api).whileDown(async () => {
+        drain = kubectl.start(['drain', 'node-1', ...DRAIN]);
+        const refusal = `error when evicting pods/"${pod}" -n "default" (will retry after 5s): Cannot evict pod`;
+        await eventually(() => expect(drain?.output()).toContain(refusal), PATIENCE_MS);
+        expect(drain?.output()).not.toContain('evicted');
+        expect(await markOf('vm-kept')).toEqual([]);
+        await hasStayed('vm-kept', 'node-1');
+      });
+      await hasLeft('vm-kept', 'node-1');
+      expect(await drain?.ended, drain?.output()).toBe(0);
+    },
+  );
 
   some('names a guest that cannot move at once, in an event and in the condition of the node', async () => {
     made.add('vm-stuck');

@@ -5,12 +5,14 @@ import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
 import { someOf } from '../support/sample.ts';
+import { conditionOf } from '../support/virtual-machines.ts';
 
 /** Guests on nodes that get a NoExecute taint: those that ask for it move, unless the node itself is lost. */
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 180_000 });
 
 const UNREACHABLE = 'node.kubernetes.io/unreachable';
+const OUT_OF_SERVICE = 'node.kubernetes.io/out-of-service';
 
 let disrupted: DisruptedGuests;
 let guests: MovingGuests;
@@ -46,7 +48,7 @@ describe('a guest on a node with a NoExecute taint', () => {
     await guests.remove('driven');
   });
 
-  const some = someOf(3, 1);
+  const some = someOf(4, 1);
   some('moves though the taint is gone again before it could', async () => {
     await guests.create('briefly', spec());
     const pod = await disrupted.launcher('briefly');
@@ -94,6 +96,30 @@ describe('a guest on a node with a NoExecute taint', () => {
     expect(await disrupted.migrationsOf('cut-off')).toEqual([]);
     await guests.host.nodesAreReady(2);
     await guests.remove('cut-off');
+  });
+
+  some('that is lost is started elsewhere once somebody says that the node is off, and not before', async () => {
+    await guests.create('lost', spec());
+    const guest = await guests.host.guest('lost');
+    const { metadata, spec: where } = await disrupted.launcher('lost');
+    const node: string = where.nodeName;
+    // Its agent is not heard of again before all is over, and nothing of it runs any more.
+    const goOn = await guests.host.holdAgent(node);
+    process.kill(guests.host.qemuIn(node, metadata.uid), 'SIGKILL');
+    await eventually(async () => {
+      const { json } = (await guests.host.api.request('GET', `/api/v1/nodes/${node}`)).expect(200);
+      expect(conditionOf(json, 'Ready')?.status).toBe('Unknown');
+    }, 180_000);
+    expect((await guests.holder('lost')).node).toBe(node);
+    await taint(node, `${OUT_OF_SERVICE}=nodeshutdown:NoExecute`);
+    await guests.host.livesAnew('lost', guest);
+    expect((await guests.holder('lost')).node).not.toBe(node);
+    await eventually(async () => expect(await disrupted.pod(metadata.name)).toBeUndefined(), 180_000);
+    expect(await disrupted.migrationsOf('lost')).toEqual([]);
+    goOn();
+    await taint(node, `${OUT_OF_SERVICE}-`);
+    await guests.host.nodesAreReady(2);
+    await guests.remove('lost');
   });
 });
 
