@@ -17,7 +17,7 @@ let postCopy: PostCopyOffer;
 beforeAll(async () => {
   postCopy = new PostCopyOffer();
   guests = await MovingGuests.start({ nodes: 2 });
-  await guests.configure({}, ['MigrationDowntimeTuning']);
+  await guests.configure({}, ['MigrationDowntimeTuning', 'MigrationStallDetection']);
 });
 afterAll(async () => {
   await guests.stop();
@@ -42,6 +42,19 @@ const WAYS = [
     options: { ...NEVER_ENDS, completionTimeoutPerGiB: 9, allowWorkloadDisruption: true, allowPostCopy: false },
     work: WILD,
     decision: 'pause',
+    mode: 'Paused',
+  },
+  {
+    name: 'stalled',
+    options: {
+      ...NEVER_ENDS,
+      allowWorkloadDisruption: true,
+      allowPostCopy: false,
+      experimental: { stallDetector: { stallProgressTimeout: 3, searchLocalMinima: false } },
+    },
+    work: WILD,
+    decision: 'pause',
+    reason: 'Stalled',
     mode: 'Paused',
   },
   {
@@ -117,12 +130,16 @@ describe('a policy', () => {
     await guests.remove('wild');
   });
 
-  it.each(sample(WAYS, 1))('has a guest that writes too fast moved all the same: by $decision', async (way) => {
+  it.each(sample(WAYS, 1))('has a guest that writes too fast moved all the same: $name, by $decision', async (way) => {
     const { name, options, work, decision, mode } = way;
     if (mode === 'PostCopy' && !postCopy.isPossible) return say('left out: nobody here may do post-copy');
     const migration = await moveUnder(name, options, work);
     expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
     expect(decisionsOf(migration)).toContain(decision);
+    if ('reason' in way)
+      expect(migration.status.migrationState.decisions).toContainEqual(
+        expect.objectContaining({ decision, reason: way.reason }),
+      );
     expect(migration.status.migrationState.mode).toBe(mode);
     await guests.isWhole(name);
     await guests.remove(name);
