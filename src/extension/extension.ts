@@ -209,9 +209,12 @@ class Extension implements Service {
       for (const { spec } of this.#knowledge.configuration.list()) return spec.configuration ?? {};
       return {};
     };
+    const unheard = (): readonly string[] =>
+      [...this.#knowledge.configuration.list()].flatMap(({ status }) => status?.restoration?.unheard ?? []);
     const webhooks = new WebhookServer({
       client,
       configuration,
+      unheard,
       clock,
       random: env.random,
       recorder,

@@ -64,7 +64,9 @@ export class EvictionWebhooks implements WebhookTransport {
     const configuration = configurationOf(informers);
     const recorder = new EventRecorder({ client, env, component: SERVICE_NAME });
     const { clock, random } = env;
-    const server = new WebhookServer({ client, configuration, clock, random, recorder, rivals, cordons });
+    // Evictions do not depend on what nodes have to say.
+    const unheard = (): readonly string[] => [];
+    const server = new WebhookServer({ client, configuration, unheard, clock, random, recorder, rivals, cordons });
     const manager = new Manager({ env, name }).add(...informers.all(), recorder);
     const running = manager.run(unending());
     await Promise.race([manager.synced, running]);

@@ -167,7 +167,7 @@ function watched(
   userInfo: { user: string; groups: string[] },
   { refused, judged }: Verdicts,
 ): Transport {
-  const webhook = restrictNodes();
+  const webhook = restrictNodes({ unheard: () => [] });
   const guestIn = ({ method, path }: TransportRequest): readonly [string, string] | undefined => {
     const [, namespace, name] = /\/namespaces\/([^/]+)\/virtualmachineinstances\/([^/]+)\/status/.exec(path) ?? [];
     return method === 'PATCH' && namespace && name ? [namespace, name] : undefined;

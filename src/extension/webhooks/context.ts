@@ -9,6 +9,8 @@ import type { Rivals } from './rivals.ts';
 export interface WebhookContext {
   /** The cluster's configuration as it is now. */
   readonly configuration: () => KubeVirtConfiguration;
+  /** Nodes that have not said yet what their journals hold, since the API's data was last restored. */
+  readonly unheard: () => readonly string[];
   /** Speaks as the extension. */
   readonly client: Client;
   readonly clock: Clock;

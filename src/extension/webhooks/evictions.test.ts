@@ -152,6 +152,7 @@ async function asked(
     client: client as unknown as Client,
     clock: new ManualClock(),
     configuration: () => ({}),
+    unheard: () => [],
     random: undefined as never,
     cordons: { isCordoned: async (name) => isCordoned(name) },
     rivals: { hasForeignBudget: () => hasForeignBudget } as unknown as Rivals,

@@ -20,6 +20,7 @@ async function judge(request: Partial<AdmissionRequest>, known: KubeVirt[] = [])
   const webhook = validateKubeVirt({
     client,
     configuration: () => ({}),
+    unheard: () => [],
     random: undefined as never,
     clock: undefined as never,
     recorder: undefined as never,

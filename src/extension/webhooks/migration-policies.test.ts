@@ -35,6 +35,7 @@ async function judge(object: MigrationPolicy, scene: Scene = {}): Promise<Verdic
     clock: undefined as never,
     recorder: undefined as never,
     configuration: () => scene.configuration ?? {},
+    unheard: () => [],
     cordons: undefined as never,
     rivals: {
       ofPolicy: async () => scene.rivals ?? [],

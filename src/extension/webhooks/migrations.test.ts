@@ -62,6 +62,7 @@ async function create(object: KubeObject, scene: Scene = {}): Promise<Verdict> {
   const context = {
     client,
     configuration: () => configuration,
+    unheard: () => [],
     random: undefined as never,
     clock: undefined as never,
     recorder: undefined as never,

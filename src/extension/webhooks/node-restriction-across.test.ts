@@ -7,7 +7,7 @@ import { restrictNodes } from './node-restriction.ts';
  * `a` is the source's here, and the target's there.
  */
 
-const webhook = restrictNodes();
+const webhook = restrictNodes({ unheard: () => [] });
 const { signal } = new AbortController();
 const runner = (node: string, of = 'here') => ({ node, nodeUID: `${of}-${node}`, podUID: `${of}-${node}-pod` });
 const [HERE, THERE] = [runner('a'), runner('a', 'there')];

@@ -3,7 +3,8 @@ import type { KubeObject } from '../../api/meta.ts';
 import { restrictNodes } from './node-restriction.ts';
 import type { AdmissionRequest } from './review.ts';
 
-const webhook = restrictNodes();
+/** Node `h` is to be heard since the API's data was restored, which knows nothing of its pod. */
+const webhook = restrictNodes({ unheard: () => ['h'] });
 const { signal } = new AbortController();
 
 const runner = (node: string) => ({ node, nodeUID: `${node}-uid`, podUID: `${node}-pod` });
@@ -110,6 +111,12 @@ describe('the right to run', () => {
     ["does not say so of another's", 'b', MOVING, { rightToRun: { epoch: 5 } }, /may not seize/],
     ['raises an epoch that its journal is ahead of', 'a', RUNNING, { rightToRun: { epoch: 9, holder: A } }, /^ok$/],
     ['raises none that is no business of it', 'c', RUNNING, { rightToRun: { epoch: 9, holder: A } }, NOTHING],
+    ['raises one of a restored record', 'h', RUNNING, { rightToRun: { epoch: 9, holder: A } }, /^ok$/],
+    ['raises nothing else then', 'h', RUNNING, { rightToRun: { epoch: 9, holder: A }, phase: 'Failed' }, NOTHING],
+    ["does not say then that another's is dead", 'h', RUNNING, { rightToRun: { epoch: 5 } }, /may not seize/],
+    ['nor takes it', 'h', RUNNING, { rightToRun: { epoch: 5, holder: runner('h') } }, /steps of the protocol/],
+    ['nor starts it', 'h', LEFT, { rightToRun: { epoch: 6, holder: runner('h') } }, /launcher pod that it runs/],
+    ['says then where it has gone', 'h', LEFT, { rightToRun: { epoch: 6, holder: B, across: true } }, /^ok$/],
     ['does not lower an epoch', 'a', RUNNING, { rightToRun: { epoch: 3, holder: A } }, /steps of the protocol/],
     ['does not forget the record', 'a', RUNNING, { rightToRun: undefined }, /steps of the protocol/],
     ['tells of processors that it plugged in', 'a', RUNNING, { currentCPUTopology: { sockets: 4 } }, /^ok$/],

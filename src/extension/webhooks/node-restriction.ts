@@ -8,6 +8,7 @@ import type {
 import { deepEqual } from '../../machinery/equal.ts';
 import { nodeOfUser, NODES_GROUP } from '../../machinery/node-user.ts';
 import { isHolderNode, isSuccessorNode, recordObjection } from '../../migration/right-to-run/objection.ts';
+import type { WebhookContext } from './context.ts';
 import { migrationObjection } from './migration-halves.ts';
 import { type AdmissionRequest, ALLOWED, type Verdict, type Webhook } from './review.ts';
 
@@ -52,13 +53,13 @@ const AGENT_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Answers for whoever is a node; all others are none of its business. */
-export function restrictNodes(): Webhook {
+export function restrictNodes({ unheard }: Pick<WebhookContext, 'unheard'>): Webhook {
   return (request) => {
     const { username = '', groups = [] } = request.userInfo;
     if (!groups.includes(NODES_GROUP)) return ALLOWED;
     const node = nodeOfUser({ username, groups });
     if (!node) return denied(`could not determine node from user ${JSON.stringify(username)}`);
-    const objection = objectionTo(node, request);
+    const objection = objectionTo(node, request, unheard().includes(node));
     return objection === undefined ? ALLOWED : denied(`node ${JSON.stringify(node)} ${objection}`);
   };
 }
@@ -67,22 +68,31 @@ function denied(message: string): Verdict {
   return { allowed: false, status: { code: 403, reason: 'Forbidden', message } };
 }
 
-function objectionTo(node: string, request: AdmissionRequest): string | undefined {
+function objectionTo(node: string, request: AdmissionRequest, isUnheard: boolean): string | undefined {
   const { operation, resource, subResource, object, oldObject } = request;
   const isStatusOfGuest = resource.resource === 'virtualmachineinstances' && subResource === 'status';
   if (operation !== 'UPDATE' || !isStatusOfGuest || !object || !oldObject)
     return 'may write nothing but the status of guests';
   const [old, next] = [oldObject as VirtualMachineInstance, object as VirtualMachineInstance];
   if (!deepEqual(old.spec, next.spec)) return 'may write nothing but the status of guests';
-  return guestObjection(node, old, next.status ?? {});
+  return guestObjection(node, old, next.status ?? {}, isUnheard);
 }
 
-/** What is wrong with a node's change of a guest's status; undefined for nothing. */
-function guestObjection(node: string, guest: VirtualMachineInstance, next: Status): string | undefined {
+/**
+ * What is wrong with a node's change of a guest's status; undefined for nothing. Data that was restored may know nothing of a
+ * pod that the journal of a node knows: while that is to be heard, it may set records right, by the steps that are its own.
+ */
+function guestObjection(
+  node: string,
+  guest: VirtualMachineInstance,
+  next: Status,
+  isUnheard: boolean,
+): string | undefined {
   const old = guest.status ?? {};
   const fields = changedFields(old, next);
   const isLastWord = isSide(node, guest) && fields.every((each) => each === 'migrationState');
-  if (!isConcerned(node, old) && !isLastWord) return 'has nothing to do with this guest';
+  const isSetRight = isUnheard && fields.every((each) => each === 'rightToRun');
+  if (!isConcerned(node, old) && !isLastWord && !isSetRight) return 'has nothing to do with this guest';
   const field = fields.find((each) => !AGENT_FIELDS.has(each));
   if (field !== undefined) return `may not write status.${field}`;
   return (

@@ -22,6 +22,7 @@ const guest = (phase: VirtualMachineInstancePhase, rightToRun?: RightToRun): Vir
   spec: { domain: { devices: {} } },
   status: {
     phase,
+    nodeName: self.node,
     phaseTransitionTimestamps: [{ phase: 'Scheduled' }],
     conditions: [{ type: 'Ready', status: 'True' }],
     ...(rightToRun ? { rightToRun } : {}),
@@ -112,6 +113,12 @@ describe('what is said of a guest', () => {
     const message = 'the guest was lost with node node-b, which had taken it over';
     expect(conditions).toContainEqual(expect.objectContaining({ type: 'Synchronized', reason: 'GuestLost', message }));
     expect(told(guest('Running', { epoch: 4 }), { ...gone, isAcross: true })).toEqual({});
+  });
+  it('that ended elsewhere: nothing, which would not be believed', () => {
+    const there = guest('Running', { epoch: 4 });
+    const moved = { ...there, status: { ...there.status, nodeName: other.node } };
+    expect(told(moved, ENDED, undefined, 'Quit')).toEqual({});
+    expect(told(moved, { ...ENDED, givenTo: other }, undefined, 'Quit')).toEqual({});
   });
   it('that failed, together with why, unless it was told to go', () => {
     const end = { reason: 'Failed', message: 'QEMU did not start', log: ['no such machine type'] } as const;

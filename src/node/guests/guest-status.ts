@@ -46,13 +46,13 @@ export function guestStatus(facts: GuestFacts, nowMs: number): Told {
   // Where there never was a record, the controller knows better.
   if (standing.kind !== 'ended' || rightToRun === undefined) return {};
   const { holder } = rightToRun;
-  if (standing.givenTo !== undefined) {
-    // Nobody is left who could say how it ended there.
-    const isLost = holder === undefined && standing.isAcross !== true;
-    return isLost ? failed(facts, lostWith(standing.givenTo), nowMs) : {};
-  }
-  // Whoever has the right now knows better.
-  return holder && !isSameRunner(holder, facts.self) ? {} : ended(facts, nowMs);
+  // Whoever has the right now knows better, or had it last.
+  const isOwn = holder ? isSameRunner(holder, facts.self) : guest.status?.nodeName === facts.self.node;
+  if (!isOwn) return {};
+  if (standing.givenTo === undefined) return ended(facts, nowMs);
+  // Nobody is left who could say how it ended there.
+  const isLost = holder === undefined && standing.isAcross !== true;
+  return isLost ? failed(facts, lostWith(standing.givenTo), nowMs) : {};
 }
 
 function lostWith({ node }: Runner): Cause {

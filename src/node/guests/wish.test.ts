@@ -96,6 +96,13 @@ describe('a start that was begun', () => {
     // One that has not ended is had back.
     expect(entries(nextPlan(afresh, 'wait', true))).toEqual([{ kind: 'regained', epoch: 7 }, 'record']);
   });
+  it('and holds a right that nobody has by data that was restored claims nothing for a pod that is gone', () => {
+    const standing = { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false } as const;
+    const restored: View = { ...view, standing, machine: 'running', record: { epoch: 4 }, unheard: [self.node] };
+    expect(nextPlan(restored, 'never', true).steps).toEqual([{ kind: 'record', from: { epoch: 4 }, to: { epoch: 5 } }]);
+    const raised = { ...restored, record: { epoch: 5 } };
+    expect(entries(nextPlan(raised, 'never', true))).toEqual(['machine', { kind: 'ended', epoch: 5 }]);
+  });
   it('and has ended is not recorded where nobody would believe it: the guest was never started, by the data there is', () => {
     const standing = { kind: 'holding', epoch: 5, mustContinue: false, isCompleted: false } as const;
     const restored: View = { ...view, standing, unheard: [self.node] };

@@ -2,7 +2,8 @@ import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-
 import { NODE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
 import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import { decide } from '../../migration/right-to-run/decide.ts';
-import { IDLE, journal, type Plan, plan } from '../../migration/right-to-run/plan.ts';
+import { change, IDLE, journal, type Plan, plan } from '../../migration/right-to-run/plan.ts';
+import { raised } from '../../migration/right-to-run/record.ts';
 import { kill } from '../../migration/right-to-run/source.ts';
 import type { Holding } from '../../migration/right-to-run/standing.ts';
 import type { View } from '../../migration/right-to-run/view.ts';
@@ -51,6 +52,10 @@ export function nextPlan(view: View, intent: Intent, isGuestThere: boolean): Pla
   const { standing, record, self } = view;
   if (standing.kind === 'holding' && isOverElsewhere(view, standing, intent, isGuestThere)) {
     return plan(...kill(view), journal({ kind: 'ended', epoch: standing.epoch }));
+  }
+  if (standing.kind === 'holding' && intent === 'never' && record && !record.holder && record.epoch < standing.epoch) {
+    // Restored, and nobody's: for a pod that is gone nothing is claimed any more, and nobody is given its epoch twice.
+    return plan(change(record, raised(record, standing.epoch)));
   }
   if (standing.kind !== 'starting' || intent === 'start') return decide(view);
   if (intent === 'wait' || view.machine !== 'dead') return IDLE;
