@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 /** What /proc says about processes. One that has ended meanwhile has nothing, and used nothing. */
 
 const CLOCK_TICKS_PER_SECOND = 100;
+const END_MS_MAX = 10_000;
 
 export interface ProcessMemory {
   readonly residentMegabytes: number;
@@ -55,5 +56,25 @@ function read(pid: number, file: string): string {
     return readFileSync(`/proc/${pid}/${file}`, 'latin1');
   } catch {
     return '';
+  }
+}
+
+/** Ends all of them by force. Nothing has to go on in this process meanwhile, so that it can be done at exit. */
+export function endProcessesOf(directory: string): void {
+  const deadlineMs = performance.now() + END_MS_MAX;
+  for (let left = processesOf(directory); left.length > 0; left = processesOf(directory)) {
+    if (performance.now() > deadlineMs) throw new Error(`these do not end: ${left.join(', ')}`);
+    const agents = left.filter((pid) => argumentsOf(pid)[2] === 'agent');
+    // Agents first: they would start what is missing.
+    for (const pid of agents.length > 0 ? agents : left) kill(pid);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+  }
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
   }
 }

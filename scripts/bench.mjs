@@ -2,6 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { ensureGuestsCanRun } from './host-packages.mjs';
+import { ensureKubernetes } from './kubernetes-programs.mjs';
 import { root, run, setUp } from './setup.mjs';
 
 const [name, ...rest] = process.argv.slice(2);
@@ -15,4 +16,5 @@ if (!name || !existsSync(join(root, 'bench', `${name}.bench.ts`))) {
 ensureGuestsCanRun();
 setUp();
 run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', 'bench']);
-run(process.execPath, [join(root, 'dist', 'bench', `${name}.bench.js`), ...rest]);
+const env = name === 'kubernetes' ? { ...process.env, GODWIT_TEST_KUBERNETES: ensureKubernetes() } : process.env;
+run(process.execPath, [join(root, 'dist', 'bench', `${name}.bench.js`), ...rest], { env });

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { credentialsIn } from '../credentials.ts';
 import { report, rounded } from '../figures.ts';
 import type { LoadConnection } from '../load-connection.ts';
+import { AUTHORITY } from '../migration/model-cluster.ts';
 import { cpuSeconds, memoryOf } from '../processes.ts';
 import { LocalCluster } from '../vm/local-cluster.ts';
 import { joinClusters, type Joined, synchronizationPid } from './clusters.ts';
@@ -38,7 +39,7 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
     await east.start();
     await west.start();
     const joined = await joinClusters(east, west, LIMITS);
-    const args = [east, west].flatMap(({ dataDirectory }) => [serverOf(dataDirectory), dataDirectory]);
+    const args = [east, west].flatMap(({ dataDirectory }) => [serverOf(dataDirectory), join(dataDirectory, AUTHORITY)]);
     agents = spawn(process.execPath, [agentsMain, String(NODES), ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (agents.stdout) await once(agents.stdout, 'data');
     for (const { connection } of joined) await nodesReady(connection);

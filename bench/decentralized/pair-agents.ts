@@ -4,7 +4,7 @@ import { ModelAgents } from '../migration/model-cluster.ts';
 
 /**
  * A process of its own with the agents of all model nodes of two clusters, which reach each other. `node pair-agents.js COUNT
- * SERVER DATA-DIRECTORY SERVER DATA-DIRECTORY`, with so many nodes in each; ends with its parent.
+ * SERVER AUTHORITY SERVER AUTHORITY`, with so many nodes in each; ends with its parent.
  */
 
 const [count = '0', ...clusters] = process.argv.slice(2);
@@ -12,9 +12,9 @@ const env = realEnv('error');
 const agents = new ModelAgents(env);
 const manager = new Manager({ env });
 for (const [index, prefix] of ['east', 'west'].entries()) {
-  const [server = '', dataDirectory = ''] = clusters.slice(2 * index);
+  const [server = '', authority = ''] = clusters.slice(2 * index);
   const names = Array.from({ length: Number(count) }, (_, node) => `${prefix}-${node}`);
-  manager.add(...(await agents.of({ server, dataDirectory, names })));
+  manager.add(...(await agents.of({ server, authority, names })));
 }
 process.stdin.on('end', () => process.exit(0)).resume();
 process.stdout.write('started\n');

@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LoadConnection } from '../load-connection.ts';
+import { AUTHORITY } from '../migration/model-cluster.ts';
+import { allow } from '../migration/model-crowd.ts';
 import { until } from '../migration/until.ts';
 import { ServerProcess } from '../server-process.ts';
 import { cordon, drainNode } from './drained-node.ts';
@@ -22,7 +25,6 @@ const LIMITS = {
   parallelOutboundMigrationsPerNode: 200,
   parallelInboundMigrationsPerNode: 20,
 };
-const CONFIGURATION = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const API = '/apis/kubevirt.io/v1/namespaces/default';
 const agentsMain = fileURLToPath(new URL('../migration/model-agents.js', import.meta.url));
 
@@ -47,8 +49,8 @@ async function withModels(
   try {
     await server.start();
     const connection = await server.connect();
-    await allow(connection);
-    const args = [server.url, server.directory, String(NODES), String(2 * GUESTS.length)];
+    await allow(connection, LIMITS);
+    const args = [server.url, join(server.directory, AUTHORITY), String(NODES), String(2 * GUESTS.length)];
     agents = spawn(process.execPath, [agentsMain, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (agents.stdout) await once(agents.stdout, 'data');
     const [node = '', ...others] = await nodesOf(connection);
@@ -60,13 +62,6 @@ async function withModels(
     agents?.kill('SIGKILL');
     await server.remove();
   }
-}
-
-async function allow(connection: LoadConnection): Promise<void> {
-  const current = JSON.parse(await connection.text('GET', CONFIGURATION)) as { spec: { configuration?: object } };
-  const { spec } = current;
-  const body = { ...current, spec: { ...spec, configuration: { ...spec.configuration, migrations: LIMITS } } };
-  await connection.request('PUT', CONFIGURATION, JSON.stringify(body));
 }
 
 function nodesOf(connection: LoadConnection): Promise<string[]> {

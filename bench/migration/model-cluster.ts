@@ -1,8 +1,5 @@
 import { createHash } from 'node:crypto';
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { loadOrCreatePki } from '../../src/apiserver/pki/cluster-pki.ts';
+import { readFileSync } from 'node:fs';
 import type { Env } from '../../src/env/ports.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import { ModelHost } from '../../src/hypervisor/model/model-host.ts';
@@ -11,7 +8,7 @@ import { Client } from '../../src/kube/client.ts';
 import type { ClusterAccess } from '../../src/kube/cluster-access.ts';
 import { HttpsTransport } from '../../src/kube/https-transport.ts';
 import type { Service } from '../../src/kube/service.ts';
-import { type Authority, HOUR_MS, issueIdentity } from '../../src/machinery/x509/authority.ts';
+import { type Authority, HOUR_MS, type Identity, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import { PeerError, type PeerService } from '../../src/node/migrations/peer.ts';
 import type { NodeProfile } from '../../src/node/registration/node-object.ts';
 import { ModelDisk } from '../../src/simulation/model-disk.ts';
@@ -20,10 +17,14 @@ import { type AgentsLink, agentServices, nodeIdentity } from '../../src/simulati
 /** So fast that a copy takes no time worth speaking of. */
 const LINK_BYTES_PER_SECOND = 1e12;
 
+/** Where `godwit up` has the authority of its cluster, below its directory. */
+export const AUTHORITY = 'pki/cluster-authority.pem';
+
 export interface ModelClusterOptions {
   /** Where its API server is. */
   readonly server: string;
-  readonly dataDirectory: string;
+  /** The file with the certificate and the key of whoever vouches for its nodes. */
+  readonly authority: string;
   /** The names of its nodes, which no other cluster has. */
   readonly names: readonly string[];
   readonly share?: NodeProfile['share'];
@@ -42,20 +43,9 @@ export class ModelAgents {
 
   /** The agents of a cluster, each with its own certificate and its own connection to the API server. */
   async of(options: ModelClusterOptions): Promise<readonly Service[]> {
-    const authority = await this.#authority(options.dataDirectory);
+    const authority = { ...identityIn(options.authority), env: this.#env };
     const all = await Promise.all(options.names.map((name) => this.#agent(name, authority, options)));
     return all.flat();
-  }
-
-  /** A copy is opened, since opening may complete what is missing. */
-  async #authority(dataDirectory: string): Promise<Authority> {
-    const copy = mkdtempSync(join(tmpdir(), 'godwit-bench-'));
-    try {
-      cpSync(join(dataDirectory, 'pki'), join(copy, 'pki'), { recursive: true });
-      return (await loadOrCreatePki(join(copy, 'pki'), this.#env, [])).clusterAuthority;
-    } finally {
-      rmSync(copy, { recursive: true });
-    }
   }
 
   async #agent(name: string, authority: Authority, options: ModelClusterOptions): Promise<readonly Service[]> {
@@ -97,6 +87,13 @@ export class ModelAgents {
       serve: (service) => void this.#services.set(name, service),
     };
   }
+}
+
+function identityIn(path: string): Identity {
+  const text = readFileSync(path, 'utf8');
+  const pem = (what: string): string =>
+    new RegExp(`-----BEGIN ${what}-----[^-]+-----END ${what}-----\n`).exec(text)?.[0] ?? '';
+  return { certificatePem: pem('CERTIFICATE'), keyPem: pem('PRIVATE KEY') };
 }
 
 /** By what an agent is known elsewhere. */

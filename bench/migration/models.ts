@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { report, rounded } from '../figures.ts';
 import type { LoadConnection } from '../load-connection.ts';
@@ -7,6 +8,8 @@ import { cpuSeconds, memoryOf } from '../processes.ts';
 import { freePort, RoomShares } from '../room-shares.ts';
 import { ServerProcess } from '../server-process.ts';
 import { perMachine, writesSoFar } from '../vm/writes.ts';
+import { AUTHORITY } from './model-cluster.ts';
+import { allow, allSeen, counted, create, nodesReady } from './model-crowd.ts';
 
 /**
  * Many migrations of model machines on a hundred nodes, all asked for at once: over HTTPS, on the durable engine, with the
@@ -15,16 +18,8 @@ import { perMachine, writesSoFar } from '../vm/writes.ts';
 
 const NODES = 100;
 const COUNTS = [100, 1000, 10_000];
-const AT_ONCE = 50;
-const LOOK_MS = 10;
-const STILL_MS_MAX = 120_000;
-const NODES_LOOK_MS = 500;
-const REFUSALS_MAX = 10;
-const ASK_AGAIN_MS = 1000;
 /** Two from and to each node at most, as usual; in all as many as that leaves room for. */
 const LIMITS = { parallelMigrationsPerCluster: 2 * NODES };
-const CONFIGURATION = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
-const API = '/apis/kubevirt.io/v1/namespaces/default';
 /** KubeVirt's virt-controller on a like machine with everything instant around it. */
 const RIVAL: Readonly<Record<number, { perSecond: number; cpuMs: number }>> = {
   100: { perSecond: 4.4, cpuMs: 54 },
@@ -41,12 +36,11 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
   try {
     await server.start();
     const connection = await server.connect();
-    await allow(connection);
-    agents = spawn(process.execPath, [agentsMain, server.url, server.directory, String(NODES)], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
+    await allow(connection, LIMITS);
+    const args = [server.url, join(server.directory, AUTHORITY), String(NODES)];
+    agents = spawn(process.execPath, [agentsMain, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (agents.stdout) await once(agents.stdout, 'data');
-    await nodesReady(connection);
+    await nodesReady(connection, NODES);
     rooms = await RoomShares.attach(inspectPort);
     let machines = 0;
     for (const count of counts) {
@@ -60,29 +54,6 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
     rooms?.close();
     await server.remove();
   }
-}
-
-/** Lets as many go at once as nodes have room for. */
-async function allow(connection: LoadConnection): Promise<void> {
-  const current = JSON.parse(await connection.text('GET', CONFIGURATION)) as { spec: { configuration?: object } };
-  const { spec } = current;
-  const body = { ...current, spec: { ...spec, configuration: { ...spec.configuration, migrations: LIMITS } } };
-  await connection.request('PUT', CONFIGURATION, JSON.stringify(body));
-}
-
-/** A hundred agents that start are a load of their own, which is not what is measured. */
-async function nodesReady(connection: LoadConnection): Promise<void> {
-  const countReady = async (): Promise<number> => {
-    const { items } = JSON.parse(await connection.text('GET', '/api/v1/nodes')) as { items: ReportedNode[] };
-    const isReady = ({ status }: ReportedNode): boolean =>
-      status?.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') ?? false;
-    return items.filter(isReady).length;
-  };
-  while ((await countReady()) < NODES) await new Promise((resolve) => setTimeout(resolve, NODES_LOOK_MS));
-}
-
-interface ReportedNode {
-  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
 /** Starts machines until there are so many, and waits until all of them run. */
@@ -149,67 +120,4 @@ async function moveAll(server: ServerProcess, rooms: RoomShares, agents: number,
   const written = perMachine(writes, await writesSoFar(connection), count);
   const value = Object.values(written).reduce((sum, each) => sum + each, 0);
   report('migration', { figure: `${of}, API writes for each`, value, unit: 'writes', ...written });
-}
-
-/** Waits as long as there is something new now and then. */
-async function allSeen(countSeen: () => number, count: number, what: string): Promise<void> {
-  let [seen, sinceMs] = [-1, performance.now()];
-  while (countSeen() < count) {
-    if (countSeen() > seen) [seen, sinceMs] = [countSeen(), performance.now()];
-    if (performance.now() - sinceMs > STILL_MS_MAX) throw new Error(`only ${seen} of ${count} ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-  }
-}
-
-/** The names of all objects that have been seen in a phase, whenever there is news. */
-async function counted(connection: LoadConnection, resource: string, phase: string, prefix = ''): Promise<Set<string>> {
-  const seen = new Set<string>();
-  let rest = '';
-  await connection.watch(`${API}/${resource}?watch=true`, (bytes) => {
-    const lines = (rest + bytes.toString('latin1')).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      if (!line.includes(`"phase":"${phase}"`)) continue;
-      const name = /"metadata":\{"name":"([^"]+)"/.exec(line)?.[1] ?? (JSON.parse(line) as Named).object.metadata.name;
-      if (name.startsWith(prefix)) seen.add(name);
-    }
-  });
-  return seen;
-}
-
-interface Named {
-  readonly object: { readonly metadata: { readonly name: string } };
-}
-
-/** Answers how many had to be asked for again. */
-async function create(
-  connection: LoadConnection,
-  resource: string,
-  from: number,
-  to: number,
-  bodyOf: (name: string) => object,
-): Promise<number> {
-  let next = from;
-  let refusals = 0;
-  const worker = async (): Promise<void> => {
-    while (next < to) {
-      const body = JSON.stringify(bodyOf(`model-${next++}`));
-      refusals += await persist(() => connection.request('POST', `${API}/${resource}`, body));
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
-  return refusals;
-}
-
-/** Asks until it is taken, as people do whom a busy server refuses; answers how often it was not. */
-async function persist(ask: () => Promise<unknown>): Promise<number> {
-  for (let refusals = 0; ; refusals++) {
-    try {
-      await ask();
-      return refusals;
-    } catch (error) {
-      if (refusals === REFUSALS_MAX) throw error;
-      await new Promise((resolve) => setTimeout(resolve, ASK_AGAIN_MS));
-    }
-  }
 }

@@ -5,13 +5,12 @@ import { fileURLToPath } from 'node:url';
 import { IMAGES } from '../../test/support/guest-manifests.ts';
 import { credentialsIn } from '../credentials.ts';
 import { LoadConnection } from '../load-connection.ts';
-import { argumentsOf, processesOf } from '../processes.ts';
+import { argumentsOf, endProcessesOf, processesOf } from '../processes.ts';
 
 const main = fileURLToPath(new URL('../../cli/main.js', import.meta.url));
 const guests = fileURLToPath(new URL('../../../guest', import.meta.url));
 const NODES = '/api/v1/nodes';
 const WAIT_MS_MAX = 120_000;
-const END_MS_MAX = 10_000;
 
 /** `godwit up` with real nodes on this machine. Whatever ends this process, all that was started ends with it. */
 export class LocalCluster {
@@ -108,14 +107,7 @@ export class LocalCluster {
     process.off('exit', this.#onExit);
     this.#hangUp();
     this.#child?.kill('SIGKILL');
-    const deadlineMs = performance.now() + END_MS_MAX;
-    for (let left = processesOf(this.directory); left.length > 0; left = processesOf(this.directory)) {
-      if (performance.now() > deadlineMs) throw new Error(`these do not end: ${left.join(', ')}`);
-      const agents = left.filter((pid) => argumentsOf(pid)[2] === 'agent');
-      // Agents first: they would start what is missing.
-      for (const pid of agents.length > 0 ? agents : left) kill(pid);
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
-    }
+    endProcessesOf(this.directory);
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
   }
 
@@ -156,12 +148,4 @@ function isReady({ status }: NodeObject, sinceMs: number): boolean {
 function run(command: string, ...args: readonly string[]): void {
   const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stderr}`);
-}
-
-function kill(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch {
-    // It has ended meanwhile.
-  }
 }

@@ -27,7 +27,9 @@ import { freePorts } from '../network.ts';
 import { KeptProcess } from './kept-process.ts';
 import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
-const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
+/** Benchmarks have this file below `dist`, too, where it is compiled. */
+const isCompiled = import.meta.url.endsWith('.js');
+const main = fileURLToPath(new URL(isCompiled ? '../../../cli/main.js' : '../../../dist/cli/main.js', import.meta.url));
 
 const NAMESPACE = 'kubevirt';
 const CONTROLLER = 'godwit-controller';
