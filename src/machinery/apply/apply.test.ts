@@ -4,7 +4,7 @@ import type { Json, KubeObject, ManagedFieldsEntry } from '../../api/meta.ts';
 import { type Schema, anything, int32, intOrString, list, listMap, map, message, set, str } from '../../api/schema.ts';
 import { ApiError } from '../../api/status.ts';
 import { clone } from '../clone.ts';
-import { type Application, applyObject } from './apply.ts';
+import { type Application, applyObject, checkApplied } from './apply.ts';
 import { trackUpdate } from './managed-fields.ts';
 
 const item = message('Item', '', {
@@ -65,6 +65,7 @@ function apply(live: KubeObject | undefined, applied: KubeObject, more: Partial<
     ...more,
   };
   try {
+    checkApplied(input);
     return applyObject(input);
   } finally {
     expect(JSON.stringify([live, applied])).toBe(before);

@@ -60,12 +60,11 @@ export interface Application {
 }
 
 /**
- * The object after the apply, managed fields included; it shares nothing with the input. Throws as `checkApplied` does
- * for an object that cannot be applied, and 409 with a cause per field for conflicts.
+ * The object after the apply of one that `checkApplied` has passed, managed fields included; it shares nothing with the input. Throws
+ * 409 with a cause per field for conflicts.
  */
 export function applyObject(input: Application): KubeObject {
   const { live, applied, schema, apiVersion } = input;
-  checkApplied(input);
   const base = withoutManagedFields(live ?? { apiVersion, kind: applied.kind, metadata: {} });
   const entries = ownersBefore(input, base);
   const attempt = mergeAndPrune(input, base, entries);

@@ -8,11 +8,10 @@ import type { Schema } from '../../api/schema.ts';
 import { type PathElement, showElement } from './path-element.ts';
 import { type MaybeSchema, elementOf, isDeclared, schemaOfField, shapeOf } from './typed.ts';
 
+/** Where a walk is, and what it has found so far. One for all of an object: nothing is made for a value that is as it should be. */
 interface Walk {
-  readonly path: string;
-  /** Whether unknown fields are kept here: a schema that keeps them keeps them all the way down. */
-  readonly keepsUnknown: boolean;
-  /** What was found so far. */
+  /** The way from the root, in steps as they are shown. */
+  readonly steps: string[];
   readonly errors: string[];
 }
 
@@ -22,67 +21,71 @@ const SHOWN_LENGTH_MAX = 1024;
 
 /** What is wrong with the object, as `.path: sentence`; the first hundred. */
 export function validateApplied(object: JsonObject, schema: Schema): string[] {
-  const errors: string[] = [];
-  validateValue(object, schema, { path: '', keepsUnknown: false, errors });
-  return errors;
+  const walk: Walk = { steps: [], errors: [] };
+  validateValue(object, schema, false, walk);
+  return walk.errors;
 }
 
-function validateValue(value: Json, schema: MaybeSchema, outer: Walk): void {
-  const { path, keepsUnknown, errors } = outer;
-  if (schema === undefined || value === null || errors.length >= ERRORS_MAX) return;
-  const walk = { ...outer, keepsUnknown: keepsUnknown || schema['x-kubernetes-preserve-unknown-fields'] === true };
+function complain({ steps, errors }: Walk, sentence: string): void {
+  errors.push(`${steps.join('')}: ${sentence}`);
+}
+
+/** Unknown fields may be kept: a schema that keeps them keeps them all the way down. */
+function validateValue(value: Json, schema: MaybeSchema, isOpenAbove: boolean, walk: Walk): void {
+  if (schema === undefined || value === null || walk.errors.length >= ERRORS_MAX) return;
+  const keepsUnknown = isOpenAbove || schema['x-kubernetes-preserve-unknown-fields'] === true;
   const expected = schema.type ?? (schema['x-kubernetes-int-or-string'] === true ? 'scalar' : typeOf(value));
   if (expected === 'object') {
-    if (typeOf(value) === 'object') validateMap(value as JsonObject, schema, walk);
-    else errors.push(`${path}: expected map, got &{${showPlainly(value)}}`);
+    if (typeOf(value) === 'object') validateMap(value as JsonObject, schema, keepsUnknown, walk);
+    else complain(walk, `expected map, got &{${showPlainly(value)}}`);
     return;
   }
   if (expected === 'array') {
-    if (Array.isArray(value)) validateList(value, schema, walk);
-    else errors.push(`${path}: expected list, got &{${showPlainly(value)}}`);
+    if (Array.isArray(value)) validateList(value, schema, keepsUnknown, walk);
+    else complain(walk, `expected list, got &{${showPlainly(value)}}`);
     return;
   }
   const sentence = validateScalar(value, expected, schema.format);
-  if (sentence !== undefined) errors.push(`${path}: ${sentence}`);
+  if (sentence !== undefined) complain(walk, sentence);
 }
 
-function validateMap(object: JsonObject, schema: Schema, walk: Walk): void {
-  const isOpen = walk.keepsUnknown || allowsOthers(schema);
+function validateMap(object: JsonObject, schema: Schema, keepsUnknown: boolean, walk: Walk): void {
+  const isOpen = keepsUnknown || allowsOthers(schema);
   for (const key of Object.keys(object)) {
     const value = object[key];
     if (value === undefined) continue;
-    const path = `${walk.path}.${key}`;
-    if (!isOpen && !isDeclared(schema, key)) {
-      walk.errors.push(`${path}: field not declared in schema`);
-      return;
-    }
-    validateValue(value, schemaOfField(schema, key), { ...walk, path });
+    walk.steps.push(`.${key}`);
+    const isKnown = isOpen || isDeclared(schema, key);
+    if (isKnown) validateValue(value, schemaOfField(schema, key), keepsUnknown, walk);
+    else complain(walk, 'field not declared in schema');
+    walk.steps.pop();
+    if (!isKnown) return;
   }
 }
 
 function allowsOthers(schema: Schema): boolean {
   if (schema.additionalProperties !== undefined) return schema.additionalProperties !== false;
-  return schema.properties === undefined || Object.keys(schema.properties).length === 0;
+  // Not their number: some have hundreds.
+  for (const _ in schema.properties) return false;
+  return true;
 }
 
-function validateList(list: readonly Json[], schema: Schema, walk: Walk): void {
-  const { errors } = walk;
+function validateList(list: readonly Json[], schema: Schema, keepsUnknown: boolean, walk: Walk): void {
   const isGranular = shapeOf(list, schema) === 'list';
   const seen = new Set<PathElement>();
   for (const [index, item] of list.entries()) {
     let step = `[${index}]`;
     if (isGranular) {
       const element = item === null ? undefined : elementOf(item, schema);
-      if (element === undefined) {
-        errors.push(`${walk.path}: element ${index}: ${whyUnidentified(item, schema)}`);
-        return;
-      }
+      if (element === undefined) return complain(walk, `element ${index}: ${whyUnidentified(item, schema)}`);
       step = showElement(element);
-      if (seen.has(element)) errors.push(`${walk.path}: duplicate entries for key ${step}`);
+      if (seen.has(element)) complain(walk, `duplicate entries for key ${step}`);
       seen.add(element);
     }
-    if (errors.length >= ERRORS_MAX) return;
-    validateValue(item, schema.items, { ...walk, path: walk.path + step });
+    if (walk.errors.length >= ERRORS_MAX) return;
+    walk.steps.push(step);
+    validateValue(item, schema.items, keepsUnknown, walk);
+    walk.steps.pop();
   }
 }
 
