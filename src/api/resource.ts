@@ -57,8 +57,11 @@ export interface Strategy {
    * open. Where a kind has none, such a write may change anything.
    */
   prepareForSubresourceUpdate?(subresource: string, object: KubeObject, old: KubeObject): void;
-  /** What the schema cannot say. Runs on create and on every update, after the schema's own validation. */
-  validate?(object: KubeObject): FieldError[];
+  /**
+   * What the schema cannot say. Runs on create and on every update, after the schema's own validation. What an update has left as it
+   * was is the very same in both objects.
+   */
+  validate?(object: KubeObject, old?: KubeObject): FieldError[];
   /** Immutable fields and forbidden transitions of the main resource. */
   validateUpdate?(object: KubeObject, old: KubeObject): FieldError[];
   /** The same for an update of `status`. */

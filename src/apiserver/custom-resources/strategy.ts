@@ -1,4 +1,3 @@
-import type { KubeObject } from '../../api/meta.ts';
 import type { Strategy } from '../../api/resource.ts';
 import type { Schema } from '../../api/schema.ts';
 import { formatCheck } from '../../machinery/schema/formats.ts';
@@ -36,8 +35,8 @@ export const customResourceDefinitionStrategy: Strategy = {
       .filter((format) => !known.has(format))
       .map((format) => `unrecognized format ${JSON.stringify(format)}`);
   },
-  validate: (object) => crdErrors(object),
-  validateUpdate: (object: KubeObject, old: KubeObject) => crdUpdateErrors(object, old),
+  validate: crdErrors,
+  validateUpdate: crdUpdateErrors,
 };
 
 /** Formats of strings in a CRD's schemas that nobody checks, each once. */

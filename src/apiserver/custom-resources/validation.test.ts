@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/meta.ts';
 import { clone } from '../../machinery/clone.ts';
 import { customResourceDefinitionStrategy } from './strategy.ts';
-import { crdErrors } from './validation.ts';
+import { crdErrors, crdUpdateErrors } from './validation.ts';
 import { CLEANUP_FINALIZER, type CustomResourceDefinition } from './wire.ts';
 
 function valid(): CustomResourceDefinition {
@@ -51,7 +51,9 @@ function changed(path: string, value: unknown, object: KubeObject = valid()): Ku
 }
 
 const sentences = (object: KubeObject, old?: KubeObject): string[] =>
-  crdErrors(object, old).map((error) => `${error.field}: ${error.message}`);
+  [...crdErrors(object, old), ...(old ? crdUpdateErrors(object, old) : [])].map(
+    (error) => `${error.field}: ${error.message}`,
+  );
 
 const V = 'spec.versions.0';
 const open = { name: 'v2', served: true, storage: false, schema: { openAPIV3Schema: { type: 'object' } } };
@@ -204,6 +206,14 @@ describe('crdErrors', () => {
     const old = changed('status.conditions', [{ type: 'Established', status: 'False' }]);
     expect(sentences(changed('spec.names.kind', 'Bar'), old)).toEqual([]);
     expect(sentences(changed('spec.names.shortNames', ['f']), valid())).toEqual([]);
+  });
+
+  it('looks at a schema when it is new, and not again where an update left it as it was', () => {
+    const wrong = changed(`${V}.schema.openAPIV3Schema`, { type: 'object', properties: { a: {} } });
+    const updated = { ...wrong, metadata: { ...wrong.metadata, labels: { a: 'b' } } };
+    expect(sentences(updated, wrong)).toEqual([]);
+    expect(sentences(structuredClone(updated), wrong)).not.toEqual([]);
+    expect(sentences({ ...wrong, metadata: { name: 'other' } }, wrong)).not.toEqual([]);
   });
 
   it('survives anything', () => {

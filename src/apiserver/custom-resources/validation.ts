@@ -35,10 +35,17 @@ const SELECTABLE_FIELDS_MAX = 8;
 const DEPRECATION_WARNING_BYTES_MAX = 256;
 const APPROVAL = 'api-approved.kubernetes.io';
 
-/** Everything wrong with a CRD; with `old`, also with changing that one into this. */
+/** Those that need no second look. */
+type KnownSchemas = ReadonlySet<Schema | undefined>;
+
+/** Everything wrong with a CRD. Schemas that it shares with `old` have been looked at when they were new, and are large. */
 export function crdErrors(crd: KubeObject, old?: KubeObject): FieldError[] {
-  const errors = specErrors(crd as CustomResourceDefinition);
-  return old ? [...errors, ...crdUpdateErrors(crd, old)] : errors;
+  const versions = (old as CustomResourceDefinition | undefined)?.spec?.versions ?? [];
+  return specErrors(crd as CustomResourceDefinition, new Set(versions.map(schemaOf)));
+}
+
+function schemaOf({ schema }: CustomResourceVersion): Schema | undefined {
+  return schema?.openAPIV3Schema;
 }
 
 /** What may not change, and versions that objects may still be stored in. */
@@ -66,7 +73,7 @@ export function crdUpdateErrors(crd: KubeObject, old: KubeObject): FieldError[] 
   return errors;
 }
 
-function specErrors(crd: CustomResourceDefinition): FieldError[] {
+function specErrors(crd: CustomResourceDefinition, known: KnownSchemas): FieldError[] {
   const { group = '', names = {}, scope, versions = [], conversion, preserveUnknownFields } = crd.spec ?? {};
   const errors: FieldError[] = [];
   if (crd.metadata.name !== `${names.plural ?? ''}.${group}`) {
@@ -77,7 +84,7 @@ function specErrors(crd: CustomResourceDefinition): FieldError[] {
   else if (scope !== 'Cluster' && scope !== 'Namespaced') {
     errors.push(notSupported('spec.scope', scope, ['Cluster', 'Namespaced']));
   }
-  errors.push(...versionsErrors(versions), ...namesErrors(names));
+  errors.push(...versionsErrors(versions, known), ...namesErrors(names));
   if (preserveUnknownFields === true) {
     const detail =
       'cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead';
@@ -153,11 +160,14 @@ function namesErrors(names: CustomResourceNames): FieldError[] {
   return errors;
 }
 
-function versionsErrors(versions: readonly CustomResourceVersion[]): FieldError[] {
+function versionsErrors(versions: readonly CustomResourceVersion[], known: KnownSchemas): FieldError[] {
   const path = 'spec.versions';
   const names = versions.map((version) => version.name);
   const shared = sharedPaths(versions);
-  const errors = versions.flatMap((version, index) => versionErrors(version, child(path, index), shared, index === 0));
+  const errors = versions.flatMap((version, index) => {
+    const isKnown = known.has(schemaOf(version));
+    return versionErrors(version, child(path, index), shared, { isFirst: index === 0, isKnown });
+  });
   if (new Set(names).size < names.length) errors.push(invalid(path, names, 'must contain unique version names'));
   if (versions.filter((version) => version.storage).length !== 1) {
     errors.push(invalid(path, names, 'must have exactly one version marked as storage version'));
@@ -191,19 +201,19 @@ function versionErrors(
   version: CustomResourceVersion,
   path: string,
   shared: SharedPaths,
-  isFirst: boolean,
+  { isFirst, isKnown }: { readonly isFirst: boolean; readonly isKnown: boolean },
 ): FieldError[] {
   const errors: FieldError[] = [];
   const wrong = dns1035LabelErrors(version.name ?? '');
   if (wrong.length > 0) errors.push(invalid(`${path}.name`, version.name, wrong.join(',')));
   errors.push(...deprecationErrors(version, path));
-  const schema = version.schema?.openAPIV3Schema;
+  const schema = schemaOf(version);
   if (!schema) errors.push(required(`${path}.schema.openAPIV3Schema`));
   /** What all versions share is looked at once. */
   const within = (field: keyof SharedPaths, check: (at: string) => FieldError[]): void => {
     if (isFirst || shared[field] === undefined) errors.push(...check(shared[field] ?? `${path}.${field}`));
   };
-  if (schema) within('schema', (at) => structuralErrors(schema as Json, `${at}.openAPIV3Schema`));
+  if (schema && !isKnown) within('schema', (at) => structuralErrors(schema as Json, `${at}.openAPIV3Schema`));
   within('subresources', (at) => scaleErrors(version.subresources?.scale, `${at}.scale`));
   within('additionalPrinterColumns', (at) =>
     (version.additionalPrinterColumns ?? []).flatMap((column, index) => columnErrors(column, child(at, index))),

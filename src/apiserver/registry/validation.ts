@@ -47,7 +47,7 @@ function objectErrors(definition: ResourceDefinition, object: KubeObject, old: K
   return [
     ...validateObjectMeta(object.metadata, definition.namespaced, nameErrors),
     ...compileSchema(definition.schema, { builtin: !definition.custom }).validate(object as never, old as never),
-    ...(definition.strategy?.validate?.(object) ?? []),
+    ...(definition.strategy?.validate?.(object, old) ?? []),
   ];
 }
 

@@ -12,7 +12,7 @@ export function withConditionValidation(definition: ResourceDefinition): Resourc
     ...definition,
     strategy: {
       ...strategy,
-      validate: (object) => [...(strategy?.validate?.(object) ?? []), ...conditionErrors(object)],
+      validate: (object, old) => [...(strategy?.validate?.(object, old) ?? []), ...conditionErrors(object)],
     },
   };
 }
