@@ -27,7 +27,10 @@ export async function reconcileBootstrapPolicy(
   await Promise.all(
     bootstrapObjects().map(async (wanted) => {
       const target = targetOf(registry, wanted);
-      if (!registry.read(target) && (await create(registry, context, target, wanted))) return;
+      const there = registry.read(target);
+      if (!there && (await create(registry, context, target, wanted))) return;
+      // A look costs less than a write that changes nothing.
+      if (there && deepEqual(repaired(there, wanted), there)) return;
       await registry.update(context, target, (current) => repaired(current, wanted));
     }),
   );
