@@ -22,6 +22,9 @@ const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
 /** The namespace of all that a scene is about. */
 export const NAMESPACE = 'shop';
 
+/** Made once: it takes longer than most tests. */
+let installed: Promise<InProcessApi> | undefined;
+
 /** Some controllers at work, with no more rights than they get, on a server in this process, in time that the test moves. */
 export class ControlScene {
   readonly clock = new ManualClock();
@@ -43,6 +46,13 @@ export class ControlScene {
   }
 
   async start(): Promise<void> {
+    installed ??= new ControlScene().#install();
+    this.#api = await InProcessApi.start({ env: { clock: this.clock }, from: await installed });
+    await this.startControllers();
+  }
+
+  /** A server that has stopped, with all on its disk that a scene begins with. */
+  async #install(): Promise<InProcessApi> {
     this.#api = await InProcessApi.start({ env: { clock: this.clock } });
     await this.#withTime(install(this.client, this.clock, installation({ ours: [], initial: [] }), this.signal));
     await this.client.create(
@@ -50,7 +60,8 @@ export class ControlScene {
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
       this.signal,
     );
-    await this.startControllers();
+    await this.stop();
+    return this.#api;
   }
 
   async stop(): Promise<void> {

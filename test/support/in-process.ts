@@ -5,12 +5,13 @@ import { HttpsWebhookTransport } from '../../src/apiserver/admission/webhooks/ht
 import { HttpsBackendTransport } from '../../src/apiserver/aggregation/https-backend.ts';
 import { ApiServerCore } from '../../src/apiserver/core.ts';
 import type { ApiRequest, ApiResponse } from '../../src/apiserver/http/message.ts';
-import { loadOrCreatePki } from '../../src/apiserver/pki/cluster-pki.ts';
+import { type ClusterPki, loadOrCreatePki } from '../../src/apiserver/pki/cluster-pki.ts';
 import { MemoryEngine, type MemoryEngineOptions } from '../../src/apiserver/storage/memory-engine.ts';
 import { Store } from '../../src/apiserver/storage/store.ts';
-import type { Env } from '../../src/env/ports.ts';
+import type { Clock, Env } from '../../src/env/ports.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
 import { silentLogger } from '../../src/env/test.ts';
+import { DAY_MS } from '../../src/machinery/x509/authority.ts';
 import { Answer, type Api, encodeBody, EventStream, type RequestOptions } from './api.ts';
 
 /** The API server without sockets and disks, in this very process: milliseconds to start, and its clock and disk can be chosen. */
@@ -20,6 +21,8 @@ export interface InProcessOptions {
   /** How many changes a watch can look back on. */
   readonly historyChangesMax?: number;
   readonly engine?: MemoryEngineOptions;
+  /** What has its disk, which is left as it is. */
+  readonly from?: InProcessApi;
   /** Whether the cluster's own loops will run beside it. */
   readonly hasDefaultAccounts?: boolean;
 }
@@ -29,26 +32,51 @@ export type Caller = Pick<NonNullable<ApiRequest['certificate']>, 'commonName' |
 
 const ADMIN: Caller = { commonName: 'kubernetes-admin', organizations: ['system:masters'] };
 
+/** Keys of servers that have stopped, by the day at which they were made: they do for the next ones, and take longer to make than all else. */
+const spare = new Map<number, ClusterPki[]>();
+
+/** Keys that no other server has at the same time. */
+async function takePki(clock: Clock): Promise<{ readonly pki: ClusterPki; readonly giveBack: () => void }> {
+  const day = Math.floor(clock.now() / DAY_MS);
+  const free = spare.get(day) ?? [];
+  spare.set(day, free);
+  const pki = free.pop() ?? (await newPki(clock));
+  return { pki, giveBack: () => void free.push(pki) };
+}
+
+/** Draws nothing from what a test may have seeded: it would draw more the first time. */
+async function newPki(clock: Clock): Promise<ClusterPki> {
+  const directory = await mkdtemp(join(tmpdir(), 'godwit-test-'));
+  const pki = await loadOrCreatePki(directory, { clock, random: realRandom, log: silentLogger }, []);
+  await rm(directory, { recursive: true });
+  return pki;
+}
+
 export class InProcessApi implements Api {
   readonly env: Env;
   readonly store: Store;
   readonly core: ApiServerCore;
+  readonly #engine: MemoryEngine;
   readonly #stop: () => Promise<void>;
 
-  private constructor(env: Env, store: Store, core: ApiServerCore, stop: () => Promise<void>) {
+  private constructor(
+    { env, store, core, engine }: { env: Env; store: Store; core: ApiServerCore; engine: MemoryEngine },
+    stop: () => Promise<void>,
+  ) {
     this.env = env;
     this.store = store;
     this.core = core;
+    this.#engine = engine;
     this.#stop = stop;
   }
 
   static async start(options: InProcessOptions = {}): Promise<InProcessApi> {
     const { hasDefaultAccounts = false } = options;
     const env: Env = { clock: realClock, random: realRandom, log: silentLogger, ...options.env };
-    const directory = await mkdtemp(join(tmpdir(), 'godwit-test-'));
-    const pki = await loadOrCreatePki(directory, env, []);
-    await rm(directory, { recursive: true });
-    const store = await Store.open(new MemoryEngine(options.engine), {
+    const { pki, giveBack } = await takePki(env.clock);
+    const { from } = options;
+    const engine = from ? from.#engine.crash(options.engine) : new MemoryEngine(options.engine);
+    const store = await Store.open(engine, {
       onFatal: (error) => {
         throw error;
       },
@@ -71,11 +99,12 @@ export class InProcessApi implements Api {
       ({ revision } = store);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    return new InProcessApi(env, store, core, async () => {
+    return new InProcessApi({ env, store, core, engine }, async () => {
       await core.stop();
       webhookTransport.close();
       backendTransport.close();
       await store.close();
+      giveBack();
     });
   }
 
