@@ -456,9 +456,29 @@ describe('a move to another cluster', () => {
   it('sees that no node has room', async () => {
     await there.patch(nodes, 'node-a', { spec: { unschedulable: true } });
     await there.patch(nodes, 'node-b', { status: { allocatable: { memory: '1Mi' } } }, 'status');
-    const { obstacles } = await kept(moveOf().prospect(here.signal));
-    expect(obstacles).toMatchObject([
-      { what: expect.stringMatching(/no node of the target can take the guest: node-a: .*; node-b: .*memory/) },
-    ]);
+    expect(await noNode()).toMatch(/: node-a: .*unschedulable; node-b: .*memory/);
+    await there.patch(nodes, 'node-b', { status: { allocatable: { memory: '256Gi', cpu: '10m' } } }, 'status');
+    expect(await noNode()).toMatch(/; node-b: Insufficient cpu/);
+    await there.patch(nodes, 'node-b', { status: { allocatable: { cpu: '64' } } }, 'status');
+    expect(await noNode()).toBeUndefined();
+  });
+
+  it.each([
+    ['vendor', 'cpu-vendor.node.kubevirt.io/AMD'],
+    ['processor', 'host-model-cpu.node.kubevirt.io/EPYC-Rome'],
+    ['machine type', 'machine-type.node.kubevirt.io/pc-q35-7.1'],
+  ])('sees that no node has the %s of the node that the guest is on', async (_what, label) => {
+    await new PlayedAgents(here).says(name, { machine: { type: 'pc-q35-7.1' } });
+    await here.patch(nodes, 'node-a', { metadata: { labels: { [label]: 'true' } } });
+    expect(await noNode()).toMatch(/: node-a: .*; node-b: node\(s\) didn't match/);
+    await there.patch(nodes, 'node-b', { metadata: { labels: { [label]: 'true' } } });
+    expect(await noNode()).toBeUndefined();
+    await here.patch(nodes, 'node-a', { metadata: { labels: { [label]: null } } });
   });
 });
+
+/** Why no node of the target takes the guest, where none does. */
+async function noNode(): Promise<string | undefined> {
+  const { obstacles } = await kept(moveOf().prospect(here.signal));
+  return obstacles.find(({ what }) => what.startsWith('no node of the target can take the guest'))?.what;
+}

@@ -8,6 +8,7 @@ import { sourceHalf, targetHalf } from './project.ts';
 
 const KEY = `${'a'.repeat(43)}=`;
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { annotations: { 'godwit.io/agent-keys': KEY } } };
+const NEEDS = { 'cpu-vendor.node.kubevirt.io/AMD': 'true', 'machine-type.node.kubevirt.io/q35': 'true' };
 const AT = '2026-05-01T12:00:00Z';
 const LETTER = { kind: 'grant', epoch: 3, migrationUid: 'uid-send', sourcePodUID: 'a', targetPodUID: 'b' } as const;
 
@@ -33,6 +34,7 @@ describe('what a half tells', () => {
       runner: RUNNER_HERE,
       epoch: 3,
       slots: 'reserved' as const,
+      nodeSelectors: NEEDS,
       volumes: [{ name: 'root', sizeBytes: 1, isBlock: false }],
       syncAddress: 'nobody needs it',
     };
@@ -44,6 +46,7 @@ describe('what a half tells', () => {
       runner: RUNNER_HERE,
       epoch: 3,
       slots: 'reserved',
+      nodeSelectors: NEEDS,
       volumes: [{ name: 'root', sizeBytes: 1, isBlock: false }],
       agentKeys: [KEY],
       startTimestamp: AT,
@@ -134,6 +137,7 @@ describe('a half that is applied', () => {
       runner: RUNNER_HERE,
       epoch: 3,
       agentKeys: [KEY],
+      nodeSelectors: NEEDS,
       startTimestamp: AT,
       mode: 'PreCopy',
       letter: LETTER,
@@ -146,13 +150,20 @@ describe('a half that is applied', () => {
       startTimestamp: AT,
       mode: 'PreCopy',
       sourceLetter: LETTER,
-      sourceState: { runner: RUNNER_HERE, epoch: 3, virtualMachineInstanceUID: 'guest-here', agentKeys: [KEY] },
+      sourceState: {
+        runner: RUNNER_HERE,
+        epoch: 3,
+        virtualMachineInstanceUID: 'guest-here',
+        agentKeys: [KEY],
+        nodeSelectors: NEEDS,
+      },
       targetState: { migrationUID: 'uid-receive' },
     });
     expect(told?.sourceMigrationState).toMatchObject({
       vmiUID: 'guest-here',
       migrationUid: 'uid-send',
       node: 'node-a',
+      nodeLabelSelectors: NEEDS,
     });
   });
 
