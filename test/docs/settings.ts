@@ -28,6 +28,8 @@ export const READERS: { readonly [path: string]: string } = {
   'spec.configuration.migrations.nodeDrainTaintKey': 'the evacuation controller ([evacuation.md](evacuation.md))',
   'spec.configuration.migrations.disruptionHoldSeconds': 'the disruption controller ([preemption.md](preemption.md))',
   'spec.configuration.migrations.criticalPreemptionHoldSeconds': 'the disruption controller',
+  'spec.configuration.migrations.syncTimeoutSeconds':
+    'the migration controller and the synchronization controller ([decentralized.md](decentralized.md))',
   'spec.configuration.migrations.utilityVolumesTimeout': 'nobody',
   'spec.configuration.migrations.unsafeMigrationOverride': 'nobody',
   'spec.configuration.migrations.matchSELinuxLevelOnMigration': 'nobody',

@@ -55,6 +55,10 @@ export const migrationConfiguration = object('How migrations are carried out.', 
   criticalPreemptionHoldSeconds: count(
     'The same where the room is for a pod of the most critical classes (priority from 2000000000); 60 by default.',
   ),
+  syncTimeoutSeconds: count(
+    'Seconds for which a half of a migration waits for its other half, and for which what comes before it is kept; 600 by default.',
+    { minimum: 1, maximum: 86_400 },
+  ),
   experimental: migrationExperiments,
 });
 

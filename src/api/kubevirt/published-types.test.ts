@@ -81,6 +81,7 @@ type OwnState =
       | 'finishedMigrationsKept'
       | 'disruptionHoldSeconds'
       | 'criticalPreemptionHoldSeconds'
+      | 'syncTimeoutSeconds'
       | 'maxDowntimeMs'
       | 'portRange'
       | 'experimental'}`;

@@ -10,7 +10,7 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { RUNNING_PRIORITY } from '../../api/kubevirt/migration-priority.ts';
-import { arePair } from '../../api/kubevirt/validate-migration.ts';
+import { arePair, pairKeyOf } from '../../api/kubevirt/validate-migration.ts';
 import { ApiError } from '../../api/status.ts';
 import type { Env } from '../../env/ports.ts';
 import type { Client } from '../../kube/client.ts';
@@ -28,6 +28,7 @@ import { statusPatch } from '../../kube/status-patch.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { servedCauses } from '../../migration/causes/served-causes.ts';
 import { ownerUidOf } from '../../migration/halves/pair-state.ts';
+import { syncTimeoutMs } from '../../migration/phase/deadlines.ts';
 import { decide } from '../../migration/phase/decide.ts';
 import type { MigrationDecision } from '../../migration/phase/decision.ts';
 import { type MigrationFacts, sourceNodeOf } from '../../migration/phase/facts.ts';
@@ -109,7 +110,7 @@ export class Migrations implements Service {
         for (const { namespace, name } of members) this.#controller.enqueue(`${namespace}/${name}`);
       },
     });
-    const configuration = (): KubeVirtConfiguration => this.#kubeVirt()?.spec.configuration ?? {};
+    const configuration = (): KubeVirtConfiguration => this.#configuration();
     // With its other half, which asks for the slots of both: it has given them back while this one had no use for them.
     const wake = (key: string): void => {
       const migration = this.#migrations.get(key);
@@ -164,7 +165,14 @@ export class Migrations implements Service {
         if (migration) this.#enqueue(migration);
       }
     });
-    this.#kubeVirts.onChange(() => this.#ledger.rulesChanged());
+    this.#kubeVirts.onChange(({ object, old }) => {
+      this.#ledger.rulesChanged();
+      // Those that wait for their other halves may have to sooner or later now.
+      if (!old || syncTimeoutMs(object.spec.configuration ?? {}) === syncTimeoutMs(old.spec.configuration ?? {}))
+        return;
+      for (const each of this.#migrations.list())
+        if (pairKeyOf(each.spec) !== undefined && !isFinalMigration(each)) this.#controller.enqueue(keyOf(each));
+    });
     // With a machine goes what was kept of where its guest went.
     this.#machines.onChange(({ type, object }) => {
       if (type === 'deleted')
@@ -246,6 +254,7 @@ export class Migrations implements Service {
       isOtherOwnerAlive: this.#isOwnedByAnother(migration, guest),
       newsMs: this.#newsMs(uid, guest, nowMs),
       nowMs,
+      syncTimeoutMs: syncTimeoutMs(this.#configuration()),
     };
   }
 
@@ -279,8 +288,11 @@ export class Migrations implements Service {
 
   /** Whoever is marked, and ours to move, is moved by us. */
   #isEvacuated(guest: VirtualMachineInstance | undefined): boolean {
-    const configuration = this.#kubeVirt()?.spec.configuration ?? {};
-    return guest !== undefined && isMarked(guest) && wantsEvacuation(guest, configuration);
+    return guest !== undefined && isMarked(guest) && wantsEvacuation(guest, this.#configuration());
+  }
+
+  #configuration(): KubeVirtConfiguration {
+    return this.#kubeVirt()?.spec.configuration ?? {};
   }
 
   /** The slots that a migration has; the halves of a pair in this cluster have them together, and the source asks. */

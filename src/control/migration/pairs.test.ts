@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import {
+  kubeVirts,
   migrationPolicies,
   virtualMachineInstanceMigrations as migrations,
   virtualMachineInstances as guests,
@@ -283,6 +285,19 @@ describe.each([['two clusters'], ['one cluster']])('between two guests of %s', (
     await pair.pass(11 * 60_000, 30_000);
     expect(await reasonOf('target')).toBe('SyncTimeout');
     await isAsBefore();
+  });
+
+  it('the other half does not come in the time that the configuration gives it', async () => {
+    const configure = async (syncTimeoutSeconds: number | null): Promise<void> => {
+      const body = { spec: { configuration: { migrations: { syncTimeoutSeconds } } } };
+      await here.client.patch(kubeVirts, SYSTEM_NAMESPACE, 'kubevirt', { type: 'merge', body }, here.signal);
+    };
+    await pair.send();
+    await pair.pass(2 * 60_000, 30_000);
+    expect((await pair.find(pair.source))?.status?.phase).toBe('Synchronizing');
+    await configure(60);
+    await pair.until(async () => expect(await reasonOf('source')).toBe('SyncTimeout'));
+    await configure(null);
   });
 
   it('the guest that is to wait never comes', async () => {

@@ -1,3 +1,4 @@
+import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import type { TargetPod } from './facts.ts';
 import { failure, type MigrationFailure } from './failure.ts';
@@ -22,8 +23,12 @@ export const START_TIMEOUT_MS = 2 * 60_000;
 /** A source that says nothing for so long is asked to stop; it tells of its progress every few seconds. */
 export const NEWS_TIMEOUT_MS = 10 * 60_000;
 
-/** For the halves of a pair to find each other: as long as what arrives early is kept. */
-export const SYNC_TIMEOUT_MS = 10 * 60_000;
+/** For the halves of a pair to find each other, and for what arrives early to be kept. */
+export function syncTimeoutMs({ migrations }: KubeVirtConfiguration): number {
+  return (migrations?.syncTimeoutSeconds ?? SYNC_TIMEOUT_SECONDS) * 1000;
+}
+
+const SYNC_TIMEOUT_SECONDS = 600;
 /** For the same, of a guest that has to leave its node. */
 export const EVACUATION_PATIENCE_MS = 60_000;
 /** For the other side to have its pod up: all that its own deadlines allow for, and then some for the news of it. */

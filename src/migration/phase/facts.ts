@@ -29,6 +29,8 @@ export interface MigrationFacts {
   /** Since when nothing new was heard of the copy. */
   readonly newsMs: number;
   readonly nowMs: number;
+  /** How long a half waits for its other half. */
+  readonly syncTimeoutMs: number;
   /** Of halves alone. */
   readonly pair?: PairFacts | undefined;
 }

@@ -109,6 +109,11 @@ describe('the half that a guest leaves', () => {
       { phase: 'Synchronizing', sinceMs: 10 * MINUTE, state: OPEN },
     ],
     [
+      'it waits for the other one for longer than the configuration says',
+      'Failed SyncTimeout withdraw',
+      { phase: 'Synchronizing', sinceMs: MINUTE, state: OPEN, facts: { syncTimeoutMs: MINUTE } },
+    ],
+    [
       'it waits for the other one, and its guest has to leave its node',
       'Synchronizing',
       { phase: 'Synchronizing', sinceMs: MINUTE - 1000, state: OPEN, facts: { isEvacuated: true } },

@@ -10,6 +10,7 @@ import type {
 import { TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import { formatTime } from '../../api/meta.ts';
 import { servedCauses } from '../causes/served-causes.ts';
+import { syncTimeoutMs } from './deadlines.ts';
 import type { MigrationFacts, TargetPod } from './facts.ts';
 
 /** The moment of all that is decided in tests. */
@@ -75,6 +76,7 @@ export function factsOf(more: Partial<MigrationFacts>): MigrationFacts {
     isOtherOwnerAlive: false,
     newsMs: NOW_MS - 1000,
     nowMs: NOW_MS,
+    syncTimeoutMs: syncTimeoutMs({}),
     ...more,
   };
 }

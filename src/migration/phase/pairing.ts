@@ -2,7 +2,7 @@ import type { HalfVerdict } from '../../api/kubevirt/migration-halves.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
-import { EVACUATION_PATIENCE_MS, SYNC_TIMEOUT_MS } from './deadlines.ts';
+import { EVACUATION_PATIENCE_MS } from './deadlines.ts';
 import { type MigrationDecision, within, withdrawn } from './decision.ts';
 import type { MigrationFacts } from './facts.ts';
 import { failure, type MigrationFailure } from './failure.ts';
@@ -34,13 +34,13 @@ export function isMeanwhile(phase: MigrationPhase): boolean {
  * there for that.
  */
 export function seeking(phase: 'Synchronizing' | 'WaitingForSync', facts: MigrationFacts): MigrationDecision {
-  if (!facts.isEvacuated) return within(phase, facts, SYNC_TIMEOUT_MS, failure('SyncTimeout'));
+  if (!facts.isEvacuated) return within(phase, facts, facts.syncTimeoutMs, failure('SyncTimeout'));
   return within(phase, facts, EVACUATION_PATIENCE_MS, failure('Superseded', 'its other half was not heard of'));
 }
 
 /** What is decided, unless the other half has been out of reach for so long that nobody waits for it any more. */
 export function orLost(
-  { nowMs }: MigrationFacts,
+  { nowMs, syncTimeoutMs }: MigrationFacts,
   { status }: VirtualMachineInstance,
   state: MigrationState | undefined,
   decision: MigrationDecision,
@@ -48,7 +48,7 @@ export function orLost(
   const trouble = status?.conditions?.find(({ type, status: is }) => type === UNHEARD && is === 'True');
   const sinceMs = Date.parse(trouble?.lastTransitionTime ?? '');
   if (!trouble || Number.isNaN(sinceMs) || decision.failure) return decision;
-  const atMs = sinceMs + SYNC_TIMEOUT_MS;
+  const atMs = sinceMs + syncTimeoutMs;
   if (nowMs >= atMs) return closed(state, failure('PeerLost', trouble.message));
   return { ...decision, wakeAtMs: Math.min(atMs, decision.wakeAtMs ?? atMs) };
 }

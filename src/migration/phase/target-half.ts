@@ -8,7 +8,6 @@ import {
   SLOT_TIMEOUT_MS,
   SOURCE_NEWS_TIMEOUT_MS,
   SOURCE_START_TIMEOUT_MS,
-  SYNC_TIMEOUT_MS,
 } from './deadlines.ts';
 import { type AbortReason, failed, type MigrationDecision, within } from './decision.ts';
 import { isHandedOff, isStarted, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
@@ -50,7 +49,7 @@ function withoutGuest(facts: MigrationFacts, pair: PairFacts): MigrationDecision
   if (pair.isKeyTaken) return failed('KeyTaken');
   const phase = status?.phase ?? '';
   if (phase !== '' && phase !== 'WaitingForSync') return failed('GuestGone');
-  return within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('ReceiverMissing'));
+  return within('WaitingForSync', facts, facts.syncTimeoutMs, failure('ReceiverMissing'));
 }
 
 function afterMove(guest: VirtualMachineInstance, { completed, mode }: MigrationState): MigrationDecision {
@@ -81,7 +80,7 @@ function beforeHandOff(
   const isFound = state?.migrationUid !== undefined && state.sourceState?.virtualMachineInstanceUID !== undefined;
   const waiting = isFound
     ? orLost(facts, guest, state, { phase: isMeanwhile(phase) ? 'Pending' : phase })
-    : late(state, within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('SyncTimeout')));
+    : late(state, within('WaitingForSync', facts, facts.syncTimeoutMs, failure('SyncTimeout')));
   if (waiting.failure) return waiting;
   if (!pair.isDescribed) return { ...waiting, step: { kind: 'describe' } };
   if (!isFound) return waiting;
@@ -96,7 +95,7 @@ function withoutReceiver(
 ): MigrationDecision {
   const what = `${metadata.namespace}/${metadata.name} is ${status?.phase || 'new'}, and does not wait`;
   if (!isMeanwhile(facts.migration.status?.phase ?? '')) return closed(state, failure('ReceiverMissing', what));
-  return late(state, within('WaitingForSync', facts, SYNC_TIMEOUT_MS, failure('ReceiverMissing', what)));
+  return late(state, within('WaitingForSync', facts, facts.syncTimeoutMs, failure('ReceiverMissing', what)));
 }
 
 function withoutPod(

@@ -11,6 +11,7 @@ import { unreachable } from '../../api/unreachable.ts';
 import { applySource, applyTarget } from '../halves/apply.ts';
 import { parseSourceHalf, parseTargetHalf } from '../halves/parse.ts';
 import { sourceHalf, targetHalf } from '../halves/project.ts';
+import { syncTimeoutMs } from './deadlines.ts';
 import { decide } from './decide.ts';
 import type { MigrationDecision } from './decision.ts';
 import { type MigrationFacts, ownState, type PairFacts } from './facts.ts';
@@ -205,6 +206,7 @@ export class TwoHalves {
       causes: [],
       newsMs: this.nowMs,
       nowMs: this.nowMs,
+      syncTimeoutMs: syncTimeoutMs({}),
     };
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock } from '../../env/test.ts';
 import { EarlyHalves } from './early-halves.ts';
 
-const LIMITS = { patienceMs: 1000, halvesMax: 2, bytesMax: 100 };
+const LIMITS = { halvesMax: 2, bytesMax: 100 };
 
 function early(): {
   keep: (peer: string, key: string, text: string) => string;
@@ -10,7 +10,7 @@ function early(): {
   clock: ManualClock;
 } {
   const clock = new ManualClock();
-  const halves = new EarlyHalves<{ text: string }>(clock, LIMITS);
+  const halves = new EarlyHalves<{ text: string }>(clock, () => 1000, LIMITS);
   /** What became of it: `kept`, or the reason of a refusal. */
   const keep = (peer: string, key: string, text: string): string => {
     try {

@@ -8,8 +8,6 @@ import { Refusal } from '../channel.ts';
  */
 
 export interface EarlyLimits {
-  /** How long a half waits for its counterpart. */
-  readonly patienceMs: number;
   /** How many may wait of one cluster. */
   readonly halvesMax: number;
   /** How much they may take, of one cluster, as JSON. */
@@ -17,7 +15,7 @@ export interface EarlyLimits {
 }
 
 /** Room for some thousands of pairs that are about to be, and for no more than a cluster could do harm with. */
-const EARLY_LIMITS: EarlyLimits = { patienceMs: 10 * 60_000, halvesMax: 4096, bytesMax: 32 * 1024 * 1024 };
+const EARLY_LIMITS: EarlyLimits = { halvesMax: 4096, bytesMax: 32 * 1024 * 1024 };
 
 /** A half that waits. */
 export interface EarlyHalf<H> {
@@ -38,12 +36,15 @@ interface Usage {
 
 export class EarlyHalves<H extends object> {
   readonly #clock: Clock;
+  /** How long a half waits for its counterpart, as things are when it comes. */
+  readonly #patienceMs: () => number;
   readonly #limits: EarlyLimits;
   readonly #waiting = new Map<string, Waiting<H>>();
   readonly #usage = new Map<string, Usage>();
 
-  constructor(clock: Clock, limits: EarlyLimits = EARLY_LIMITS) {
+  constructor(clock: Clock, patienceMs: () => number, limits: EarlyLimits = EARLY_LIMITS) {
     this.#clock = clock;
+    this.#patienceMs = patienceMs;
     this.#limits = limits;
   }
 
@@ -58,7 +59,7 @@ export class EarlyHalves<H extends object> {
     this.#checkRoom(peer, { halves: older ? 0 : 1, bytes: bytes - (older?.bytes ?? 0) });
     if (older) this.#remove(key, older);
     const sinceMs = older?.sinceMs ?? this.#clock.now();
-    const leftMs = Math.max(0, sinceMs + this.#limits.patienceMs - this.#clock.now());
+    const leftMs = Math.max(0, sinceMs + this.#patienceMs() - this.#clock.now());
     const timer = this.#clock.setTimer(() => this.drop(peer, key), leftMs);
     this.#waiting.set(key, { peer, half, bytes, sinceMs, timer });
     this.#use(peer, { halves: 1, bytes });

@@ -19,6 +19,8 @@ export interface Heard {
 
 export interface HearingOptions {
   readonly clock: Clock;
+  /** How long a source that is early waits for its target. */
+  readonly patienceMs: () => number;
   readonly limits?: EarlyLimits | undefined;
   /** The migration that we have under a key, in this part. */
   readonly meant: (role: Role, key: string) => VirtualMachineInstanceMigration | undefined;
@@ -43,7 +45,7 @@ export class Hearing {
 
   constructor(options: HearingOptions) {
     this.#options = options;
-    this.#early = new EarlyHalves(options.clock, options.limits);
+    this.#early = new EarlyHalves(options.clock, options.patienceMs, options.limits);
   }
 
   /** See `ChannelListener.received`. */

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { KubeVirt } from '../../api/kubevirt/kube-virt.ts';
 import type { VirtualMachineInstanceStatus } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { ManualClock } from '../../env/test.ts';
-import { virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
+import { kubeVirts, virtualMachineInstanceMigrations, virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { FakeNetwork } from './fake-network.fixture.ts';
 import { PEER_ANNOTATION } from './side.ts';
 import { FakeCluster, pass, settle } from './two-clusters.fixture.ts';
@@ -22,7 +23,7 @@ let key = '';
 
 beforeAll(async () => {
   const start = (id: string): Promise<FakeCluster> =>
-    FakeCluster.start(id, network, clock, { limits: { patienceMs: 600_000, halvesMax: 3, bytesMax: 100_000 } });
+    FakeCluster.start(id, network, clock, { limits: { halvesMax: 3, bytesMax: 100_000 } });
   [east, west, north] = [await start('east'), await start('west'), await start('north')];
 });
 afterAll(() => Promise.all([east.stop(), west.stop(), north.stop()]));
@@ -292,6 +293,18 @@ describe('who may be heard', () => {
     await east.finish('Failed', name);
     await west.finish('Failed', name);
     expect([...(await finalizersOf(east)), ...(await finalizersOf(west))]).toEqual([]);
+  });
+
+  it('an early source for as long as the configuration says', async () => {
+    const configuration = { migrations: { syncTimeoutSeconds: 1200 } };
+    const kubeVirt = { metadata: { name: 'kubevirt', namespace: 'kubevirt' }, spec: { configuration } };
+    await west.client.create(kubeVirts, kubeVirt as KubeVirt, west.signal);
+    await settle(clock);
+    await source();
+    await pass(clock, 11 * 60_000, 30_000);
+    await target();
+    expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
+    await west.client.delete(kubeVirts, 'kubevirt', 'kubevirt', west.signal);
   });
 });
 

@@ -19,6 +19,7 @@ import type { Service } from '../../kube/service.ts';
 import type { SharedInformers } from '../../kube/shared-informers.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { hasHeard, wasHandedOff } from '../../migration/halves/past-phases.ts';
+import { syncTimeoutMs } from '../../migration/phase/deadlines.ts';
 import {
   type Channel,
   type ChannelListener,
@@ -125,6 +126,7 @@ export class Synchronizations implements Service, ChannelListener {
     this.#kubeVirts = informers.of(kubeVirts);
     this.#hearing = new Hearing({
       clock: env.clock,
+      patienceMs: () => syncTimeoutMs([...this.#kubeVirts.list()][0]?.spec.configuration ?? {}),
       limits: options.earlyLimits,
       meant: (role, key) => this.#meant(role, key),
       peerOf: (migration) => peerOf(migration) ?? this.#talks.peerOf(migration),
