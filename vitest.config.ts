@@ -9,6 +9,7 @@ const LONG = [
   'across.model.test.ts',
   'swarm.sim.test.ts',
   'planted-bugs.sim.test.ts',
+  'decentralized/crashes.test.ts',
   'newcomer.test.ts',
   'tutorials.test.ts',
 ];

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { claim, probe } from '../support/guest-manifests.ts';
+import { claim } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
 import { oneLife } from '../support/one-life.ts';
-import { IS_FULL, sample } from '../support/sample.ts';
+import { pacedClusters, setOut, setOutAgain } from '../support/paced-trips.ts';
+import { sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 import { passed, TRIP_MOMENTS, tripIs, type TripMoment, type TripScene } from '../support/trip-moments.ts';
-import { TwoClusters } from '../support/two-clusters.ts';
+import type { TwoClusters } from '../support/two-clusters.ts';
 
 /**
  * Whoever takes part in a migration from one cluster to another is killed with -9, and the link between them is cut, at every
@@ -25,15 +26,9 @@ const SAMPLE = 2;
 /** By turns: as short as a cable that is plugged in again, and longer than streams are waited for. */
 const CUTS_MS = [3000, 17_000];
 const NODE = 'node-1';
-const LABELS = { pace: 'slow' };
 
 let clusters: TwoClusters;
-beforeAll(async () => {
-  clusters = await TwoClusters.start();
-  await clusters.exchangeTrust();
-  // About two seconds of copying.
-  for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '6Mi' });
-});
+beforeAll(async () => (clusters = await pacedClusters()));
 afterAll(() => clusters?.stop());
 
 async function restart({ host }: MovingGuests): Promise<void> {
@@ -56,20 +51,9 @@ const BLOWS: Readonly<Record<string, (scene: TripScene) => Promise<unknown>>> = 
   },
 };
 
-/**
- * All cells of the table; in a full run those of one colour of a chessboard, which the run's seed chooses: all blows and all
- * moments in half the time, and in two runs every cell.
- */
-function cells(): [moment: TripMoment, blow: string][] {
-  const all = (Object.keys(TRIP_MOMENTS) as TripMoment[]).flatMap((moment, row) =>
-    Object.keys(BLOWS).map((blow, column) => ({
-      cell: [moment, blow] as [TripMoment, string],
-      colour: (row + column) % 2,
-    })),
-  );
-  const colour = Number(process.env['GODWIT_TEST_SEED'] ?? 1) % 2;
-  return all.filter((each) => !IS_FULL || each.colour === colour).map(({ cell }) => cell);
-}
+const CELLS = (Object.keys(TRIP_MOMENTS) as TripMoment[]).flatMap((moment) =>
+  Object.keys(BLOWS).map((blow) => [moment, blow] as const),
+);
 
 let cuts = 0;
 let made = 0;
@@ -80,23 +64,17 @@ let guest: { readonly name: string; readonly where: MovingGuests } | undefined;
 async function begin(): Promise<TripScene> {
   const known = guest;
   guest = undefined;
+  if (known) return setOutAgain(clusters, known.name, known.where);
   // What one that went wrong has left is not to be in the way of others; it has failed for that itself.
-  if (!known && made > 0) await Promise.allSettled(clusters.both.map((each) => each.remove(`guest-${made - 1}`)));
-  const name = known?.name ?? `guest-${made++}`;
-  const trip = clusters.trip(name, known?.where ?? clusters.east);
-  if (known) await clusters.receiverAgain(trip);
-  else {
-    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: name } } }];
-    const spec = probe({ tickMs: 50, memory: '32Mi', arguments: 'mib=12 hz=200 rate=4 write=20', volumes });
-    for (const { host } of clusters.both) await host.create(claim(name, 'local', '4Mi'));
-    await trip.from.create(name, spec, LABELS);
-    await clusters.receiver(trip, spec, { labels: LABELS });
-  }
-  return { ...trip, home: await trip.from.holder(name), halves: await clusters.begin(trip) };
+  if (made > 0) await Promise.allSettled(clusters.both.map((each) => each.remove(`guest-${made - 1}`)));
+  const name = `guest-${made++}`;
+  for (const { host } of clusters.both) await host.create(claim(name, 'local', '4Mi'));
+  const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: name } } }];
+  return setOut(clusters, name, { arguments: 'write=20', volumes });
 }
 
 describe('a migration between clusters', () => {
-  it.each(sample(cells(), SAMPLE))('ends well when, as %s, %s', async (moment, blow) => {
+  it.each(sample(CELLS, SAMPLE))('ends well when, as %s, %s', async (moment, blow) => {
     const stays = guest ? oneLife(guest.where.bootOf(guest.name), clusters.logs()).length : 1;
     const scene = await begin();
     const { name, from, to, halves } = scene;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
-import { probe } from '../support/guest-manifests.ts';
+import { pacedClusters, setOut } from '../support/paced-trips.ts';
 import { sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 import { tripIs, type TripMoment, type TripScene } from '../support/trip-moments.ts';
-import { TwoClusters } from '../support/two-clusters.ts';
+import type { TwoClusters } from '../support/two-clusters.ts';
 
 /**
  * The machine, or the guest alone, of either side of a migration between two clusters is deleted at every moment of it: a table.
@@ -16,16 +16,10 @@ vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
 /** How many cells of the table are tried where not all are. */
 const SAMPLE = 2;
-const LABELS = { pace: 'slow' };
 const PATIENCE_MS = 120_000;
 
 let clusters: TwoClusters;
-beforeAll(async () => {
-  clusters = await TwoClusters.start();
-  await clusters.exchangeTrust();
-  // About two seconds of copying.
-  for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '6Mi' });
-});
+beforeAll(async () => (clusters = await pacedClusters()));
 afterAll(() => clusters?.stop());
 
 /** From the one on at which both halves know each other: before, the one that is left waits for its ten minutes. */
@@ -42,14 +36,6 @@ const KINDS = ['VirtualMachine', 'VirtualMachineInstance'] as const;
 const cells = MOMENTS.flatMap((moment) => SIDES.flatMap((side) => KINDS.map((kind) => [moment, kind, side] as const)));
 let made = 0;
 
-async function begin(): Promise<TripScene> {
-  const trip = clusters.trip(`guest-${made++}`, clusters.east);
-  const spec = probe({ tickMs: 50, memory: '32Mi', arguments: 'mib=12 hz=200 rate=4', graceSeconds: 1 });
-  await trip.from.create(trip.name, spec, LABELS);
-  await clusters.receiver(trip, spec, { labels: LABELS });
-  return { ...trip, home: await trip.from.holder(trip.name), halves: await clusters.begin(trip) };
-}
-
 /** A guest was deleted, and not its machine, which starts it afresh: it is another life. */
 async function isAfresh({ name, from }: TripScene, where: TripScene['from']): Promise<void> {
   await eventually(async () => expect((await where.host.lives(name)).boot).not.toBe(from.bootOf(name)), PATIENCE_MS);
@@ -57,7 +43,7 @@ async function isAfresh({ name, from }: TripScene, where: TripScene['from']): Pr
 
 describe('a migration between clusters', () => {
   it.each(sample(cells, SAMPLE))('ends alike when, as %s, the %s of its %s is deleted', async (moment, kind, side) => {
-    const scene = await begin();
+    const scene = await setOut(clusters, `guest-${made++}`, { graceSeconds: 1 });
     const { name, from, to, halves } = scene;
     await tripIs(moment, scene, clusters);
     const where = side === 'source' ? from : to;

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { on } from 'node:events';
+import { readFileSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { decodeJournal } from '../../src/migration/right-to-run/journal.ts';
@@ -19,8 +20,8 @@ const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
-/** How often a journal is looked at by whoever waits for a moment that passes in milliseconds. */
-const GLANCE_MS = 1;
+/** Of an agent, in the directory of its node. */
+const JOURNAL = 'journal';
 
 /** A launcher pod and its node: one of the two sides of a migration. */
 export interface Side {
@@ -268,14 +269,20 @@ export class MovingGuests {
 
   /** Waits for the moment at which an agent has written this down about its side. */
   async noted({ node, podUID }: Side, isIt: (entry: Entry) => boolean): Promise<void> {
-    const path = join(this.host.nodesDirectory, node, 'journal');
-    const deadlineMs = Date.now() + PATIENCE_MS;
-    for (;;) {
-      const { records } = decodeJournal(readFileSync(path));
-      if (records.some((record) => record.podUID === podUID && 'entry' in record && isIt(record.entry as Entry)))
-        return;
-      if (Date.now() > deadlineMs) throw new Error(`${node} has not noted it of ${podUID}: ${JSON.stringify(records)}`);
-      await new Promise((resolve) => setTimeout(resolve, GLANCE_MS));
+    const directory = join(this.host.nodesDirectory, node);
+    const records = () => decodeJournal(readFileSync(join(directory, JOURNAL))).records;
+    const isNoted = (): boolean =>
+      records().some((record) => record.podUID === podUID && 'entry' in record && isIt(record.entry as Entry));
+    // The moment passes in milliseconds, and may be long in coming: it is listened for, not looked for.
+    const watcher = watch(directory);
+    try {
+      const changes = on(watcher, 'change', { signal: AbortSignal.timeout(PATIENCE_MS) });
+      if (isNoted()) return;
+      for await (const [, name] of changes) if (name === JOURNAL && isNoted()) return;
+    } catch (cause) {
+      throw new Error(`${node} has not noted it of ${podUID}: ${JSON.stringify(records())}`, { cause });
+    } finally {
+      watcher.close();
     }
   }
 
