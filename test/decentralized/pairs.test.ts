@@ -120,7 +120,7 @@ describe('two migrations of one guest', () => {
     const trip = await guest('stranger');
     const target = await clusters.receive(trip);
     await isBlocked(trip.to, target, 'WaitingForOtherHalf');
-    const impostor = await Impostor.of(trip.from.host, trip.to.host, await clusters.addressOf(trip.to));
+    const impostor = await Impostor.of(trip.from.host, trip.to.host, await trip.to.host.synchronizationAddress());
     try {
       impostor.greet();
       impostor.tell('stranger', { uid: 'made-up', name: 'stranger', namespace: 'default', vmiUID: 'made-up' });

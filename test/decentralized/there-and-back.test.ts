@@ -52,7 +52,7 @@ function call(url: string): string {
 
 it('nothing but migrations passes between the clusters', async () => {
   const { west } = clusters;
-  expect(call(`https://${await clusters.addressOf(west)}`)).toBe('heard');
+  expect(call(`https://${await west.host.synchronizationAddress()}`)).toBe('heard');
   expect(call(west.host.godwit.access().url)).toBe('EHOSTUNREACH');
 });
 

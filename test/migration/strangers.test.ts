@@ -66,6 +66,7 @@ describe('a copy that need not be encrypted', () => {
     await guests.remove('packed');
   });
 
+  // Pairs always are encrypted.
   if (!IS_PAIRED)
     it('is never post-copy where it is not, and says so', async () => {
       await create('hasty', 'hasty');

@@ -9,7 +9,7 @@ import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { credible, type Sign, signsOfLife } from './guests.ts';
 import { oneLife, type Stay } from './one-life.ts';
-import { PAIRS_GATE, PairedMoves } from './paired-moves.ts';
+import { HOME, PAIRS_GATE, PairedMoves } from './paired-moves.ts';
 import { IS_PAIRED } from './sample.ts';
 import { SerialTimes } from './serial-times.ts';
 import { VirtualMachines, type VirtualMachinesOptions } from './virtual-machines.ts';
@@ -22,6 +22,9 @@ const MERGE = { 'content-type': 'application/merge-patch+json' };
 const PATIENCE_MS = 90_000;
 /** Of an agent, in the directory of its node. */
 const JOURNAL = 'journal';
+
+/** Where guests go and come back from where all of a run goes by pairs. */
+export const ELSEWHERE = 'elsewhere';
 
 /** A launcher pod and its node: one of the two sides of a migration. */
 export interface Side {
@@ -40,6 +43,11 @@ export interface MovingGuestsOptions extends VirtualMachinesOptions {
    * made in, both are of one guest. Absent: one migration for each move, unless all of this run goes by two.
    */
   readonly elsewhere?: string;
+  /**
+   * Where all of this run goes by two: both are of one guest. For what is about the object of a guest, which is another one
+   * in another namespace.
+   */
+  readonly isOneGuest?: boolean;
 }
 
 /** Guests that move between the nodes of a real cluster, and what shows that they arrived whole. */
@@ -60,7 +68,8 @@ export class MovingGuests {
   }
 
   static async start(options: MovingGuestsOptions = {}): Promise<MovingGuests> {
-    const { elsewhere = IS_PAIRED ? 'elsewhere' : undefined } = options;
+    const { isOneGuest = false } = options;
+    const { elsewhere = IS_PAIRED ? (isOneGuest ? HOME : ELSEWHERE) : undefined } = options;
     const host = await VirtualMachines.start(options);
     const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere);
     return new MovingGuests(host, pairs);

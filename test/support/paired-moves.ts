@@ -3,14 +3,14 @@ import type { Anything } from './api.ts';
 import { eventually } from './eventually.ts';
 import type { VirtualMachines } from './virtual-machines.ts';
 
-const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const RESTORE = 'kubevirt.io/restore-run-strategy';
 const HOST = 'kubernetes.io/hostname';
 const KIND = { apiVersion: 'kubevirt.io/v1', kind: 'VirtualMachineInstanceMigration' };
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
-const HOME = 'default';
+/** The namespace that machines are made in. */
+export const HOME = 'default';
 
 /** The gate behind which halves of migrations are. */
 export const PAIRS_GATE = 'DecentralizedLiveMigration';
@@ -75,7 +75,11 @@ export class PairedMoves {
     const addedNodeSelector = { ...(await this.#another(node)), ...spec.addedNodeSelector };
     const key = `${migration}-key`;
     await this.#create(target, { ...spec, vmiName: name, receive: { key }, addedNodeSelector });
-    await this.#create(source, { ...spec, vmiName: name, sendTo: { key, connectURL: await this.#address() } });
+    await this.#create(source, {
+      ...spec,
+      vmiName: name,
+      sendTo: { key, connectURL: await this.#host.synchronizationAddress() },
+    });
   }
 
   /** Deletes one of the halves. */
@@ -147,16 +151,6 @@ export class PairedMoves {
     const { items } = (await this.#host.api.request('GET', '/api/v1/nodes')).expect(200).json;
     const other = items.find(({ metadata }: Anything) => metadata.name !== node);
     return other ? { [HOST]: other.metadata.labels[HOST] } : {};
-  }
-
-  /** Where the synchronization controller of this cluster is reached. */
-  #address(): Promise<string> {
-    return eventually(async () => {
-      const { status } = (await this.#host.api.request('GET', KUBEVIRT)).expect(200).json;
-      const [address] = status?.synchronizationAddresses ?? [];
-      expect(address).toEqual(expect.any(String));
-      return address as string;
-    }, PATIENCE_MS);
   }
 
   async #create(half: Half, spec: object): Promise<void> {

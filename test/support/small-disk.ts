@@ -1,7 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+
+/** What a disk is filled by. */
+const PIECE_BYTES = 2 ** 20;
 
 /**
  * A small disk of the test's own: a tmpfs in a mount namespace that nobody else sees, so that filling it harms no one.
@@ -61,11 +64,17 @@ export class SmallDisk {
     return join('/proc', String(this.#holder.pid), 'root', this.directory, name);
   }
 
-  /** Leaves so many bytes free, whatever there is now. */
+  /** Leaves so many bytes free, whatever there is now, and whoever else writes meanwhile. */
   fill(leaveBytes: number): void {
     this.free();
-    const { bavail, bsize } = statfsSync(this.path(''));
-    writeFileSync(this.path('ballast'), Buffer.alloc(Math.max(0, bavail * bsize - leaveBytes)));
+    const ballast = openSync(this.path('ballast'), 'w');
+    for (;;) {
+      const { bavail, bsize } = statfsSync(this.path(''));
+      const excessBytes = bavail * bsize - leaveBytes;
+      if (excessBytes <= 0) break;
+      writeSync(ballast, Buffer.alloc(Math.min(excessBytes, PIECE_BYTES)));
+    }
+    closeSync(ballast);
   }
 
   /** Takes back what `fill` took. */

@@ -10,7 +10,6 @@ import { MovingGuests, type Side } from './moving-guests.ts';
 import type { Stay } from './one-life.ts';
 import { Wire } from './wire.ts';
 
-const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MACHINES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 const RESTORE = 'kubevirt.io/restore-run-strategy';
@@ -105,16 +104,6 @@ export class TwoClusters {
     writeFileSync(path, JSON.stringify(kubeconfig));
   }
 
-  /** Where the synchronization controller of a cluster is reached, once somebody needs it. */
-  addressOf({ host }: MovingGuests): Promise<string> {
-    return eventually(async () => {
-      const { status } = (await host.api.request('GET', KUBEVIRT)).expect(200).json;
-      const [address] = status?.synchronizationAddresses ?? [];
-      expect(address).toEqual(expect.any(String));
-      return address as string;
-    }, PATIENCE_MS);
-  }
-
   /** A guest that runs in one cluster is to go to the other, under a key that nobody else has. */
   trip(name: string, from: MovingGuests): Trip {
     return { name, from, to: this.other(from), key: `${name}-${this.#trips++}` };
@@ -140,7 +129,7 @@ export class TwoClusters {
 
   /** Makes the half where the guest is. */
   async send({ name, from, to, key }: Trip): Promise<string> {
-    return from.ask(name, { sendTo: { key, connectURL: await this.addressOf(to) } });
+    return from.ask(name, { sendTo: { key, connectURL: await to.host.synchronizationAddress() } });
   }
 
   /** Makes the half where it goes. */

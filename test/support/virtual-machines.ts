@@ -20,6 +20,7 @@ import { SerialKeeper } from './serial-keeper.ts';
 /** How long anything may take that a machine under load does: a Linux that is translated takes its time to boot. */
 const PATIENCE_MS = 60_000;
 
+const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const GROUPS: Readonly<Record<string, string>> = {
   VirtualMachine: '/apis/kubevirt.io/v1',
   VirtualMachineInstance: '/apis/kubevirt.io/v1',
@@ -279,6 +280,16 @@ export class VirtualMachines {
       expect(forward, JSON.stringify(network)).toBeDefined();
       return `${forward.hostAddress}:${forward.hostPort}`;
     });
+  }
+
+  /** Where the synchronization controller is reached, once somebody needs it. */
+  synchronizationAddress(): Promise<string> {
+    return eventually(async () => {
+      const { status } = (await this.api.request('GET', KUBEVIRT)).expect(200).json;
+      const [address] = status?.synchronizationAddresses ?? [];
+      expect(address).toEqual(expect.any(String));
+      return address as string;
+    }, PATIENCE_MS);
   }
 
   /** The process of a guest's machine. */
