@@ -11,7 +11,7 @@ import { FAR_NAMESPACE } from './actions/clusters.ts';
 import { type ClusterStrike, ClusterStrikes } from './cluster-strikes.ts';
 import { Component, type Program } from './component.ts';
 import { controlProgram } from './control-program.ts';
-import { EvictionWebhooks, evictionRegistration } from './eviction-webhooks.ts';
+import { EvictionWebhooks } from './eviction-webhooks.ts';
 import { calmed, drawCommitFault, drawSyncMs, type FaultMix, mixOf } from './fault-mix.ts';
 import type { Load, ObservedCache, ObservedMachine, Scene } from './invariant.ts';
 import { kubelet, type Machine } from './kubelet.ts';
@@ -19,6 +19,7 @@ import { loopProgram } from './loops.ts';
 import { machinesOf } from './machines.ts';
 import { agentProgram, type ModelNode } from './model-node.ts';
 import type { ModelNodes } from './model-nodes.ts';
+import { NodeWebhook } from './node-webhook.ts';
 import { isObserved, type Observation, Observer, type State } from './observer.ts';
 import { placeOf } from './places.ts';
 import type { PlantedBug } from './planted-bug.ts';
@@ -33,6 +34,7 @@ import type { Trace, Tracer } from './trace.ts';
 import { tracingLogger } from './tracing-logger.ts';
 import { prepare } from './user.ts';
 import type { VirtualClock } from './virtual-clock.ts';
+import { webhookRegistration } from './webhook-registration.ts';
 import { ADMIN, unending, World } from './world.ts';
 
 export interface SimulatedClusterOptions {
@@ -156,7 +158,8 @@ export class SimulatedCluster {
     process.calm();
     await prepare(client, unending(), this.name === '' ? [] : [FAR_NAMESPACE]);
     const ours = [
-      ...(this.#webhooks ? [...extensionRights(), evictionRegistration()] : []),
+      webhookRegistration(this.#webhooks !== undefined),
+      ...(this.#webhooks ? extensionRights() : []),
       ...(scenario.hasPairs === true ? synchronizationRights() : []),
     ];
     if (scenario.hasMachines === true) await install(client, clock, installation({ ours, initial: [] }), unending());
@@ -238,7 +241,11 @@ export class SimulatedCluster {
       log: (component) => this.#log(component),
       disk: { random: tears, delay, fault: () => drawCommitFault(this.#mix.disk, faults) },
       historyChangesMax: this.#mix.historyChangesMax,
-      webhooks: this.#webhooks,
+      webhooks: new NodeWebhook({
+        unheard: () => [],
+        onRefusal: (message) => fail('nodes-write-their-own', message),
+        others: this.#webhooks,
+      }),
       downMs: () => downs.number() ** 2 * SERVER_DOWN_MS_MAX,
       spoilDisk: bug?.spoilDisk,
       onRequest: ({ method, path, certificate }) => this.#underWay.begin(method, path, certificate.commonName),

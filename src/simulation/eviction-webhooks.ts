@@ -1,4 +1,3 @@
-import type { KubeObject } from '../api/meta.ts';
 import {
   CANCELED,
   DEADLINE_EXCEEDED,
@@ -10,7 +9,6 @@ import {
 import { configurationOf } from '../control/context.ts';
 import type { Clock, Timer } from '../env/ports.ts';
 import { EXTENSION_IDENTITY, SERVICE_NAME } from '../extension/identity.ts';
-import { registrations } from '../extension/registrations.ts';
 import { WatchedCordons } from '../extension/webhooks/cordons.ts';
 import { IndexedRivals } from '../extension/webhooks/rivals.ts';
 import { WebhookServer } from '../extension/webhooks/webhook-server.ts';
@@ -22,28 +20,9 @@ import type { SimulatedProcess } from './process.ts';
 import { unending } from './world.ts';
 
 /**
- * The webhooks for evictions, in a process of their own that dies as any other: the real ones, reached without HTTPS. What
- * the others do is done by whoever creates something (`actions/`), since they fail closed and everything would stand still.
+ * The way from the server to the webhooks for evictions, in a process of their own that dies as any other: the real ones,
+ * reached without HTTPS.
  */
-
-const HOST = 'webhooks';
-
-interface ValidatingConfiguration extends KubeObject {
-  webhooks?: { readonly rules: readonly { readonly resources: readonly string[] }[] }[];
-}
-
-/** What API servers are told of them. */
-export function evictionRegistration(): KubeObject {
-  const all = registrations({ reach: { kind: 'address', host: HOST, port: 443 }, authoritiesPem: 'model' });
-  const found: ValidatingConfiguration | undefined = all.find(({ kind }) => kind === 'ValidatingWebhookConfiguration');
-  if (!found) throw new Error('nothing is validated');
-  const webhooks = (found.webhooks ?? []).filter(({ rules }) =>
-    rules.some(({ resources }) => resources.includes('pods/eviction')),
-  );
-  return { ...found, webhooks };
-}
-
-/** The way from the server to the webhooks. */
 export class EvictionWebhooks implements WebhookTransport {
   readonly #clock: Clock;
   readonly #latencyMs: () => number;

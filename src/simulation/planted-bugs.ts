@@ -6,7 +6,7 @@ import { PLANTED_MIGRATION_BUGS } from './planted-migration-bugs.ts';
 import { PLANTED_PAIR_BUGS } from './planted-pair-bugs.ts';
 import { CONTROLLERS, withDeaths, withServerCrashes } from './provocations.ts';
 import { denyingMachines, endingNothing } from './spoilt-hypervisors.ts';
-import { denying, forgetful, hasty, hollowing, misreading, swallowing } from './spoilt-transports.ts';
+import { denying, forgetful, hasty, hollowing, misreading, miswriting, swallowing } from './spoilt-transports.ts';
 
 const SCHEDULERS = /^scheduler/;
 const COLLECTORS = /^(garbage|manager)/;
@@ -269,6 +269,23 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       forgetful(transport, random, {
         chance: 1,
         isForgotten: ({ path }, line) => path.includes('/pods?') && line.startsWith('{"type":"MODIFIED"'),
+      }),
+  },
+  {
+    name: 'overstepping-agents',
+    description: 'agents write, now and then, what is for the controllers to write',
+    scenario: 'machines',
+    invariant: 'nodes-write-their-own',
+    firstSeed: 1,
+    seedsMax: 3,
+    whose: /^node-/,
+    spoilTransport: (transport, random) =>
+      miswriting(transport, random, {
+        chance: 0.5,
+        miswrite: (body, path) =>
+          path.includes('/virtualmachineinstances/')
+            ? body.replace('"status":{', '"status":{"evacuationNodeName":"here",')
+            : body,
       }),
   },
   ...PLANTED_MIGRATION_BUGS,

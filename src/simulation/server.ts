@@ -3,10 +3,11 @@ import { builtinDefinitions } from '../api/kinds/builtins.ts';
 import { KUBEVIRT_CRDS } from '../api/kubevirt/crds.ts';
 import { bucketOf } from '../api/resource.ts';
 import { BackendError, type BackendTransport } from '../apiserver/aggregation/backend.ts';
-import { TransportError as WebhookError, type WebhookTransport } from '../apiserver/admission/webhooks/transport.ts';
+import type { WebhookTransport } from '../apiserver/admission/webhooks/transport.ts';
 import { ApiServerCore } from '../apiserver/core.ts';
 import { MemoryEngine, type MemoryEngineOptions } from '../apiserver/storage/memory-engine.ts';
-import type { Engine } from '../apiserver/storage/port.ts';
+import type { Engine, LogEntry } from '../apiserver/storage/port.ts';
+import { type Amend, renewLog } from '../apiserver/storage/renew-log.ts';
 import { type Change, Store } from '../apiserver/storage/store.ts';
 import type { Env, Logger } from '../env/ports.ts';
 import { errorText } from '../kube/error-text.ts';
@@ -27,8 +28,8 @@ export interface ServerOptions {
   readonly trace: Tracer;
   readonly log: (component: string) => Logger;
   readonly disk: MemoryEngineOptions;
-  /** The way to webhooks, where there are any. */
-  readonly webhooks?: WebhookTransport | undefined;
+  /** The way to webhooks. */
+  readonly webhooks: WebhookTransport;
   readonly historyChangesMax?: number | undefined;
   /** How long a server that has ended is away. */
   readonly downMs: () => number;
@@ -55,9 +56,6 @@ export interface Incarnation {
 const CUSTOM_BUCKETS = KUBEVIRT_CRDS.map(({ metadata }) => metadata.name ?? '');
 const BUCKETS = [...new Set([...builtinDefinitions.map(bucketOf), ...CUSTOM_BUCKETS])];
 
-const noWebhooks: WebhookTransport = {
-  call: () => Promise.reject(new WebhookError('this simulation has no webhooks')),
-};
 const noBackends: BackendTransport = {
   send: () => Promise.reject(new BackendError('a simulation has no backends')),
   upgrade: () => Promise.reject(new BackendError('a simulation has no backends')),
@@ -114,7 +112,7 @@ export class SimulatedServer {
       store,
       pki: simulatedPki(env),
       issuer: 'https://simulation',
-      webhookTransport: this.#options.webhooks ?? noWebhooks,
+      webhookTransport: this.#options.webhooks,
       backendTransport: noBackends,
     });
     const handle = async (request: LocalRequest): Promise<LocalResponse> => {
@@ -144,6 +142,25 @@ export class SimulatedServer {
     this.#current = undefined;
     this.#engine = this.#spoilt(this.#engine.crash());
     clock.setTimer(() => void this.start(), downMs());
+  }
+
+  /** A copy of what is on its disk. */
+  async backUp(): Promise<readonly LogEntry[]> {
+    const entries: LogEntry[] = [];
+    await this.#engine.load((entry) => entries.push(entry));
+    return entries;
+  }
+
+  /** Ends, and serves what it had when the copy was made; `amend` says what is to be other than it was. */
+  async restore(backup: readonly LogEntry[], amend: Amend): Promise<void> {
+    const { clock, disk, trace } = this.#options;
+    trace.add('server', 'is restored');
+    this.stop();
+    const engine = new MemoryEngine(disk);
+    await engine.commit(backup, []);
+    await renewLog(engine, clock.now(), amend);
+    this.#engine = this.#spoilt(engine.crash());
+    await this.start();
   }
 
   /** Ends for good. */

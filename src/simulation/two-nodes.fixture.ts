@@ -1,8 +1,11 @@
 import { install, installation } from '../control/installation/install.ts';
+import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
 import type { MigrationState } from '../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../api/kubevirt/virtual-machine-instance.ts';
 import { NODE_NAME_LABEL, SYSTEM_NAMESPACE, TARGET_NODE_LABEL } from '../api/kubevirt/well-known.ts';
 import type { JsonObject, KubeObject } from '../api/meta.ts';
+import type { LogEntry } from '../apiserver/storage/port.ts';
+import type { Amend } from '../apiserver/storage/renew-log.ts';
 import { turn } from '../env/turn.ts';
 import type { HostedModel } from '../hypervisor/model/hosted-model.ts';
 import type { ModelTraits } from '../hypervisor/model/model-guest.ts';
@@ -15,15 +18,18 @@ import { type Transport, TransportError, type TransportRequest } from '../kube/t
 import { type LauncherPod, launcherPods as pods } from '../node/guests/launcher-pod.ts';
 import { nodes as nodeResource } from '../node/guests/out-of-service.ts';
 import { NearPeers, nearKey } from '../node/migrations/near-peers.fixture.ts';
+import { CONFIGURATIONS } from './buckets.ts';
 import { Component, type Program } from './component.ts';
 import { calmed, mixOf } from './fault-mix.ts';
 import { ModelDisk } from './model-disk.ts';
 import { agentProgram, type ModelNode } from './model-node.ts';
+import { NodeWebhook } from './node-webhook.ts';
 import { SimulatedServer } from './server.ts';
 import { Streams } from './streams.ts';
 import { Trace } from './trace.ts';
 import { tracingLogger } from './tracing-logger.ts';
 import { VirtualClock } from './virtual-clock.ts';
+import { webhookRegistration } from './webhook-registration.ts';
 import { ADMIN, unending, World } from './world.ts';
 
 const NAMESPACE = 'shop';
@@ -88,6 +94,10 @@ export class TwoNodes {
       trace,
       log,
       disk: { random: streams.of('tears'), delay: async () => undefined, fault: () => undefined },
+      webhooks: new NodeWebhook({
+        unheard: () => this.unheard(),
+        onRefusal: (message) => this.violations.push(message),
+      }),
       downMs: () => Number.POSITIVE_INFINITY,
       onRequest: () => () => undefined,
       onLoaded: () => undefined,
@@ -117,7 +127,9 @@ export class TwoNodes {
   async start(): Promise<void> {
     await this.during(this.server.start());
     const { signal } = new AbortController();
-    await this.during(install(this.#client, this.clock, installation({ ours: [], initial: [] }), signal));
+    await this.during(
+      install(this.#client, this.clock, installation({ ours: [webhookRegistration(false)], initial: [] }), signal),
+    );
     await this.create(namespaces, { metadata: { name: NAMESPACE } });
     for (const agent of this.#agents.values()) agent.start();
     await this.pass(5000);
@@ -126,6 +138,34 @@ export class TwoNodes {
   stop(): void {
     for (const agent of this.#agents.values()) agent.stop();
     this.server.stop();
+  }
+
+  /** Nodes that are to be heard since the data was restored, by what is on disk. */
+  unheard(): readonly string[] {
+    const { items } = this.server.store?.list(CONFIGURATIONS) ?? { items: [] };
+    return items.flatMap(({ text }) => (JSON.parse(text) as KubeVirt).status?.restoration?.unheard ?? []);
+  }
+
+  backUp(): Promise<readonly LogEntry[]> {
+    return this.during(this.server.backUp());
+  }
+
+  /** The server goes on from a backup, of which both nodes are to be heard. */
+  async restore(backup: readonly LogEntry[]): Promise<void> {
+    const restoration = { id: `at ${this.clock.elapsedMs}`, unheard: [SOURCE, TARGET] };
+    const amend: Amend = (objects) =>
+      objects
+        .filter(({ bucket }) => bucket === CONFIGURATIONS)
+        .map(({ object, ...rest }) => {
+          const status = { ...(object['status'] as JsonObject | undefined), restoration };
+          return { ...rest, object: { ...object, status } };
+        });
+    await this.during(this.server.restore(backup, amend));
+  }
+
+  /** The UIDs of pods in whose machines a guest is executed. */
+  executing(): readonly string[] {
+    return [...this.#models].filter(([, model]) => model.isExecuting).map(([podUID]) => podUID);
   }
 
   /** Lets time pass until a promise is kept. */
@@ -170,6 +210,11 @@ export class TwoNodes {
 
   guest(): Promise<VirtualMachineInstance> {
     return this.during(this.#client.get(guests, NAMESPACE, 'web', unending()));
+  }
+
+  /** The guest, where there is one. */
+  foundGuest(): Promise<VirtualMachineInstance | undefined> {
+    return this.during(this.#client.find(guests, NAMESPACE, 'web', unending()));
   }
 
   async migrationState(): Promise<MigrationState> {
