@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ApiError, type StatusReason } from '../api/status.ts';
-import { type Course, type Ending, isExpired, needsDelay, nextCourse, START } from './reflector-steps.ts';
+import { type Course, type Ending, isExpired, isTrouble, needsDelay, nextCourse, START } from './reflector-steps.ts';
 import { TransportError } from './transport.ts';
 
 const refused = (code: number, reason: StatusReason = 'Unknown'): Ending => ({
@@ -59,6 +59,19 @@ describe('a pause', () => {
     expect(needsDelay(START, refused(503))).toBe(true);
     expect(needsDelay(LIST, refused(422))).toBe(true);
     for (const ending of [ended, silent, unclear, past, broken]) expect(needsDelay(WATCH, ending as Ending)).toBe(true);
+  });
+});
+
+describe('trouble', () => {
+  it.each<[string, Course, Ending, boolean]>([
+    ['a list is refused', LIST, refused(403), true],
+    ['a watch is refused', WATCH, refused(500), true],
+    ['a stream is refused', START, refused(403), true],
+    ['a stream fails inside the server, and a list comes next', START, refused(500), false],
+    ['streams are not offered', START, refused(422), false],
+    ['a watch is broken', WATCH, broken, false],
+  ])('when %s', (_name, course, ending, expected) => {
+    expect(isTrouble(course, ending, nextCourse(course, ending, course.step === 'watch'))).toBe(expected);
   });
 });
 

@@ -75,6 +75,12 @@ export function needsDelay(course: Course, ending: Ending): boolean {
   return !(course.step === 'stream' && ending.kind === 'refused' && NOT_OFFERED.has(ending.error.code));
 }
 
+/** Whether somebody may have to put right what a server has refused: not where there is another way, which comes next. */
+export function isTrouble(course: Course, ending: Ending, next: Course): boolean {
+  const hasOtherWay = course.step === 'stream' && next.step === 'list';
+  return ending.kind === 'refused' && needsDelay(course, ending) && !hasOtherWay;
+}
+
 /** 410, whichever of its two reasons it gives. */
 export function isExpired(error: ApiError): boolean {
   return error.code === 410 || error.reason === 'Expired' || error.reason === 'Gone';

@@ -4,7 +4,7 @@ import { type Env, sleep } from '../env/ports.ts';
 import { Backoff } from './backoff.ts';
 import type { Applied } from './cache-changes.ts';
 import type { Client, WatchEvent } from './client.ts';
-import { type Course, type Ending, needsDelay, nextCourse, START } from './reflector-steps.ts';
+import { type Course, type Ending, isTrouble, needsDelay, nextCourse, START } from './reflector-steps.ts';
 import { keyOf, type Resource } from './resource.ts';
 import { compareVersions, newerVersion } from './resource-version.ts';
 import { TransportError } from './transport.ts';
@@ -85,10 +85,11 @@ export class Reflector<T extends KubeObject> {
       const { ending, hasSnapshot } =
         course.step === 'list' ? await this.#list(course, signal) : await this.#follow(course, signal);
       if (signal.aborted) return;
-      this.#log(course, ending);
+      const next = nextCourse(course, ending, hasSnapshot);
+      this.#log(course, ending, next);
       if (course.step !== 'list' && clock.now() - startedMs >= HEALTHY_MS) this.#backoff.reset();
       else if (needsDelay(course, ending)) await sleep(clock, this.#delayMs(ending), signal);
-      course = nextCourse(course, ending, hasSnapshot);
+      course = next;
     }
   }
 
@@ -180,14 +181,13 @@ export class Reflector<T extends KubeObject> {
     return applied;
   }
 
-  #log(course: Course, ending: Ending): void {
+  #log(course: Course, ending: Ending, next: Course): void {
     const { env, resource, scope } = this.#options;
     if (ending.kind === 'listed') return;
     const fields = { resource: resource.plural, ...scope, step: course.step, ending: ending.kind };
     const error = ending.kind === 'refused' || ending.kind === 'broken' ? ending.error.message : undefined;
-    // Watches end all the time; what a server refuses, somebody may have to put right.
-    if (ending.kind === 'refused' && needsDelay(course, ending))
-      env.log.warn('cannot follow a resource', { ...fields, error });
+    // Watches end all the time.
+    if (isTrouble(course, ending, next)) env.log.warn('cannot follow a resource', { ...fields, error });
     else env.log.debug('following a resource stopped', { ...fields, error });
   }
 }
