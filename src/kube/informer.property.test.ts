@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { IS_FULL } from '../../test/support/sample.ts';
 import { InProcessApi } from '../../test/support/in-process.ts';
 import { configMap, makeRoom } from '../../test/support/objects.ts';
 import type { KubeObject } from '../api/meta.ts';
@@ -203,7 +204,7 @@ async function run(story: typeof stories extends fc.Arbitrary<infer S> ? S : nev
 describe('an informer behind a bad network', () => {
   it('ends up with what the server has, and has told its handlers the same', async () => {
     await fc.assert(fc.asyncProperty(stories, run), {
-      numRuns: process.env['GODWIT_TEST_FULL'] === '1' ? 1_000 : 60,
+      numRuns: IS_FULL ? 1_000 : 60,
     });
   });
 });

@@ -10,6 +10,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Access, Godwit } from '../support/godwit.ts';
 import { HttpClient } from '../support/http-client.ts';
 import { configMap, namespace } from '../support/objects.ts';
+import { IS_FULL, SEED } from '../support/sample.ts';
 import { Counter } from './counter.ts';
 import { believe, Watcher } from './watcher.ts';
 import { type Attempt, Writer } from './writer.ts';
@@ -19,12 +20,11 @@ import { type Attempt, Writer } from './writer.ts';
  * there by half, and every watch that resumes sees every event once and in order.
  */
 
-const isFull = process.env['GODWIT_TEST_FULL'] === '1';
-const ROUNDS = isFull ? 60 : 4;
-const FIRST_STARTS = isFull ? 20 : 3;
+const ROUNDS = IS_FULL ? 60 : 4;
+const FIRST_STARTS = IS_FULL ? 20 : 3;
 const LOAD_MS_MAX = 1500;
 const START_MS_MAX = 1200;
-const random = seededRandom(Number(process.env['GODWIT_TEST_SEED'] ?? 1));
+const random = seededRandom(SEED);
 
 const PATH = '/api/v1/namespaces/load/configmaps';
 const COUNTER = '/api/v1/namespaces/default/configmaps/counter';

@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { RawConnection } from '../support/raw-connection.ts';
+import { IS_FULL } from '../support/sample.ts';
 
 /** What can be done to a real server through its port alone. Whatever it is, others do not notice. */
 
@@ -310,7 +311,7 @@ describe('bytes by chance', () => {
   const requests = fc
     .array(fc.constantFrom(...starts, ...headers, ...others, ...characters), { maxLength: 20 })
     .map((parts) => Buffer.from(parts.join(''), 'latin1'));
-  const numRuns = process.env['GODWIT_TEST_FULL'] === '1' ? 2000 : 100;
+  const numRuns = IS_FULL ? 2000 : 100;
 
   it(
     'as HTTP/2 frames',

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Anything, type Api, withQuery } from '../support/api.ts';
 import { InProcessApi } from '../support/in-process.ts';
 import { configMap, makeNamespace, makeRoom } from '../support/objects.ts';
+import { IS_FULL } from '../support/sample.ts';
 
 /** Lists: pages of one moment, moments of one's choice, and selectors. */
 
@@ -111,7 +112,7 @@ describe('pages', () => {
           expect(all.every(({ metadata }) => metadata.resourceVersion === whole.metadata.resourceVersion)).toBe(true);
         },
       ),
-      { numRuns: process.env['GODWIT_TEST_FULL'] === '1' ? 200 : 30 },
+      { numRuns: IS_FULL ? 200 : 30 },
     );
   });
 

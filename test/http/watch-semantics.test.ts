@@ -5,6 +5,7 @@ import { type Api, type EventStream, type WatchEvent, withQuery } from '../suppo
 import { eventually } from '../support/eventually.ts';
 import { InProcessApi } from '../support/in-process.ts';
 import { configMap, makeRoom } from '../support/objects.ts';
+import { IS_FULL } from '../support/sample.ts';
 
 /** Watches, as kube-apiserver's watch cache answers them. In process: the wire has its own tests. */
 
@@ -489,7 +490,7 @@ describe('a watch is a faithful account', () => {
           expect(believed(events)).toEqual(new Map(listed));
           for (const stream of open.splice(0)) stream.close();
         }),
-        { numRuns: process.env['GODWIT_TEST_FULL'] === '1' ? 100 : 8 },
+        { numRuns: IS_FULL ? 100 : 8 },
       );
     },
   );

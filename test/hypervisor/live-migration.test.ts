@@ -9,13 +9,14 @@ import type { QemuMachine } from '../../src/hypervisor/qemu/qemu-machine.ts';
 import { Console } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { Workbench } from '../support/qemu.ts';
+import { IS_FULL } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
 /**
  * A guest that dirties its memory moves from QEMU to QEMU. This is the soak for the size of RAM (`ram-size.ts`): with
  * another one, QEMU before 9.0 loses writes in about every second move.
  */
-const HOPS = process.env['GODWIT_TEST_FULL'] === '1' ? 60 : 4;
+const HOPS = IS_FULL ? 60 : 4;
 const MEBIBYTE = 1024 * 1024;
 
 let bench: Workbench;

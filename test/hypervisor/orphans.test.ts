@@ -9,11 +9,12 @@ import type { QemuMachine } from '../../src/hypervisor/qemu/qemu-machine.ts';
 import { Console } from '../support/console.ts';
 import { eventually } from '../support/eventually.ts';
 import { PROGRAM, UNPRIVILEGED, Workbench } from '../support/qemu.ts';
+import { IS_FULL } from '../support/sample.ts';
 
 /** Whoever starts machines is killed with -9, at whatever moment: no machine goes with it, and none is lost. */
 
 const starter = programOf(fileURLToPath(new URL('starter.ts', import.meta.url)));
-const ROUNDS = process.env['GODWIT_TEST_FULL'] === '1' ? 40 : 6;
+const ROUNDS = IS_FULL ? 40 : 6;
 
 let bench: Workbench;
 const runs: MachineRun[] = [];

@@ -20,7 +20,7 @@ import { Likeness } from '../docs/likeness.ts';
 import { type ShownCommand, stepsOf } from '../docs/page.ts';
 import { Terminal } from '../docs/terminal.ts';
 import { eventually } from '../support/eventually.ts';
-import { sample } from '../support/sample.ts';
+import { IS_FULL, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
 /**
@@ -31,7 +31,6 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 900_000 });
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const PATIENCE_MS = 120_000;
 const NOBODY = { uid: 54_321, gid: 54_321 };
 
@@ -82,7 +81,7 @@ function lendDownloads(): void {
   if (newcomer) sh('chown', ['-R', `${newcomer.uid}:${newcomer.gid}`, home], home);
   // In the full run they are installed anew. Here they are what the lock says, or they are installed all the same: beside
   // them is which lock they were installed from, and whoever starts looks at that.
-  if (isFull) return;
+  if (IS_FULL) return;
   const { status } = spawnSync('cp', ['-al', join(root, 'node_modules'), clone]);
   if (status !== 0) cpSync(join(root, 'node_modules'), join(clone, 'node_modules'), { recursive: true });
 }

@@ -3,6 +3,9 @@ import { beforeAll, expect, it } from 'vitest';
 /** Whether every cell of long tables is run. */
 export const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
 
+/** What the draws of this run begin with: the same number draws the same again. */
+export const SEED = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
+
 /** Whether guests that move do so by two migrations each. */
 export const IS_PAIRED = process.env['GODWIT_TEST_PAIRED'] === '1';
 /** How much of a long table is tried by pairs in a full run, beside all of it without: so many times a sample. */
@@ -12,7 +15,7 @@ const PAIRED_TIMES = 4;
 export function sample<T>(values: readonly T[], sampleSize: number): T[] {
   if (IS_FULL && !IS_PAIRED) return [...values];
   const count = IS_FULL ? sampleSize * PAIRED_TIMES : sampleSize;
-  let state = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
+  let state = SEED;
   const left = values.map((_, index) => index);
   const drawn = Array.from({ length: Math.min(count, values.length) }, () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;

@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { configureGlobal } from 'fast-check';
 import { afterAll } from 'vitest';
+import { IS_FULL, SEED } from './sample.ts';
 
 // One printed seed reproduces a whole run; the full run looks longer.
-const isFull = process.env['GODWIT_TEST_FULL'] === '1';
-const seed = Number(process.env['GODWIT_TEST_SEED'] ?? 1);
-configureGlobal({ seed, ...(isFull ? { numRuns: 1000 } : {}) });
+configureGlobal({ seed: SEED, ...(IS_FULL ? { numRuns: 1000 } : {}) });
 
 // Whatever a file's tests, and the processes that they start, leave in the temporary directory goes with them.
 const outer = tmpdir();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe, virtualMachine } from '../support/guest-manifests.ts';
-import { someOf } from '../support/sample.ts';
+import { IS_FULL, SEED, someOf } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 import { conditionOf, VirtualMachines } from '../support/virtual-machines.ts';
 
@@ -9,14 +9,14 @@ import { conditionOf, VirtualMachines } from '../support/virtual-machines.ts';
  * Everything but QEMU is killed, at any moment, again and again: no guest is lost, none runs twice, and those that were to
  * run all the time never noticed.
  */
-const AGENT_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 5;
-const CONTROL_PLANE_DEATHS = process.env['GODWIT_TEST_FULL'] === '1' ? 50 : 2;
+const AGENT_DEATHS = IS_FULL ? 50 : 5;
+const CONTROL_PLANE_DEATHS = IS_FULL ? 50 : 2;
 /** Deaths come early in a life, and late. */
 const PAUSES_MS_MAX = [50, 300, 1500];
 
 /** Draws from the run's seed, so that a failure can be repeated, as far as real processes can. */
 class Dice {
-  #state = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
+  #state = SEED;
 
   below(limit: number): number {
     this.#state = (Math.imul(this.#state, 1_664_525) + 1_013_904_223) >>> 0;
