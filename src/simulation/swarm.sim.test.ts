@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest';
+import { IS_FULL, SEED } from '../../test/support/sample.ts';
 import { excerptOf } from './plan-excerpt.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { swarm } from './swarm.ts';
 
 /** Each run of the tests looks at some seeds; GODWIT_TEST_SEED chooses others, and GODWIT_TEST_FULL=1 looks at many. */
-const isFull = process.env['GODWIT_TEST_FULL'] === '1';
-const firstSeed = 1000 * Number(process.env['GODWIT_TEST_SEED'] ?? 1);
-const SEEDS = isFull ? 600 : 24;
+const firstSeed = 1000 * SEED;
+const SEEDS = IS_FULL ? 600 : 18;
 /**
- * On a busy machine fewer seeds have to do. `npm test` spends three minutes on seeds at most: forty seconds are for this
- * swarm; planted bugs, determinism, the seeds of old bugs and the command line take 80 s together on two quiet cores. A full
+ * On a busy machine fewer seeds have to do. `npm test` spends two minutes on seeds at most: twenty-five seconds are for this
+ * swarm; planted bugs, determinism, the seeds of old bugs and the command line take 50 s together on two quiet cores. A full
  * run spends ten minutes here.
  */
-const SWARM_MS_MAX = isFull ? 600_000 : 40_000;
-const TEST_MS_MAX = isFull ? 3_600_000 : 300_000;
+const SWARM_MS_MAX = IS_FULL ? 600_000 : 25_000;
+const TEST_MS_MAX = IS_FULL ? 3_600_000 : 300_000;
 
 describe('a swarm', () => {
   it(

@@ -15,7 +15,7 @@ import type { TwoClusters } from '../support/two-clusters.ts';
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
 /** How many cells of the table are tried where not all are. */
-const SAMPLE = 2;
+const SAMPLE = 1;
 const PATIENCE_MS = 120_000;
 
 let clusters: TwoClusters;

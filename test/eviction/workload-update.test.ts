@@ -76,7 +76,7 @@ async function makeOutdated(name: string): Promise<void> {
 const outdatedCount = async (): Promise<number | undefined> =>
   (await guests.host.api.request('GET', KUBEVIRT)).expect(200).json.status?.outdatedVirtualMachineInstanceWorkloads;
 
-const some = someOf(6, 3, describe);
+const some = someOf(6, 2, describe);
 
 some('a guest in an old launcher', () => {
   it('moves to a new one once the cluster allows it, and not before', async () => {

@@ -7,13 +7,13 @@ import { silentLogger } from '../../src/env/test.ts';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { InProcessApi } from '../support/in-process.ts';
+import { IS_FULL } from '../support/sample.ts';
 import { type WildRequest, wildRequest } from './generators.ts';
 import { manifests } from './manifests.ts';
 
 /** Generated requests into the whole server, sockets and disks excepted: every answer is well formed, none is a failure. */
 
-const isFull = process.env['GODWIT_TEST_FULL'] === '1';
-const ROUNDS = isFull ? 200 : 12;
+const ROUNDS = IS_FULL ? 200 : 5;
 const REQUESTS_PER_ROUND = 250;
 
 /** Kinds that give the server orders of their own: what it then does is somebody else's fault. */
@@ -134,7 +134,7 @@ describe('generated selectors', () => {
           });
         },
       ),
-      { numRuns: isFull ? 20_000 : 1000 },
+      { numRuns: IS_FULL ? 20_000 : 1000 },
     ));
 });
 
@@ -157,7 +157,7 @@ describe('generated continue tokens', () => {
         const query = new URLSearchParams({ limit: '2', continue: token }).toString();
         await check({ method: 'GET', path, query, headers: {}, body: new Uint8Array() });
       }),
-      { numRuns: isFull ? 10_000 : 500 },
+      { numRuns: IS_FULL ? 10_000 : 500 },
     );
   });
 });

@@ -16,7 +16,7 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 180_000 });
 
 /** How many cells of the table are tried where not all are. */
-const SAMPLE = 3;
+const SAMPLE = 2;
 /** A guest that speaks every 20 ms, and has not for so long, stands still. */
 const SILENCE_MS = 70;
 const NODES = ['node-1', 'node-2'];
