@@ -6,7 +6,7 @@ import {
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { KUBEVIRT_CRDS } from '../../api/kubevirt/crds.ts';
 import { formatTime, type JsonObject, type KubeObject } from '../../api/meta.ts';
-import type { ManualClock } from '../../env/test.ts';
+import { ManualClock } from '../../env/test.ts';
 import { ObjectApplier } from '../../kube/apply-objects.ts';
 import { Client } from '../../kube/client.ts';
 import { InProcessTransport, type LocalIdentity } from '../../kube/in-process-transport.ts';
@@ -17,7 +17,7 @@ import { SharedInformers } from '../../kube/shared-informers.ts';
 import type { TransportRequest, TransportResponse } from '../../kube/transport.ts';
 import { SYNCHRONIZATION_IDENTITY, synchronizationRights } from '../rights.ts';
 import type { EarlyLimits } from './early-halves.ts';
-import type { FakeNetwork } from './fake-network.fixture.ts';
+import { FakeNetwork } from './fake-network.fixture.ts';
 import { Synchronizations } from './synchronizations.ts';
 
 const ADMIN: LocalIdentity = { user: 'admin', groups: ['system:masters'] };
@@ -38,6 +38,9 @@ export async function pass(clock: ManualClock, durationMs: number, stepMs = 1000
     await settle(clock);
   }
 }
+
+/** Made once: it takes longer than most tests. */
+let installed: Promise<InProcessApi> | undefined;
 
 /** A cluster with a synchronization controller that has its own rights alone; the test plays everybody else. */
 export class FakeCluster {
@@ -73,9 +76,18 @@ export class FakeCluster {
     clock: ManualClock,
     options: { readonly limits?: EarlyLimits } = {},
   ): Promise<FakeCluster> {
-    const api = await InProcessApi.start({ env: { clock } });
+    installed ??= FakeCluster.#install();
+    const api = await InProcessApi.start({ env: { clock }, from: await installed });
     const cluster = new FakeCluster(id, network, clock, api, options.limits);
-    const { client, signal } = cluster;
+    await cluster.startController();
+    return cluster;
+  }
+
+  /** A server that has stopped, with all on its disk that a cluster begins with. */
+  static async #install(): Promise<InProcessApi> {
+    const clock = new ManualClock();
+    const api = await InProcessApi.start({ env: { clock } });
+    const { client, signal } = new FakeCluster('installed', new FakeNetwork(), clock, api);
     await (await ObjectApplier.of(client, signal)).apply(KUBEVIRT_CRDS, signal);
     for (let tries = 0; tries < 5; tries++) await pass(clock, 100, 20);
     const system = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kubevirt' } };
@@ -83,8 +95,8 @@ export class FakeCluster {
     await applier.apply([system, ...synchronizationRights()], signal);
     for (const name of ['shop', 'stock'])
       await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } }, signal);
-    await cluster.startController();
-    return cluster;
+    await api.stop();
+    return api;
   }
 
   async stop(): Promise<void> {
