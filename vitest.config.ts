@@ -14,7 +14,7 @@ const LONG = [
   'newcomer.test.ts',
   'tutorials.test.ts',
 ];
-const PURE = 'pure';
+const [PURE, REAL] = ['pure', 'real'];
 /**
  * What is tried once more with two migrations for each move, to another namespace and back. The few tests that mean nothing then are left
  * out where they are, with the reason. All of it in a full run, otherwise one file, by the run's seed.
@@ -37,11 +37,11 @@ const APART = [
   'src/node/migrations/socket-relays.test.ts',
 ];
 
-/** What is pure is short, and comes last: it fills what the others leave. */
+/** What is pure is short, and comes last: it fills what the others leave. What shares processes comes in a row, so that it can. */
 class LongFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const rank = ({ moduleId, project }: TestSpecification): number =>
-      LONG.some((name) => moduleId.endsWith(`/${name}`)) ? 0 : project.name === PURE ? 2 : 1;
+      LONG.some((name) => moduleId.endsWith(`/${name}`)) ? 0 : 1 + [REAL, PURE].indexOf(project.name) + 1;
     return (await super.sort(files)).toSorted((one, other) => rank(one) - rank(other));
   }
 }
@@ -55,19 +55,22 @@ export default defineConfig({
     maxWorkers: 4,
     sequence: { sequencer: LongFirst },
     projects: [
-      {
-        extends: true,
-        test: { name: 'real', include: ['test/**/*.test.ts', ...APART], exclude: isOnKubernetes ? [] : [KUBERNETES] },
-      },
+      { extends: true, test: { name: 'apart', include: APART } },
       {
         extends: true,
         test: { name: 'paired', include: isFull ? PAIRED : [drawn], env: { GODWIT_TEST_PAIRED: '1' } },
       },
+      // Nothing in the house is ambient, so that files can share a process, and all that was loaded there.
       {
         extends: true,
-        // Nothing in the house is ambient, so that files can share a process, and all that was loaded there.
-        test: { name: PURE, include: ['src/**/*.test.ts'], exclude: APART, isolate: false },
+        test: {
+          name: REAL,
+          include: ['test/**/*.test.ts'],
+          exclude: isOnKubernetes ? [] : [KUBERNETES],
+          isolate: false,
+        },
       },
+      { extends: true, test: { name: PURE, include: ['src/**/*.test.ts'], exclude: APART, isolate: false } },
     ],
   },
 });
