@@ -207,16 +207,8 @@ describe('evacuate/cancel', () => {
 
   it('is for those who may move guests', async () => {
     await running('LiveMigrate');
-    const bind = (user: string, role: string): Promise<Answer> =>
-      scene.request('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings', {
-        apiVersion: 'rbac.authorization.k8s.io/v1',
-        kind: 'RoleBinding',
-        metadata: { name: user },
-        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-      });
-    (await bind('editor', 'kubevirt.io:edit')).expect(201);
-    (await bind('mover', 'kubevirt.io:migrate')).expect(201);
+    await scene.bind('default', 'editor', 'kubevirt.io:edit');
+    await scene.bind('default', 'mover', 'kubevirt.io:migrate');
     expect((await cancel({}, 'editor')).status).toBe(403);
     expect((await cancel({}, 'mover')).status).toBe(200);
   });

@@ -21,21 +21,10 @@ beforeAll(async () => {
   scene = await ExtensionScene.start();
   const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
   (await scene.request('POST', '/api/v1/namespaces', body)).expect(201);
-  await bind('editor', 'edit');
-  await bind('mover', 'kubevirt.io:migrate');
+  await scene.bind(NAMESPACE, 'editor', 'edit');
+  await scene.bind(NAMESPACE, 'mover', 'kubevirt.io:migrate');
 });
 afterAll(() => scene.stop());
-
-async function bind(user: string, role: string): Promise<void> {
-  const body = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { generateName: `${user}-` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-  };
-  (await scene.request('POST', `${RBAC}/namespaces/${NAMESPACE}/rolebindings`, body)).expect(201);
-}
 
 let sequence = 0;
 
@@ -136,7 +125,7 @@ describe('migrations', () => {
       ],
     };
     (await scene.request('POST', `${RBAC}/clusterroles`, role)).expect(201);
-    await bind('mover', 'users-class');
+    await scene.bind(NAMESPACE, 'mover', 'users-class');
     (await move({ vmiName, priority: 'system-critical' }, 'mover')).expect(403);
     (await move({ vmiName, priority: 'user-triggered' }, 'mover')).expect(201);
   });
@@ -170,7 +159,7 @@ describe('migrate', () => {
   });
 
   it('is for those who may, whose class is below all', async () => {
-    await bind('walker', 'kubevirt.io:migrate');
+    await scene.bind(NAMESPACE, 'walker', 'kubevirt.io:migrate');
     const name = await makeMachine();
     (await migrate(name, {}, 'editor')).expect(403);
     (await migrate(name, {}, 'walker')).expect(202);

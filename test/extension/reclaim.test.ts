@@ -15,23 +15,11 @@ beforeAll(async () => {
   scene = await ExtensionScene.start();
   const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
   (await scene.request('POST', '/api/v1/namespaces', body)).expect(201);
-  await bind('owner', 'admin');
-  await bind('mover', 'kubevirt.io:migrate');
-  await bind('fencer', 'kubevirt.io:reclaim');
+  await scene.bind(NAMESPACE, 'owner', 'admin');
+  await scene.bind(NAMESPACE, 'mover', 'kubevirt.io:migrate');
+  await scene.bind(NAMESPACE, 'fencer', 'kubevirt.io:reclaim');
 });
 afterAll(() => scene.stop());
-
-async function bind(user: string, role: string): Promise<void> {
-  const body = {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    metadata: { generateName: `${user}-` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
-  };
-  const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${NAMESPACE}/rolebindings`;
-  (await scene.request('POST', path, body)).expect(201);
-}
 
 /** A machine that was kept when its guest went away. */
 async function makeMachine(name: string): Promise<void> {

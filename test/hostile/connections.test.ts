@@ -1,39 +1,15 @@
 import { once } from 'node:events';
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import * as fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Cluster } from '../support/cluster.ts';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { RawConnection } from '../support/raw-connection.ts';
 import { IS_FULL } from '../support/sample.ts';
+import { newTarget, ROOT } from './target.ts';
 
 /** What can be done to a real server through its port alone. Whatever it is, others do not notice. */
 
-const ROOT = '/api/v1/namespaces/target/configmaps';
-
-let cluster: Cluster;
-let pid: number;
-
-beforeAll(async () => {
-  cluster = await Cluster.start();
-  pid = cluster.godwit.pid;
-  await cluster.create('/api/v1/namespaces', { metadata: { name: 'target' } });
-  await cluster.create(ROOT, { metadata: { name: 'small' }, data: { key: 'value' } });
-});
-afterAll(() => cluster.close());
-
-afterEach(async () => {
-  expect((await cluster.get(`${ROOT}/small`)).data).toEqual({ key: 'value' });
-  expect(cluster.godwit.pid).toBe(pid);
-  // Bad clients are not worth an error in the log.
-  expect(cluster.godwit.output).not.toMatch(/"level":(?:50|60)|Unhandled|Uncaught|MaxListeners/);
-});
-
-const admin = (): { cert: string; key: string } => {
-  const { certificate, key } = cluster.godwit.access();
-  return { cert: certificate, key };
-};
-const raw = (): Promise<RawConnection> => RawConnection.tls(cluster.godwit.access().url, admin());
+const target = newTarget();
 
 function frame(type: number, flags: number, stream: number, payload: Uint8Array = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9);
@@ -60,14 +36,13 @@ const GET_ROOT = Buffer.from([0x82, 0x84, 0x87, 0x01, 0x00]);
 
 /** A bare HTTP/2 connection, past its preface. */
 async function bare(): Promise<RawConnection> {
-  const connection = await RawConnection.tls(cluster.godwit.access().url, { ...admin(), ALPNProtocols: ['h2'] });
+  const connection = await target.raw({ ALPNProtocols: ['h2'] });
   await connection.write(PREFACE);
   return connection;
 }
 
 async function session(options: object = {}): Promise<ClientHttp2Session> {
-  const { url } = cluster.godwit.access();
-  const opened = connect(url, { rejectUnauthorized: false, ...admin(), ...options });
+  const opened = connect(target.url, { rejectUnauthorized: false, ...target.credentials, ...options });
   opened.on('error', () => undefined);
   await once(opened, 'connect');
   return opened;
@@ -91,7 +66,7 @@ describe('what is not HTTPS', () => {
     ['zeros', Buffer.alloc(1000)],
     ['a TLS record of the wrong size', Buffer.from([0x16, 3, 1, 0xff, 0xff, 1, 2, 3])],
   ])('%s is ended', async (_name, bytes) => {
-    const connection = await RawConnection.plain(cluster.godwit.access().url);
+    const connection = await RawConnection.plain(target.url);
     await connection.write(bytes);
     connection.socket.end();
     expect(await connection.ended()).not.toContain('200');
@@ -138,7 +113,7 @@ describe('HTTP/1.1 that is none, or means two things', () => {
     ['a request line of nothing', '\u0000\u0001\u0002\r\n\r\n'],
     ['HTTP/2 where HTTP/1.1 was agreed on', PREFACE.toString('latin1')],
   ])('%s: one answer at most, and the connection is ended', async (_name, text) => {
-    const connection = await raw();
+    const connection = await target.raw();
     await connection.write(Buffer.from(text, 'latin1'));
     const received = await connection.ended();
     expect(received).not.toContain('gitVersion');
@@ -147,13 +122,13 @@ describe('HTTP/1.1 that is none, or means two things', () => {
   });
 
   it('a tunnel is refused', async () => {
-    const connection = await raw();
+    const connection = await target.raw();
     await connection.write('CONNECT evil.example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n');
     expect(await connection.ended()).not.toMatch(/^HTTP\/1\.1 2/);
   });
 
   it('a request to be a proxy is refused', async () => {
-    const connection = await raw();
+    const connection = await target.raw();
     await connection.write(
       'GET http://169.254.169.254/latest/meta-data HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
     );
@@ -163,7 +138,7 @@ describe('HTTP/1.1 that is none, or means two things', () => {
   it.each(['websocket', 'h2c', 'nonsense', 'SPDY/3.1'])(
     'an upgrade to %s, where there is nothing to upgrade, is refused with a Status',
     async (protocol) => {
-      const connection = await raw();
+      const connection = await target.raw();
       await connection.write(
         `GET ${ROOT} HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\n\r\n`,
       );
@@ -176,13 +151,13 @@ describe('HTTP/1.1 that is none, or means two things', () => {
     ['100 000', 'X: y\r\n'.repeat(100_000)],
     ['without end in the name', 'x'.repeat(1024 * 1024)],
   ])('headers that are too much (%s) end the connection', async (_name, headers) => {
-    const connection = await raw();
+    const connection = await target.raw();
     await connection.write(`GET /livez HTTP/1.1\r\nHost: x\r\n${headers}\r\n`);
     expect(await connection.ended()).not.toMatch(/^HTTP\/1\.1 2/);
   });
 
   it('requests that do not wait for answers are answered in order', async () => {
-    const connection = await raw();
+    const connection = await target.raw();
     const count = 500;
     const paths = Array.from({ length: count }, (_, index) => (index % 2 === 0 ? '/livez' : `${ROOT}/absent-${index}`));
     await connection.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`).join(''));
@@ -243,7 +218,8 @@ describe('HTTP/2 that is abused', () => {
       ]);
     });
     const sent = connection.write(Buffer.concat(flood));
-    for (let request = 0; request < 10; request++) expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+    for (let request = 0; request < 10; request++)
+      expect((await target.cluster.api.request('GET', '/livez')).text).toBe('ok');
     // Nobody needs to reset so many: the connection is ended.
     await sent;
     await connection.ended();
@@ -256,7 +232,8 @@ describe('HTTP/2 that is abused', () => {
       Array.from({ length: 20_000 }, () => [frame(PING, 0, 0, Buffer.alloc(8)), frame(SETTINGS, 0, 0)]).flat(),
     );
     const sent = connection.write(pings);
-    for (let request = 0; request < 10; request++) expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+    for (let request = 0; request < 10; request++)
+      expect((await target.cluster.api.request('GET', '/livez')).text).toBe('ok');
     connection.socket.resume();
     await Promise.race([sent, connection.ended()]);
     connection.destroy();
@@ -267,7 +244,7 @@ describe('HTTP/2 that is abused', () => {
     const stream = client.request({ ':path': '/livez' });
     stream.setEncoding('utf8');
     await once(stream, 'response');
-    expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+    expect((await target.cluster.api.request('GET', '/livez')).text).toBe('ok');
     client.settings({ initialWindowSize: 1000 });
     const [body] = (await once(stream, 'data')) as [string];
     expect(body).toBe('ok');
@@ -322,7 +299,7 @@ describe('bytes by chance', () => {
           await connection.write(
             Buffer.concat(parts.map(([type, flags, stream, payload]) => frame(type, flags, stream, payload))),
           );
-          expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+          expect((await target.cluster.api.request('GET', '/livez')).text).toBe('ok');
           connection.destroy();
         }),
         { numRuns },
@@ -335,9 +312,9 @@ describe('bytes by chance', () => {
     () =>
       fc.assert(
         fc.asyncProperty(requests, async (bytes) => {
-          const connection = await raw();
+          const connection = await target.raw();
           await connection.write(bytes);
-          expect((await cluster.api.request('GET', '/livez')).text).toBe('ok');
+          expect((await target.cluster.api.request('GET', '/livez')).text).toBe('ok');
           connection.destroy();
         }),
         { numRuns },

@@ -1,42 +1,19 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect, constants } from 'node:http2';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { KEEP_ALIVE_PROBE_MS } from '../../src/apiserver/http/limits.ts';
-import { Cluster } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { HttpClient } from '../support/http-client.ts';
-import { RawConnection } from '../support/raw-connection.ts';
+import type { RawConnection } from '../support/raw-connection.ts';
+import { newTarget, ROOT } from './target.ts';
 
 /** Many clients at once, clients that leave, are gone or do not read: a real server serves all others. */
 
-const ROOT = '/api/v1/namespaces/target/configmaps';
-
-let cluster: Cluster;
-let pid: number;
-
-beforeAll(async () => {
-  cluster = await Cluster.start();
-  pid = cluster.godwit.pid;
-  await cluster.create('/api/v1/namespaces', { metadata: { name: 'target' } });
-  await cluster.create(ROOT, { metadata: { name: 'small' }, data: { key: 'value' } });
-});
-afterAll(() => cluster.close());
-
-afterEach(async () => {
-  expect((await cluster.get(`${ROOT}/small`)).data).toEqual({ key: 'value' });
-  expect(cluster.godwit.pid).toBe(pid);
-  expect(cluster.godwit.output).not.toMatch(/"level":(?:50|60)|Unhandled|Uncaught|MaxListeners/);
-});
-
-const admin = (): { cert: string; key: string } => {
-  const { certificate, key } = cluster.godwit.access();
-  return { cert: certificate, key };
-};
-const raw = (): Promise<RawConnection> => RawConnection.tls(cluster.godwit.access().url, admin());
+const target = newTarget();
 
 async function session(): Promise<ClientHttp2Session> {
-  const opened = connect(cluster.godwit.access().url, { rejectUnauthorized: false, ...admin() });
+  const opened = connect(target.url, { rejectUnauthorized: false, ...target.credentials });
   opened.on('error', () => undefined);
   await once(opened, 'connect');
   return opened;
@@ -44,7 +21,7 @@ async function session(): Promise<ClientHttp2Session> {
 
 describe('many, and those who leave', () => {
   it('100 connections at once are all served', async () => {
-    const connections = await Promise.all(Array.from({ length: 100 }, raw));
+    const connections = await Promise.all(Array.from({ length: 100 }, () => target.raw()));
     await Promise.all(connections.map((each) => each.write(`GET ${ROOT}/small HTTP/1.1\r\nHost: x\r\n\r\n`)));
     for (const each of connections) expect(await each.receive('"key":"value"')).toMatch(/^HTTP\/1\.1 200 /);
     for (const each of connections) each.destroy();
@@ -52,7 +29,7 @@ describe('many, and those who leave', () => {
 
   it('a client that leaves in the middle of a body has asked for nothing', async () => {
     for (let time = 0; time < 20; time++) {
-      const connection = await raw();
+      const connection = await target.raw();
       const body = JSON.stringify({ metadata: { name: `half-${time}` } });
       await connection.write(
         `POST ${ROOT} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length + 1}\r\n\r\n${body}`,
@@ -70,7 +47,7 @@ describe('many, and those who leave', () => {
       stream.close(constants.NGHTTP2_CANCEL);
     }
     client.destroy();
-    const { items } = await cluster.get(ROOT);
+    const { items } = await target.cluster.get(ROOT);
     expect(items.map((each: { metadata: { name: string } }) => each.metadata.name)).toEqual(
       ['kube-root-ca.crt', 'small'].filter((name) =>
         items.some((each: { metadata: { name: string } }) => each.metadata.name === name),
@@ -79,15 +56,18 @@ describe('many, and those who leave', () => {
   });
 
   it('clients that leave in the middle of lists and watches leave nothing behind', async () => {
-    const metrics = async (): Promise<string> => (await cluster.api.request('GET', '/metrics')).expect(200).text;
+    const metrics = async (): Promise<string> => (await target.cluster.api.request('GET', '/metrics')).expect(200).text;
     // The server's own loops watch, too.
     const watchesBefore = sum(await metrics(), 'apiserver_longrunning_requests');
-    await cluster.create('/api/v1/namespaces', { metadata: { name: 'large' } });
+    await target.cluster.create('/api/v1/namespaces', { metadata: { name: 'large' } });
     const data = { key: 'x'.repeat(500_000) };
     for (let index = 0; index < 20; index++)
-      await cluster.create('/api/v1/namespaces/large/configmaps', { metadata: { name: `large-${index}` }, data });
+      await target.cluster.create('/api/v1/namespaces/large/configmaps', {
+        metadata: { name: `large-${index}` },
+        data,
+      });
     for (let time = 0; time < 20; time++) {
-      const connection = await raw();
+      const connection = await target.raw();
       const query = time % 2 === 0 ? '' : '?watch=1';
       await connection.write(`GET /api/v1/namespaces/large/configmaps${query} HTTP/1.1\r\nHost: x\r\n\r\n`);
       await connection.receive('large-0');
@@ -127,13 +107,13 @@ describe('peers that are gone without a word', () => {
     [
       'HTTP/1.1',
       async () => {
-        const connection = await raw();
+        const connection = await target.raw();
         await connection.write(`GET ${ROOT}?watch=1 HTTP/1.1\r\nHost: x\r\n\r\n`);
         await connection.receive('small');
         return connection;
       },
     ],
-    ['HTTP/2', () => RawConnection.tls(cluster.godwit.access().url, { ...admin(), ALPNProtocols: ['h2'] })],
+    ['HTTP/2', () => target.raw({ ALPNProtocols: ['h2'] })],
   ])('are asked by the kernel whether they are there: %s', async (_name, open) => {
     const connection = await open();
     await eventually(() => {
@@ -146,21 +126,22 @@ describe('peers that are gone without a word', () => {
 });
 
 describe('watchers that never read', () => {
-  const rssBytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) * 1024;
+  const rssBytes = (): number =>
+    Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${target.cluster.godwit.pid}/status`, 'utf8'))?.[1]) * 1024;
   const STALLED = 30;
   const CHANGES = 60;
   const CHANGE_BYTES = 700_000;
 
   it('are cut off, while others go on receiving', async () => {
-    await cluster.create('/api/v1/namespaces', { metadata: { name: 'busy' } });
+    await target.cluster.create('/api/v1/namespaces', { metadata: { name: 'busy' } });
     const busy = '/api/v1/namespaces/busy/configmaps';
-    const { metadata } = await cluster.create(busy, { metadata: { name: 'busy' }, data: { key: '' } });
+    const { metadata } = await target.cluster.create(busy, { metadata: { name: 'busy' }, data: { key: '' } });
     const watch = `${busy}?watch=1&resourceVersion=${metadata.resourceVersion}`;
     const beforeBytes = rssBytes();
     const stalled = await Promise.all(
       Array.from({ length: STALLED }, async (_, index) => {
         if (index % 2 === 0) {
-          const connection = await raw();
+          const connection = await target.raw();
           await connection.write(`GET ${watch} HTTP/1.1\r\nHost: x\r\n\r\n`);
           await connection.receive('200 OK');
           connection.socket.pause();
@@ -181,10 +162,10 @@ describe('watchers that never read', () => {
         };
       }),
     );
-    const reader = new HttpClient(cluster.godwit.access());
+    const reader = new HttpClient(target.cluster.godwit.access());
     const events = await reader.watch(watch);
     for (let change = 0; change < CHANGES; change++)
-      await cluster.merge(`${busy}/busy`, { data: { key: `${change}-${'x'.repeat(CHANGE_BYTES)}` } });
+      await target.cluster.merge(`${busy}/busy`, { data: { key: `${change}-${'x'.repeat(CHANGE_BYTES)}` } });
     const received = await events.take(CHANGES);
     expect(received.map(({ object }) => Number.parseInt(object.data.key, 10))).toEqual(
       Array.from({ length: CHANGES }, (_, index) => index),

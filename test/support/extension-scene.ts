@@ -91,4 +91,17 @@ export class ExtensionScene {
     const api = user === undefined ? this.api : this.api.as({ commonName: user, organizations: [] });
     return api.request(method, path, options);
   }
+
+  /** Gives a user a cluster role, in one namespace. */
+  async bind(namespace: string, user: string, role: string): Promise<void> {
+    const body = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'RoleBinding',
+      metadata: { generateName: `${user}-` },
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+      subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+    };
+    const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`;
+    (await this.request('POST', path, body)).expect(201);
+  }
 }
