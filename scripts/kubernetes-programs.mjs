@@ -1,27 +1,12 @@
-// The programs of a Kubernetes control plane: etcd as Debian has it, the others built from Kubernetes' own Go module. They are kept
-// in the user's cache, so that only the first run builds. Plain JavaScript on Node's own modules, like all scripts.
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-} from 'node:fs';
-import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+// The programs of a Kubernetes control plane: etcd as Debian has it, the others built from Kubernetes' own Go module.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ensureGoPrograms } from './go-programs.mjs';
 import { root } from './setup.mjs';
 
-const MODULE = join(root, 'test', 'kubernetes', 'control-plane');
-const BUILT = ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'];
-const BUILD = ['build', '-mod=readonly'];
 const ETCD_PACKAGE = 'etcd-server';
-const PROGRESS_MS = 20_000;
 
 function fail(reason) {
   console.error(`godwit: there can be no Kubernetes control plane here: ${reason}`);
@@ -33,48 +18,6 @@ function output(command, args, options = {}) {
   const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
   if (error || status !== 0) fail(`${[command, ...args].join(' ')}: ${error?.message ?? stderr.trim().slice(-2000)}`);
   return stdout.trim();
-}
-
-const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
-
-/** One directory for each set of sources and each compiler. */
-function programsDirectory() {
-  const { error, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: MODULE, encoding: 'utf8' });
-  if (error) fail(`it is built with Go, which is not installed (${error.message}); see https://go.dev/dl`);
-  const digest = createHash('sha256').update(stdout).update(BUILD.join(' '));
-  for (const file of ['go.mod', 'go.sum']) digest.update(readFileSync(join(MODULE, file))).update('\0');
-  return join(cacheHome(), 'godwit', 'kubernetes', digest.digest('hex').slice(0, 16));
-}
-
-const releaseIn = (text) => /k8s\.io\/kubernetes (v\S+)/.exec(text)?.[1] ?? '';
-
-/** Builds all in one go, which shares most of the work. */
-function build(directory) {
-  const release = releaseIn(readFileSync(join(MODULE, 'go.mod'), 'utf8'));
-  console.log(`== building ${BUILT.join(', ')} ${release} (some 15 minutes the first time, on two cores)`);
-  const args = [...BUILD, '-o', `${directory}/`, 'tool'];
-  const progress = progressReport(directory);
-  const { status, error } = spawnSync('go', args, {
-    cwd: MODULE,
-    stdio: 'inherit',
-    env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
-  });
-  progress.kill();
-  if (error) fail(`cannot run go: ${error.message}`);
-  if (status !== 0) fail('go build has failed; what it said is above');
-}
-
-/** Tells every now and then what is done, from a process of its own: this one waits for the compiler. */
-function progressReport(directory) {
-  const script = `
-    const { existsSync } = require('node:fs');
-    const startedMs = Date.now();
-    setInterval(() => {
-      const done = ${JSON.stringify(BUILT)}.filter((name) => existsSync(${JSON.stringify(directory)} + '/' + name));
-      const minutes = ((Date.now() - startedMs) / 60000).toFixed(1);
-      console.log('== building for ' + minutes + ' minutes; ' + (done.length ? 'done: ' + done.join(', ') : 'none is done yet'));
-    }, ${PROGRESS_MS});`;
-  return spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'inherit', 'ignore'] });
 }
 
 /** The one that is installed, or out of Debian's package, which is taken apart and not installed: nothing is to be started. */
@@ -97,16 +40,16 @@ function provideEtcd(directory) {
 
 /** Sees to it that all programs are there, and answers the directory that has them. Ends the process where they cannot be. */
 export function ensureKubernetes() {
-  const directory = programsDirectory();
-  if ([...BUILT, 'etcd'].every((name) => existsSync(join(directory, name)))) return directory;
-  mkdirSync(dirname(directory), { recursive: true });
-  const unfinished = `${directory}.unfinished`;
-  mkdirSync(unfinished, { recursive: true });
-  if (!existsSync(join(unfinished, 'etcd'))) provideEtcd(unfinished);
-  build(unfinished);
-  rmSync(directory, { recursive: true, force: true });
-  renameSync(unfinished, directory);
-  return directory;
+  return ensureGoPrograms({
+    name: 'kubernetes',
+    module: join(root, 'test', 'kubernetes', 'control-plane'),
+    source: 'k8s.io/kubernetes',
+    programs: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'],
+    minutes: 15,
+    others: ['etcd'],
+    provide: provideEtcd,
+    fail,
+  });
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(ensureKubernetes());

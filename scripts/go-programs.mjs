@@ -1,0 +1,71 @@
+// Programs of others that are written in Go: built from their own modules, of the releases that a go.mod of ours names, and kept in the
+// user's cache, so that only the first run builds. Plain JavaScript on Node's own modules, like all scripts.
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+
+const BUILD = ['build', '-mod=readonly'];
+const PROGRESS_MS = 20_000;
+
+const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+
+/** One directory for each set of sources and each compiler. */
+function programsDirectory({ name, module, fail }) {
+  const { error, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: module, encoding: 'utf8' });
+  if (error) fail(`it is built with Go, which is not installed (${error.message}); see https://go.dev/dl`);
+  const digest = createHash('sha256').update(stdout).update(BUILD.join(' '));
+  for (const file of ['go.mod', 'go.sum']) digest.update(readFileSync(join(module, file))).update('\0');
+  return join(cacheHome(), 'godwit', name, digest.digest('hex').slice(0, 16));
+}
+
+/** Builds all in one go, which shares most of the work. */
+function build({ module, source, programs, minutes, fail }, directory) {
+  const text = readFileSync(join(module, 'go.mod'), 'utf8');
+  const release = text.split('\n').find((line) => line.trim().startsWith(`${source} v`));
+  console.log(
+    `== building ${programs.join(', ')} (${release?.trim()}; some ${minutes} minutes the first time, on two cores)`,
+  );
+  const args = [...BUILD, '-o', `${directory}/`, 'tool'];
+  const progress = progressReport(programs, directory);
+  const { status, error } = spawnSync('go', args, {
+    cwd: module,
+    stdio: 'inherit',
+    env: { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' },
+  });
+  progress.kill();
+  if (error) fail(`cannot run go: ${error.message}`);
+  if (status !== 0) fail('go build has failed; what it said is above');
+}
+
+/** Tells every now and then what is done, from a process of its own: this one waits for the compiler. */
+function progressReport(programs, directory) {
+  const script = `
+    const { existsSync } = require('node:fs');
+    const startedMs = Date.now();
+    setInterval(() => {
+      const done = ${JSON.stringify(programs)}.filter((name) => existsSync(${JSON.stringify(directory)} + '/' + name));
+      const minutes = ((Date.now() - startedMs) / 60000).toFixed(1);
+      console.log('== building for ' + minutes + ' minutes; ' + (done.length ? 'done: ' + done.join(', ') : 'none is done yet'));
+    }, ${PROGRESS_MS});`;
+  return spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'inherit', 'ignore'] });
+}
+
+/**
+ * Sees to it that all programs are there, and answers the directory that has them. `module` is where our go.mod is, whose tools they
+ * are, and `source` the module that they are of; `provide` gets what is not built into a directory, and `fail` ends the process.
+ */
+export function ensureGoPrograms(wanted) {
+  const { programs, others = [], provide } = wanted;
+  const directory = programsDirectory(wanted);
+  if ([...programs, ...others].every((name) => existsSync(join(directory, name)))) return directory;
+  mkdirSync(dirname(directory), { recursive: true });
+  const unfinished = `${directory}.unfinished`;
+  mkdirSync(unfinished, { recursive: true });
+  if (!others.every((name) => existsSync(join(unfinished, name)))) provide(unfinished);
+  build(wanted, unfinished);
+  rmSync(directory, { recursive: true, force: true });
+  renameSync(unfinished, directory);
+  return directory;
+}
