@@ -26,7 +26,7 @@ const PAIR = 'an illustration: the tutorial another-cluster.md plays a move, tes
 const SYMPTOM =
   'of trouble that tests make one at a time: test/cli/understanding.test.ts, test/eviction/drain.test.ts, test/sync';
 const RESTORE = 'test/vm/restore.test.ts does it with directories of its own';
-const DEPLOYMENTS = 'needs a Kubernetes cluster with an image registry; test/kubernetes has neither kubelets nor one';
+const DEPLOYMENTS = 'needs kubelets and an image registry; test/kubernetes/install does it where hosts are played';
 const LOST = 'needs a host that is lost for good; test/vm and test/decentralized lose one';
 
 /** Commands that are shown and that no test types as they are, each with the reason; `*` for all of a page. */

@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InProcessApi } from '../../../test/support/in-process.ts';
-import { CONTROLLER_IDENTITY } from '../../control/installation/rights.ts';
 import { realClock } from '../../env/real.ts';
 import { install } from '../../control/installation/install.ts';
-import { EXTENSION_IDENTITY } from '../../extension/identity.ts';
 import { Client } from '../../kube/client.ts';
 import { InProcessTransport } from '../../kube/in-process-transport.ts';
-import { SYNCHRONIZATION_IDENTITY } from '../../sync/rights.ts';
 import { wholeInstallation } from '../whole-installation.ts';
 import { bootstrapRights } from './agents.ts';
+import { COMPONENTS, type Rule, rightsPage, type Who } from './rights-page.fixture.ts';
 
 /**
  * What each component may do, as the API server answers it, whatever the roles are made of: written down in
@@ -16,38 +14,7 @@ import { bootstrapRights } from './agents.ts';
  * a node's certificate in test/http/node-rights.test.ts.
  */
 
-interface Who {
-  readonly title: string;
-  readonly user: string;
-  readonly groups: readonly string[];
-}
-
-interface Rule {
-  readonly verbs: readonly string[];
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly resourceNames?: readonly string[];
-}
-
-const ACCOUNTS = ['system:serviceaccounts', 'system:serviceaccounts:kubevirt'];
-const BOOTSTRAP = { user: 'system:serviceaccount:kubevirt:kubevirt-agent', groups: ACCOUNTS };
-const NODE = { user: 'system:node:n1', groups: ['system:nodes'] };
-const COMPONENTS: readonly Who[] = [
-  { title: 'The controllers', ...CONTROLLER_IDENTITY },
-  { title: 'The extension: webhooks and subresources', ...EXTENSION_IDENTITY },
-  { title: 'The synchronization controller', ...SYNCHRONIZATION_IDENTITY },
-  { title: 'Agents before they have joined, where they are pods', ...BOOTSTRAP },
-];
-// By group alone: what the Node authorizer lets a node do depends on its pods, and is no list.
-const AGENT: Who = { title: 'Agents, besides what every node may do', user: 'an-agent', groups: NODE.groups };
-
-const INTRODUCTION = `# What each component may do on a cluster
-
-This page is made by asking an API server on which \`godwit manifests\` is installed: \`npx vitest run src/cli/manifests -u\`
-writes it anew, and a test fails where it is not what the server answers. What everybody may do who is authenticated is left
-out. \`kubevirt\` and \`kube-system\` are namespaces: what is said there goes for them alone.
-`;
-
+const NODE: Who = { user: 'system:node:n1', groups: ['system:nodes'] };
 let api: InProcessApi;
 
 beforeAll(async () => {
@@ -59,7 +26,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-async function rulesOf({ user, groups }: Pick<Who, 'user' | 'groups'>, namespace: string): Promise<string[]> {
+async function rulesOf({ user, groups }: Who, namespace: string): Promise<Rule[]> {
   const answer = await api
     .as({ commonName: user, organizations: [...groups] })
     .request('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
@@ -70,18 +37,10 @@ async function rulesOf({ user, groups }: Pick<Who, 'user' | 'groups'>, namespace
     incomplete: boolean;
   };
   expect(incomplete).toBe(false);
-  return resourceRules.flatMap(linesOf);
+  return resourceRules;
 }
 
-/** One for each resource, so that two lists can be compared. */
-function linesOf({ verbs, apiGroups = [], resources = [], resourceNames = [] }: Rule): string[] {
-  const names = resourceNames.length > 0 ? ` ${resourceNames.join(', ')}` : '';
-  return apiGroups.flatMap((group) =>
-    resources.map((resource) => `${group === '' ? 'core' : group} | ${resource}${names} | ${verbs.join(', ')}`),
-  );
-}
-
-async function allowed({ user, groups }: Pick<Who, 'user' | 'groups'>, resourceAttributes: object): Promise<boolean> {
+async function allowed({ user, groups }: Who, resourceAttributes: object): Promise<boolean> {
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SubjectAccessReview',
@@ -92,25 +51,8 @@ async function allowed({ user, groups }: Pick<Who, 'user' | 'groups'>, resourceA
 }
 
 describe('each component', () => {
-  it('may do what is written down, and nothing else', async () => {
-    const [shared, everywhere] = [new Set<string>(), 'a-namespace-of-nobody'];
-    for (const line of await rulesOf({ user: 'somebody', groups: ['system:serviceaccounts'] }, everywhere))
-      shared.add(line);
-    const sections: string[] = [];
-    for (const who of [...COMPONENTS, AGENT]) {
-      const cluster = (await rulesOf(who, everywhere)).filter((line) => !shared.has(line));
-      const rows = [...new Set(cluster)].toSorted().map((line) => `| everywhere | ${line} |`);
-      for (const namespace of ['kubevirt', 'kube-system']) {
-        const own = (await rulesOf(who, namespace)).filter((line) => !shared.has(line) && !cluster.includes(line));
-        rows.push(...[...new Set(own)].toSorted().map((line) => `| ${namespace} | ${line} |`));
-      }
-      const name = who === AGENT ? 'the group `system:nodes`' : `\`${who.user}\``;
-      sections.push(`## ${who.title}`, '', `As ${name}.`, '', '| where | group | what | verbs |', '|---|---|---|---|');
-      sections.push(...rows, '');
-    }
-    const page = `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
-    await expect(page).toMatchFileSnapshot('../../../docs/kubernetes-rights.md');
-  });
+  it('may do what is written down, and nothing else', async () =>
+    expect(await rightsPage(rulesOf)).toMatchFileSnapshot('../../../docs/kubernetes-rights.md'));
 
   const FORBIDDEN: readonly (readonly [what: string, attributes: object])[] = [
     ['secrets of users', { verb: 'get', resource: 'secrets', namespace: 'shop' }],

@@ -25,6 +25,13 @@ const DOCUMENTATION_ADDRESS = '192.0.2.1';
 /** One more than a pod could have: as kubeadm chooses it. */
 const SERVICES = { range: '10.96.0.0/24', first: '10.96.0.1' };
 
+export interface ControlPlaneOptions {
+  /** Whether pods have addresses that the API server reaches: Services then lead it to them. */
+  readonly hasPodNetwork?: boolean;
+  /** Whether those who have a bootstrap token may join, as kubeadm has it; otherwise somebody else has to see to that. */
+  readonly letsNodesJoin?: boolean;
+}
+
 /**
  * A Kubernetes control plane of its own: etcd, kube-apiserver, kube-controller-manager and kube-scheduler, with what kubeadm
  * would set up besides, so that machines join as nodes by bootstrap tokens.
@@ -46,7 +53,11 @@ export class ControlPlane {
   }
 
   /** Starts one below this directory; returns once it serves and its loops run. */
-  static async startIn(directory: string, { host, wrap }: Place): Promise<ControlPlane> {
+  static async startIn(
+    directory: string,
+    { host, wrap }: Place,
+    { hasPodNetwork = false, letsNodesJoin = true }: ControlPlaneOptions = {},
+  ): Promise<ControlPlane> {
     mkdirSync(directory, { recursive: true, mode: 0o711 });
     const [etcd = 0, peers = 0, apiserver = 0] = await freePorts(3);
     const ports: Ports = { etcd, peers, apiserver };
@@ -67,7 +78,10 @@ export class ControlPlane {
     const loops = { 'leader-elect': 'false', 'secure-port': 0, 'kube-api-qps': 200, 'kube-api-burst': 400 };
     const processes = {
       etcd: kept('etcd', etcdOptions(path, ports)),
-      apiserver: kept('kube-apiserver', serverOptions(path, host, ports)),
+      apiserver: kept('kube-apiserver', {
+        ...serverOptions(path, host, ports),
+        'enable-aggregator-routing': String(hasPodNetwork),
+      }),
       manager: kept('kube-controller-manager', { ...loops, ...managerOptions(path) }),
       scheduler: kept('kube-scheduler', { ...loops, kubeconfig: path('scheduler.kubeconfig') }),
     };
@@ -75,7 +89,8 @@ export class ControlPlane {
     const client = new HttpClient({ url: server, ca: files.authority.certificatePem, certificate, key });
     const plane = new ControlPlane(processes, kubeconfig, client);
     await plane.start();
-    await plane.#letNodesJoin();
+    await plane.#publish(server, files.authority);
+    if (letsNodesJoin) await plane.#letNodesJoin();
     return plane;
   }
 
@@ -110,6 +125,27 @@ export class ControlPlane {
       const outputs = Object.entries(this.#processes).map(([name, kept]) => `${name}: ${kept.output().slice(-1500)}`);
       throw new Error(`the control plane does not answer ${path}\n${outputs.join('\n')}`, { cause: error });
     }
+  }
+
+  /** As kubeadm does it: anybody may know where the cluster is, and by which authority it is recognised. */
+  async #publish(server: string, { certificatePem }: Authority): Promise<void> {
+    const cluster = { server, 'certificate-authority-data': Buffer.from(certificatePem).toString('base64') };
+    const [name, role] = ['cluster-info', 'kubeadm:bootstrap-signer-clusterinfo'];
+    const kubeconfig = stringify({ apiVersion: 'v1', kind: 'Config', clusters: [{ name: '', cluster }] });
+    const objects = {
+      '/api/v1/namespaces/kube-public/configmaps': { metadata: { name }, data: { kubeconfig } },
+      [`/apis/${RBAC}/v1/namespaces/kube-public/roles`]: {
+        metadata: { name: role },
+        rules: [{ apiGroups: [''], resources: ['configmaps'], resourceNames: [name], verbs: ['get'] }],
+      },
+      [`/apis/${RBAC}/v1/namespaces/kube-public/rolebindings`]: {
+        metadata: { name: role },
+        roleRef: { apiGroup: RBAC, kind: 'Role', name: role },
+        subjects: [{ apiGroup: RBAC, kind: 'User', name: 'system:anonymous' }],
+      },
+    };
+    for (const [path, body] of Object.entries(objects))
+      (await this.#client.request('POST', path, { body })).expect(201);
   }
 
   /** As kubeadm does it: who has a bootstrap token may ask for a node's certificate, and gets it; nodes renew theirs. */

@@ -19,6 +19,7 @@ export class KeptProcess {
   readonly #options: KeptProcessOptions;
   #child: ChildProcess | undefined;
   #isWanted = false;
+  #starts = 0;
 
   constructor(options: KeptProcessOptions) {
     this.#options = options;
@@ -45,6 +46,23 @@ export class KeptProcess {
     await exited;
   }
 
+  /** SIGTERM, and nobody starts it again; SIGKILL where it takes longer than this. Resolves when it is gone. */
+  async terminate(graceMs: number): Promise<void> {
+    this.leave();
+    const child = this.#child;
+    if (!child) return;
+    const exited = once(child, 'exit');
+    const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    child.kill('SIGTERM');
+    await exited;
+    clearTimeout(timer);
+  }
+
+  /** How often it was started again. */
+  get restarts(): number {
+    return Math.max(0, this.#starts - 1);
+  }
+
   /** The end of what it has printed. */
   output(): string {
     const { outputPath } = this.#options;
@@ -58,6 +76,7 @@ export class KeptProcess {
     closeSync(output);
     child.unref();
     this.#child = child;
+    this.#starts++;
     child.once('exit', () => {
       this.#child = undefined;
       setTimeout(() => {

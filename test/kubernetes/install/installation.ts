@@ -1,0 +1,299 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { type AskRules, rightsPage } from '../../../src/cli/manifests/rights-page.fixture.ts';
+import { realClock, realRandom } from '../../../src/env/real.ts';
+import { DAY_MS, issueIdentity } from '../../../src/machinery/x509/authority.ts';
+import type { Answer, Anything } from '../../support/api.ts';
+import { eventually } from '../../support/eventually.ts';
+import { probe, virtualMachine } from '../../support/guest-manifests.ts';
+import { Kubectl } from '../../support/kubectl.ts';
+import { AdminsCluster } from './cluster.ts';
+
+/** What holds for an installation, however it came onto the cluster. Each test goes on from where the one before it was. */
+
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 });
+
+/** How an admin installs Godwit, and does what docs/kubernetes.md says from then on. */
+export interface Way {
+  readonly install: (cluster: AdminsCluster) => Promise<unknown>;
+  /** Brings in another image. */
+  readonly upgrade: (cluster: AdminsCluster, image: string) => Promise<unknown>;
+  /** Removes all that runs, and keeps machines. */
+  readonly uninstall: (cluster: AdminsCluster) => Promise<unknown>;
+  /** Whether accounts and their rights stay after that. */
+  readonly keepsRights: boolean;
+  /** Installs it again, where machines were kept. */
+  readonly reinstall: (cluster: AdminsCluster) => Promise<unknown>;
+}
+
+export const IMAGE = 'registry.example.com/godwit:v1';
+const NEXT_IMAGE = 'registry.example.com/godwit:v2';
+const COMPONENTS = ['virt-controller', 'virt-api', 'virt-synchronization-controller'];
+const PATIENCE_MS = 180_000;
+const PAGE = fileURLToPath(new URL('../../../docs/kubernetes-rights.md', import.meta.url));
+const MACHINES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
+const GUESTS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
+const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+const SECRET = '/api/v1/namespaces/kubevirt/secrets/kubevirt-virt-api-certs';
+const LEASE = 'get lease virt-controller -n kubevirt';
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+/** What the admin has set since: limits of migrations, and addresses that may be dialed. */
+const LIMITS = { parallelMigrationsPerCluster: 7 };
+const ADDRESSES = '192.0.2.0/24';
+
+let cluster: AdminsCluster;
+
+/** Defines tests of an installation; answers what they leave. */
+export function installation(way: Way): () => AdminsCluster {
+  beforeAll(async () => {
+    cluster = await AdminsCluster.start();
+    await way.install(cluster);
+    await rolledOut();
+  });
+  afterAll(() => cluster?.stop());
+
+  it('has two replicas of each component, on different hosts, which work', works);
+  it('has machines join that run guests, and guests move', moves);
+  it('lets components do what is written down, and nothing else', async () =>
+    expect(await rightsPage(rulesOf)).toBe(readFileSync(PAGE, 'utf8')));
+  it('lets a node write itself and the guests that it runs, and nothing else', restrictsNodes);
+  it('lets users of a namespace have machines; who may move them is said apart', restrictsUsers);
+  it('renews certificates while it runs', renews);
+  it('goes on with the other replica when the one that leads dies', followsLeader);
+  it('is upgraded while guests run, and keeps what the admin has set', () => upgrades(way));
+  it('asks for nothing that it may not have', () =>
+    expect(cluster.hosts.output.split('\n').filter((line) => /forbidden/i.test(line))).toEqual([]));
+  it('is removed, but for what is kept, and guests go on; installed again, it takes them over', () => returns(way));
+  return () => cluster;
+}
+
+/** Waits until all replicas of this installation serve, and the API server has found that out. */
+async function rolledOut(): Promise<void> {
+  const args = ['-n', 'kubevirt', 'rollout', 'status', 'deployment', ...COMPONENTS, '--timeout', `${PATIENCE_MS}ms`];
+  const { code, stdout, stderr } = await cluster.kubectl.run(args, { killAfterMs: PATIENCE_MS + 10_000 });
+  expect(code, `${stdout}${stderr}\n${cluster.hosts.output.slice(-4000)}`).toBe(0);
+  const services = 'apiservice -l app.kubernetes.io/part-of=godwit';
+  await cluster.kubectl.ok(`wait ${services} --for condition=Available --timeout ${PATIENCE_MS}ms`, {
+    killAfterMs: PATIENCE_MS,
+  });
+}
+
+async function works(): Promise<void> {
+  for (const component of COMPONENTS) {
+    const pods = await cluster.podsOf(component);
+    expect(pods).toHaveLength(2);
+    expect(new Set(pods.map(({ spec }) => spec.nodeName)), component).toEqual(new Set(['host-1', 'host-2']));
+    for (const { spec, status } of pods) {
+      expect(spec.priority).toBe(1_000_000_000);
+      expect(status.containerStatuses[0].restartCount).toBe(0);
+    }
+  }
+  await eventually(async () => {
+    // The synchronization controller has made its keys, and says where it is.
+    const { status } = await cluster.kubectl.json('get kubevirt kubevirt -n kubevirt');
+    expect(status?.synchronizationAddresses).toHaveLength(1);
+    const { data } = await cluster.kubectl.json('get configmap godwit-synchronization-bundle -n kubevirt');
+    expect(data?.['ca.crt']).toContain('CERTIFICATE');
+  }, PATIENCE_MS);
+}
+
+async function moves(): Promise<void> {
+  await cluster.join('node-1', 'node-2');
+  await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100 })));
+  expect(await cluster.moves('web')).toHaveLength(2);
+  expect(await cluster.cli('logs', 'web', '--tail', '1')).toContain('guest boot=');
+}
+
+const rulesOf: AskRules = async ({ user, groups }, namespace) => {
+  const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } };
+  const as = ['--as', user, ...groups.flatMap((group) => ['--as-group', group])];
+  const said = await cluster.kubectl.ok(['create', '-f', '-', '-o', 'json', '--validate=false', ...as], {
+    stdin: JSON.stringify(review),
+  });
+  const { resourceRules, evaluationError } = JSON.parse(said).status;
+  // It knows nodes by their names, and none of these is one.
+  expect(evaluationError ?? '').toMatch(/^(node authorizer does not support user rule resolution)?$/);
+  return resourceRules;
+};
+
+async function restrictsNodes(): Promise<void> {
+  // Which was never anywhere else.
+  await cluster.kubectl.apply(virtualMachine('still', probe({ tickMs: 100 })));
+  await cluster.lives('still');
+  const { nodeName } = (await cluster.kubectl.json('get vmi still')).status;
+  const other = nodeName === 'node-1' ? 'node-2' : 'node-1';
+  const as = (node: string): Kubectl => new Kubectl(join(cluster.nodesDirectory, node, 'kubeconfig'));
+  const tells = async (node: string, phase: string): Promise<Answer> => {
+    const client = cluster.clientOf(node);
+    const body = { status: { phase } };
+    const answer = await client.request('PATCH', `${GUESTS}/still/status`, { body, headers: MERGE });
+    client.close();
+    return answer;
+  };
+  (await tells(nodeName, 'Running')).expect(200);
+  expect((await tells(other, 'Failed')).expect(403).json.message).toContain('has nothing to do with this guest');
+  await as(other).ok(`label node ${other} example.com/color=blue`);
+  expect(await as(other).fails(`label node ${nodeName} example.com/color=red`)).toContain('not allowed to modify node');
+  for (const refused of [
+    'get secrets -A',
+    'delete vm still',
+    'delete vmi still',
+    'patch kubevirt kubevirt -n kubevirt --type merge -p {"spec":{}}',
+    'delete vmim --all',
+    'get configmaps -n kubevirt',
+  ])
+    expect(await as(nodeName).fails(refused), refused).toContain('forbidden');
+  await cluster.kubectl.ok('delete vm still --timeout 2m', { killAfterMs: PATIENCE_MS });
+}
+
+async function restrictsUsers(): Promise<void> {
+  const { kubectl, api } = cluster;
+  await kubectl.ok('create namespace shop');
+  for (const [user, ...roles] of [
+    ['ada', 'admin'],
+    ['ed', 'edit'],
+    ['vi', 'view'],
+    ['mo', 'edit', 'kubevirt.io:migrate'],
+  ])
+    for (const role of roles)
+      await kubectl.ok(
+        `-n shop create rolebinding ${user}-${role.replace(':', '-')} --clusterrole ${role} --user ${user}`,
+      );
+  const subresource = { group: 'subresources.kubevirt.io', resource: 'virtualmachines', subresource: 'migrate' };
+  const asked = [
+    { group: 'kubevirt.io', resource: 'virtualmachines', verb: 'list' },
+    { group: 'kubevirt.io', resource: 'virtualmachines', verb: 'update' },
+    { ...subresource, verb: 'update' },
+    { group: 'kubevirt.io', resource: 'virtualmachineinstancemigrations', verb: 'create' },
+  ];
+  const mays = async (user: string): Promise<boolean[]> => {
+    const reviews = asked.map((attributes) => ({ user, resourceAttributes: { ...attributes, namespace: 'shop' } }));
+    const answers = await Promise.all(reviews.map((spec) => api.request('POST', REVIEWS, { body: { spec } })));
+    return answers.map((answer) => answer.expect(201).json.status.allowed);
+  };
+  // Roles are aggregated a moment later.
+  await eventually(async () => expect(await mays('ada')).toEqual([true, true, false, false]));
+  expect(await mays('ed')).toEqual([true, true, false, false]);
+  expect(await mays('vi')).toEqual([true, false, false, false]);
+  expect(await mays('mo')).toEqual([true, true, true, true]);
+  expect(await mays('nobody')).toEqual([false, false, false, false]);
+}
+
+/** What a pod of the extension shows to those who call it. */
+async function shownBy(pod: Anything): Promise<string> {
+  const host = pod.status.podIP as string;
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port: 8443, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+    socket.once('error', reject);
+  });
+}
+
+async function renews(): Promise<void> {
+  const { api } = cluster;
+  const { data } = (await api.request('GET', SECRET)).expect(200).json;
+  const text = (key: string): string => Buffer.from(data[key], 'base64').toString();
+  const authority = {
+    certificatePem: text('ca.crt'),
+    keyPem: text('ca.key'),
+    env: { clock: realClock, random: realRandom },
+  };
+  const dnsNames = ['virt-api.kubevirt.svc', 'virt-api.kubevirt.svc.cluster.local'];
+  const soonOver = { commonName: 'virt-api', dnsNames, usages: ['server'], validityMs: 30 * DAY_MS } as const;
+  const { certificatePem, keyPem } = await issueIdentity(authority, soonOver);
+  const encoded = (pem: string): string => Buffer.from(pem).toString('base64');
+  const body = { data: { 'tls.crt': encoded(certificatePem), 'tls.key': encoded(keyPem) } };
+  (await api.request('PATCH', SECRET, { body, headers: MERGE })).expect(200);
+  const [first, second] = await cluster.podsOf('virt-api');
+  const before = [await shownBy(first), new X509Certificate(certificatePem).fingerprint256];
+  const refused: string[] = [];
+  await eventually(async () => {
+    // Nobody is to notice, all the while.
+    const machine = virtualMachine('try', probe());
+    const answer = await api.request('POST', `${MACHINES}?dryRun=All`, { body: machine });
+    if (answer.status !== 201) refused.push(answer.text);
+    const shown = await shownBy(first);
+    expect(before).not.toContain(shown);
+    expect(await shownBy(second)).toBe(shown);
+  }, PATIENCE_MS);
+  expect(refused).toEqual([]);
+  for (const { status } of await cluster.podsOf('virt-api')) expect(status.containerStatuses[0].restartCount).toBe(0);
+}
+
+async function followsLeader(): Promise<void> {
+  const pods = await cluster.podsOf('virt-controller');
+  const leader = async (): Promise<Anything> => {
+    const { holderIdentity } = (await cluster.kubectl.json(LEASE)).spec;
+    return pods.find(({ metadata }) => holderIdentity.startsWith(`${metadata.name}_`));
+  };
+  const first = await leader();
+  const other = pods.find((each) => each !== first);
+  await cluster.hosts.podOf(first).crash();
+  await eventually(async () => {
+    expect((await leader())?.metadata.name).toBe(other?.metadata.name);
+  }, PATIENCE_MS);
+  expect(await cluster.moves('web')).toHaveLength(3);
+  await cluster.kubectl.ok(['delete', 'pod', '-n', 'kubevirt', first.metadata.name]);
+  await rolledOut();
+}
+
+/** What the admin has set is still so. */
+async function isSet(): Promise<void> {
+  const { spec } = await cluster.kubectl.json('get kubevirt kubevirt -n kubevirt');
+  expect(spec.configuration.migrations).toMatchObject(LIMITS);
+  expect(spec.configuration.developerConfiguration.featureGates).toContain('DecentralizedLiveMigration');
+  const { data } = await cluster.kubectl.json('get configmap godwit-trust -n kubevirt');
+  expect(data).toMatchObject({ addresses: ADDRESSES });
+}
+
+async function upgrades(way: Way): Promise<void> {
+  const { kubectl } = cluster;
+  const { boot } = await cluster.lives('web');
+  const set = (kind: string, name: string, change: object): Promise<string> =>
+    kubectl.ok(['patch', kind, name, '-n', 'kubevirt', '--type', 'merge', '-p', JSON.stringify(change)]);
+  await set('kubevirt', 'kubevirt', { spec: { configuration: { migrations: LIMITS } } });
+  await set('configmap', 'godwit-trust', { data: { addresses: ADDRESSES } });
+  await way.upgrade(cluster, NEXT_IMAGE);
+  await rolledOut();
+  for (const component of COMPONENTS)
+    await eventually(async () => {
+      const images = (await cluster.podsOf(component)).map(({ spec }) => spec.containers[0].image);
+      expect(images).toEqual([NEXT_IMAGE, NEXT_IMAGE]);
+    }, PATIENCE_MS);
+  await isSet();
+  await cluster.isStill('web', boot);
+  expect(await cluster.moves('web')).toHaveLength(4);
+}
+
+async function returns(way: Way): Promise<void> {
+  const { kubectl } = cluster;
+  const { boot } = await cluster.lives('web');
+  await way.uninstall(cluster);
+  const labelled = '-l app.kubernetes.io/part-of=godwit';
+  await eventually(async () => {
+    const running = await kubectl.ok(
+      `get deployments,daemonsets,pods,services,pdb,networkpolicies -n kubevirt ${labelled} -o name`,
+    );
+    const asking = await kubectl.ok(
+      `get validatingwebhookconfigurations,mutatingwebhookconfigurations,apiservices,priorityclasses ${labelled} -o name`,
+    );
+    expect(`${running}${asking}`).toBe('');
+  }, PATIENCE_MS);
+  const rights = await kubectl.run(['get', 'clusterroles', 'kubevirt.io:migrate', '-o', 'name']);
+  expect(rights.code === 0).toBe(way.keepsRights);
+  await isSet();
+  await kubectl.ok('get secret godwit-synchronization-ca -n kubevirt');
+  await cluster.isStill('web', boot);
+  await way.reinstall(cluster);
+  await rolledOut();
+  await isSet();
+  await cluster.isStill('web', boot);
+  expect(await cluster.moves('web')).toHaveLength(5);
+  await kubectl.ok('delete vm web --timeout 2m', { killAfterMs: PATIENCE_MS });
+}
