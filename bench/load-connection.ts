@@ -31,8 +31,8 @@ interface Exchange {
   readonly reject: (error: Error) => void;
   /** Takes the body as it comes; without it, only its length is counted. */
   readonly onData: ((bytes: Buffer) => void) | undefined;
-  /** Whether the promise resolves with the headers, as for a watch, rather than at the end. */
-  readonly isStream: boolean;
+  /** Told of the end of a watch, whose promise resolves with the headers; undefined for what is no watch. */
+  readonly onEnd: (() => void) | undefined;
   isRefused: boolean;
   bytes: number;
 }
@@ -86,7 +86,7 @@ export class LoadConnection {
 
   /** One request; resolves with the length of the answer's body, rejects for any status but 2xx. */
   request(method: string, path: string, body?: string, onData?: (bytes: Buffer) => void): Promise<number> {
-    return this.#start(method, path, body, onData, false);
+    return this.#start(method, path, body, onData);
   }
 
   /** The whole body, as text. */
@@ -96,9 +96,9 @@ export class LoadConnection {
     return Buffer.concat(chunks).toString('utf8');
   }
 
-  /** A watch; resolves once the server has accepted it. */
-  watch(path: string, onData: (bytes: Buffer) => void): Promise<number> {
-    return this.#start('GET', path, undefined, onData, true);
+  /** A watch; resolves once the server has accepted it. Servers end them whenever they like. */
+  watch(path: string, onData: (bytes: Buffer) => void, onEnd = (): void => undefined): Promise<number> {
+    return this.#start('GET', path, undefined, onData, onEnd);
   }
 
   close(): void {
@@ -111,13 +111,13 @@ export class LoadConnection {
     path: string,
     body: string | undefined,
     onData: ((bytes: Buffer) => void) | undefined,
-    isStream: boolean,
+    onEnd?: () => void,
   ): Promise<number> {
     return new Promise((resolve, reject) => {
       const stream = this.#nextStream;
       this.#nextStream += 2;
       const what = `${method} ${path}`;
-      this.#exchanges.set(stream, { what, resolve, reject, onData, isStream, isRefused: false, bytes: 0 });
+      this.#exchanges.set(stream, { what, resolve, reject, onData, onEnd, isRefused: false, bytes: 0 });
       const headers = encodeHeaders(method, path, this.#authority, body !== undefined);
       if (body === undefined) {
         this.#socket.write(frame(FRAME.headers, END_HEADERS | END_STREAM, stream, headers));
@@ -161,7 +161,7 @@ export class LoadConnection {
       else if (end > start) exchange.onData?.(bytes.subarray(start, end));
     } else if (type === FRAME.headers && exchange) {
       exchange.isRefused = !isSuccess(bytes, start);
-      if (exchange.isStream && !exchange.isRefused) exchange.resolve(0);
+      if (exchange.onEnd && !exchange.isRefused) exchange.resolve(0);
     } else if (type === FRAME.windowUpdate && stream === 0) {
       this.#sendWindow += bytes.readUInt32BE(start);
       for (let next = this.#blocked.splice(0); next.length > 0; next = next.slice(1)) this.#send(next[0] as Buffer);
@@ -182,6 +182,7 @@ export class LoadConnection {
     this.#exchanges.delete(stream);
     if (failure === undefined) exchange.resolve(exchange.bytes);
     else exchange.reject(new Error(`${exchange.what}: ${failure}`));
+    if (!exchange.isRefused) exchange.onEnd?.();
   }
 
   #fail(error: Error): void {

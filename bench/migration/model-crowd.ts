@@ -55,8 +55,7 @@ export async function counted(
 ): Promise<Set<string>> {
   const seen = new Set<string>();
   let rest = '';
-  // From whatever moment the server remembers: that of now it may first have to learn itself.
-  await connection.watch(`${API}/${resource}?watch=true&resourceVersion=0`, (bytes) => {
+  const look = (bytes: Buffer): void => {
     const lines = (rest + bytes.toString('latin1')).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
@@ -64,7 +63,15 @@ export async function counted(
       const name = /"metadata":\{"name":"([^"]+)"/.exec(line)?.[1] ?? (JSON.parse(line) as Named).object.metadata.name;
       if (name.startsWith(prefix)) seen.add(name);
     }
-  });
+  };
+  // From whatever moment the server remembers: that of now it may first have to learn itself.
+  const path = `${API}/${resource}?watch=true&resourceVersion=0`;
+  const follow = async (): Promise<void> => {
+    rest = '';
+    // Whoever waits complains where nothing is seen any more.
+    await connection.watch(path, look, () => void follow().catch(() => undefined));
+  };
+  await follow();
   return seen;
 }
 
