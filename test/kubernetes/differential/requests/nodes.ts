@@ -118,10 +118,10 @@ export const NODES_GROUP: Group = {
     mergePatch('renames its provider', NODE, { spec: { providerID: 'p://2' } }),
     get('lists as a table', `${NODES}?fieldSelector=metadata.name%3D$ns`, {
       ...TABLE,
-      view: ({ columnDefinitions, rows }) => [
+      view: ({ columnDefinitions, rows }) => ({
         columnDefinitions,
-        rows[0].cells.filter((_: unknown, index: number) => index !== 1),
-      ],
+        cells: rows[0].cells.filter((_: unknown, index: number) => index !== 1),
+      }),
     }),
     get('lists what cannot be scheduled', `${NODES}?fieldSelector=spec.unschedulable%3Dtrue,metadata.name%3D$ns`, {
       view: ({ items }) => items.length,
