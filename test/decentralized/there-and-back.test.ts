@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
+import { type Running, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
@@ -15,11 +16,29 @@ vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 const TIMES = IS_FULL ? 10 : 1;
 
 let clusters: TwoClusters;
+/** A synchronization controller of the first cluster besides the one that it starts by itself, and which was there before that. */
+let replica: Running;
 beforeAll(async () => {
   clusters = await TwoClusters.start();
+  const { host } = clusters.east;
+  const { kubeconfig, place } = host.godwit;
+  replica = startCli(['sync', '--kubeconfig', kubeconfig, '--listen', `${place.host}:0`], {}, place.wrap);
+  await eventually(
+    async () => expect((await leaseOf(clusters.east)).holderIdentity).toEqual(expect.any(String)),
+    60_000,
+  );
   await clusters.exchangeTrust();
 });
-afterAll(() => clusters?.stop());
+afterAll(async () => {
+  replica?.child.kill('SIGKILL');
+  await clusters?.stop();
+});
+
+/** Who works of the synchronization controllers of a cluster. */
+async function leaseOf({ host }: MovingGuests): Promise<Anything> {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/kubevirt/leases/virt-synchronization-controller';
+  return (await host.api.request('GET', path)).expect(200).json.spec;
+}
 
 const DISK = { name: 'data', source: { persistentVolumeClaim: { claimName: 'web' } } };
 const SPEC = probe({ memory: '48Mi', arguments: 'mib=24 hz=200 rate=4 write=20', volumes: [DISK], ports: [80] });
@@ -57,6 +76,30 @@ it('nothing but migrations passes between the clusters', async () => {
 });
 
 describe('a guest', () => {
+  it('comes though the synchronization controller is killed meanwhile: another one has waited for that', async () => {
+    const { east, west } = clusters;
+    const labels = { pace: 'slow' };
+    const spec = probe({ tickMs: 50, memory: '32Mi', arguments: 'mib=12 hz=200 rate=4' });
+    await west.policy('paced', labels, { bandwidthPerMigration: '6Mi' });
+    await east.create('led', spec);
+    const trip = clusters.trip('led', east);
+    await clusters.receiver(trip, spec, { labels });
+    const { holderIdentity, leaseTransitions = 0 } = await leaseOf(east);
+    await eventually(() => expect(east.host.synchronizationPid()).toEqual(expect.any(Number)), 60_000);
+    const halves = await clusters.begin(trip);
+    await east.reaches(halves.source, 'Running');
+    expect((await leaseOf(east)).holderIdentity).toBe(holderIdentity);
+    replica.child.kill('SIGKILL');
+    expect(await clusters.arrives(trip, halves)).toHaveLength(2);
+    await clusters.areLetGo(trip, halves);
+    const after = await leaseOf(east);
+    expect(after.holderIdentity).not.toBe(holderIdentity);
+    expect(after.leaseTransitions).toBe(leaseTransitions + 1);
+    for (const { status } of [await east.migration(halves.source), await west.migration(halves.target)])
+      expect(status.phaseTransitionTimestamps.filter(({ phase }: Anything) => phase === 'Succeeded')).toHaveLength(1);
+    for (const each of clusters.both) await each.remove('led');
+  });
+
   it(`goes to another cluster and back, as often as ${TIMES} times, and is still the one that it was`, async () => {
     const { east, west } = clusters;
     for (const { host } of clusters.both) await host.create(claim('web', 'local'));

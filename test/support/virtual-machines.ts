@@ -322,6 +322,11 @@ export class VirtualMachines {
     return this.#replace(join(this.nodesDirectory, node));
   }
 
+  /** The synchronization controller that the cluster has started by itself. */
+  synchronizationPid(): number | undefined {
+    return holderOf(synchronizationBelow(this.godwit.directory))?.pid;
+  }
+
   /** The same for the synchronization controller. */
   replaceSynchronization(): Promise<void> {
     return this.#replace(synchronizationBelow(this.godwit.directory));
