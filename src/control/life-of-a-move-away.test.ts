@@ -291,6 +291,7 @@ describe('a machine whose guest comes', () => {
     await scene.pass(5000);
     expect((await machine()).spec.runStrategy).toBe('WaitAsReceiver');
     expect((await guest()).status).toMatchObject({ phase: 'WaitingForSync', migrationState: { failed: true } });
+    expect((await guest()).metadata.annotations).toHaveProperty([RECEIVER_ANNOTATION], 'true');
   });
 
   it('gets back what it gave away', async () => {

@@ -291,6 +291,15 @@ describe('those that are over', () => {
     expect(failed.map((name) => left.includes(name))).toEqual([false, false, true, true]);
   });
 
+  it('go also where deleting their pods failed at first', async () => {
+    await configure({ migrations: { finishedMigrationsKept: 0 } });
+    await agents.run('move', 'web');
+    scene.loseAnswerOf = /DELETE .*\/pods\//;
+    await agents.giveUp('web', 'in vain');
+    await scene.until(async () => expect(await scene.list(migrations)).toEqual([]));
+    expect(scene.loseAnswerOf).toBeUndefined();
+  });
+
   it('leave no pod of a guest that has moved, and never the one that it runs in', async () => {
     await configure({ migrations: { finishedMigrationsKept: 0 } });
     const first = 'virt-launcher-web-first';
