@@ -282,14 +282,14 @@ export class VirtualMachines {
     });
   }
 
-  /** Where the synchronization controller is reached, once somebody needs it. */
+  /** Where the synchronization controller is reached, once somebody needs it; then it may have to be started first. */
   synchronizationAddress(): Promise<string> {
     return eventually(async () => {
       const { status } = (await this.api.request('GET', KUBEVIRT)).expect(200).json;
       const [address] = status?.synchronizationAddresses ?? [];
       expect(address).toEqual(expect.any(String));
       return address as string;
-    }, PATIENCE_MS);
+    }, 2 * PATIENCE_MS);
   }
 
   /** The process of a guest's machine. */
