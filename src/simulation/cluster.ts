@@ -241,11 +241,7 @@ export class SimulatedCluster {
       log: (component) => this.#log(component),
       disk: { random: tears, delay, fault: () => drawCommitFault(this.#mix.disk, faults) },
       historyChangesMax: this.#mix.historyChangesMax,
-      webhooks: new NodeWebhook({
-        unheard: () => [],
-        onRefusal: (message) => fail('nodes-write-their-own', message),
-        others: this.#webhooks,
-      }),
+      webhooks: new NodeWebhook({ unheard: () => [], others: this.#webhooks }),
       downMs: () => downs.number() ** 2 * SERVER_DOWN_MS_MAX,
       spoilDisk: bug?.spoilDisk,
       onRequest: ({ method, path, certificate }) => this.#underWay.begin(method, path, certificate.commonName),

@@ -34,9 +34,9 @@ export interface InvariantAcross {
 
 /**
  * What every run is asked, whatever its scenario: whether something was thrown that no careful code throws, or a loop
- * ended by itself; whether a node wrote what the webhook refuses to it; and whether everything comes back in the end.
+ * ended by itself; and whether everything comes back in the end.
  */
-export const BUILT_IN_CHECKS = ['no-bugs', 'nodes-write-their-own', 'everything-runs'] as const;
+export const BUILT_IN_CHECKS = ['no-bugs', 'everything-runs'] as const;
 
 /** What a server came back with. */
 export interface Load {

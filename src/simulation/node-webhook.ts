@@ -11,8 +11,8 @@ import { NODE_WEBHOOK } from './webhook-registration.ts';
 export interface NodeWebhookOptions {
   /** Nodes that are to be heard since the API's data was restored. */
   readonly unheard: () => readonly string[];
-  /** Told of each write that is refused. Agents write of what is there, by their rights: none ever is to be. */
-  readonly onRefusal: (message: string) => void;
+  /** Told of each write that is refused. */
+  readonly onRefusal?: (message: string) => void;
   /** The way to all other webhooks, where there are any. */
   readonly others?: WebhookTransport | undefined;
 }
@@ -38,7 +38,8 @@ export class NodeWebhook implements WebhookTransport {
     }
     const review = readReview(new TextEncoder().encode(request.body));
     const verdict = await this.#judge(review, request.signal);
-    if (!verdict.allowed) onRefusal(`${review.namespace ?? ''}/${review.name ?? ''}: ${verdict.status.message ?? ''}`);
+    if (!verdict.allowed)
+      onRefusal?.(`${review.namespace ?? ''}/${review.name ?? ''}: ${verdict.status.message ?? ''}`);
     return { status: 200, body: new TextEncoder().encode(JSON.stringify(reviewOf(review.uid, verdict))) };
   }
 }

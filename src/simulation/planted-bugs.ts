@@ -273,15 +273,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'overstepping-agents',
-    description: 'agents write, now and then, what is for the controllers to write',
+    description: 'agents write what is for the controllers to write, and are refused it',
     scenario: 'machines',
-    invariant: 'nodes-write-their-own',
+    invariant: 'machines-settle',
     firstSeed: 1,
     seedsMax: 3,
     whose: /^node-/,
     spoilTransport: (transport, random) =>
       miswriting(transport, random, {
-        chance: 0.5,
+        chance: 1,
         miswrite: (body, path) =>
           path.includes('/virtualmachineinstances/')
             ? body.replace('"status":{', '"status":{"evacuationNodeName":"here",')
