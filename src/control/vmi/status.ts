@@ -49,13 +49,15 @@ export function statusAfter(observed: Observed, nowMs: number): VirtualMachineIn
   const { status = {} } = guest;
   const phase = nextPhase(guest, pod, pods.length);
   const isNewPhase = phase !== status.phase;
-  const transition = { phase, phaseTransitionTimestamp: formatTime(nowMs) };
+  // One that was over before it could be told has been all the same.
+  const passed = !status.phase && phase === 'Scheduling' ? (['Pending', phase] as const) : [phase];
+  const transitions = passed.map((each) => ({ phase: each, phaseTransitionTimestamp: formatTime(nowMs) }));
   const { conditions, method } = migratability(guest, observed);
   const isHanding = phase === 'Scheduled' && isNewPhase;
   return {
     phase,
     phaseTransitionTimestamps: isNewPhase
-      ? [...(status.phaseTransitionTimestamps ?? []), transition]
+      ? [...(status.phaseTransitionTimestamps ?? []), ...transitions]
       : status.phaseTransitionTimestamps,
     conditions: conditionsAfter(observed, phase, isFinal(guest) ? [] : conditions, nowMs),
     activePods: activePods(pods),

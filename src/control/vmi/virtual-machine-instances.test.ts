@@ -235,10 +235,11 @@ describe('late news', () => {
     const { metadata } = await pod();
     await touch();
     await scene.pass(3000);
-    expect((await guest()).status?.phase).toBe('Pending');
+    expect((await guest()).status?.phase).toBe('Scheduling');
     expect((await guest()).status?.conditions?.map(({ type }) => type)).not.toContain('Synchronized');
     scene.release('pods');
-    await isIn('Scheduling');
+    await scene.settle();
+    expect((await guest()).status?.phase).toBe('Scheduling');
     expect((await scene.list(pods)).map((each) => each.metadata.uid)).toEqual([metadata.uid]);
   });
   it('of the guest make no pod for one that is over', async () => {

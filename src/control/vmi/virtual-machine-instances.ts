@@ -137,11 +137,13 @@ export class VirtualMachineInstances implements Service {
 
   async #bring(guest: VirtualMachineInstance, signal: AbortSignal): Promise<Result | void> {
     const all = this.#pods.byIndex('guest', guest.metadata.uid ?? '');
-    const pod = currentPod(guest, all) ?? (await this.#unseenPod(guest, signal));
+    let pod = currentPod(guest, all) ?? (await this.#unseenPod(guest, signal));
     let failure: Failure | undefined;
     if (needsPod(guest, pod)) {
-      failure = this.#missingClaim(guest) ?? (await this.#create(guest, signal));
-      if (failure === STALE) return { requeueAfterMs: RECHECK_MS };
+      const made = this.#missingClaim(guest) ?? (await this.#create(guest, signal));
+      if (made === STALE) return { requeueAfterMs: RECHECK_MS };
+      if ('metadata' in made) pod = made;
+      else failure = made;
     }
     // What it needs may be known only now; as soon as it is given to an agent it may run.
     if (nextPhase(guest, pod) === 'Scheduled') await this.#budgets.ensure(guest, signal);
@@ -195,7 +197,7 @@ export class VirtualMachineInstances implements Service {
     return { reason: CLAIM_NOT_FOUND, message };
   }
 
-  async #create(guest: VirtualMachineInstance, signal: AbortSignal): Promise<Failure | undefined> {
+  async #create(guest: VirtualMachineInstance, signal: AbortSignal): Promise<LauncherPod | Failure> {
     const { namespace = '', name = '', uid, resourceVersion } = guest.metadata;
     // A guest whose pod came and went must not get another one on the word of a late cache.
     const current = await this.#client.get(virtualMachineInstances, namespace, name, signal);
@@ -209,7 +211,7 @@ export class VirtualMachineInstances implements Service {
     try {
       const pod = await this.#client.create(pods, launcherPod(guest, options) as LauncherPod, signal);
       this.#recorder.event(guest, 'Normal', 'SuccessfulCreate', `Created virtual machine pod ${pod.metadata.name}`);
-      return undefined;
+      return pod;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       if (error.code === 409) return this.#taken(guest, error, signal);
