@@ -18,6 +18,33 @@ import { bookmark, failure, ScriptedWatch, settle, thing } from './scripted-tran
 
 afterEach(endScenes);
 
+describe('what was written here', () => {
+  it('is known before the watch tells of it, and told once', async () => {
+    const scene = new Scene();
+    const watch = await scene.listed(7, [thing('a', 5)]);
+    scene.informer.wrote(thing('a', 9));
+    expect(scene.informer.get('default/a')?.metadata.resourceVersion).toBe('9');
+    // Somebody else was first, which is heard of only now; then comes what was written, and what followed.
+    watch.send(modified(thing('a', 8)), modified(thing('a', 9)), modified(thing('a', 10)));
+    await settle();
+    expect(scene.changes).toEqual(['~a@9', '~a@10']);
+  });
+
+  it('is forgotten where the object is gone, or another one has its name', async () => {
+    const scene = new Scene();
+    const watch = await scene.listed(7, [thing('a', 5), thing('b', 6)]);
+    watch.send(
+      deleted(thing('a', 9)),
+      modified({ ...thing('b', 10), metadata: { ...thing('b', 10).metadata, uid: 'other' } }),
+    );
+    await settle();
+    scene.changes.length = 0;
+    scene.informer.wrote(thing('a', 8));
+    scene.informer.wrote(thing('b', 11));
+    expect(scene.changes).toEqual([]);
+  });
+});
+
 describe('the first snapshot', () => {
   it('is streamed where the server offers it, and the same watch goes on', async () => {
     const scene = new Scene();

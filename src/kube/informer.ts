@@ -4,7 +4,7 @@ import { CacheChanges, type InformerChange } from './cache-changes.ts';
 import type { Client } from './client.ts';
 import { type Indexes, ObjectCache } from './object-cache.ts';
 import { Reflector, type ReflectorScope, type ReflectorSink } from './reflector.ts';
-import type { Resource } from './resource.ts';
+import { keyOf, type Resource } from './resource.ts';
 import type { Service } from './service.ts';
 
 export type { InformerChange } from './cache-changes.ts';
@@ -107,6 +107,16 @@ export class Informer<T extends KubeObject> implements Service {
   /** Adds indexes, at any time; a name that is there already must have the same function. */
   addIndexes(indexes: Indexes<T>): void {
     this.#cache.addIndexes(indexes);
+  }
+
+  /**
+   * Takes in what a write was answered, of an object that is known: whoever looks before the watch tells of it would write on
+   * top of the version of before, and be refused.
+   */
+  wrote(object: T): void {
+    const { transform = (each: T) => each } = this.#options;
+    if (this.get(keyOf(object))?.metadata.uid === object.metadata.uid)
+      this.#changes.apply('MODIFIED', transform(object), undefined);
   }
 
   /** Calls the handler with every change from now on, after what is there already, as initial additions. */

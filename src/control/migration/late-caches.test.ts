@@ -63,4 +63,16 @@ describe('a controller that hears late', () => {
     scene.release('pods');
     await agents.carryOut('third', 'mail');
   });
+
+  it('goes on from what it has written itself', async () => {
+    await agents.addGuest('post');
+    await agents.move('fifth', 'post');
+    await agents.targetPod('fifth');
+    await scene.settle();
+    scene.hold('virtualmachineinstancemigrations');
+    await agents.runTarget('fifth', 'node-c');
+    await agents.reaches('fifth', 'PreparingTarget');
+    await agents.finish('fifth', 'post');
+    scene.release('virtualmachineinstancemigrations');
+  });
 });

@@ -416,7 +416,9 @@ export class Migrations implements Service {
     const { namespace = '', name = '' } = migration.metadata;
     const patch = { type: 'merge', body } as const;
     const options = { subresource: 'status' };
-    return this.#client.patch(virtualMachineInstanceMigrations, namespace, name, patch, signal, options);
+    const told = await this.#client.patch(virtualMachineInstanceMigrations, namespace, name, patch, signal, options);
+    this.#migrations.wrote(told);
+    return told;
   }
 
   /** What people are told of a change that was written down. */

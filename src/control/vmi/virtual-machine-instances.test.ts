@@ -56,8 +56,9 @@ async function bind(): Promise<LauncherPod> {
   return scene.get(pods, name);
 }
 
-async function runPod(): Promise<LauncherPod> {
-  const { metadata } = await bind();
+const runPod = async (): Promise<LauncherPod> => runBound(await bind());
+
+async function runBound({ metadata }: LauncherPod): Promise<LauncherPod> {
   const status = {
     phase: 'Running',
     conditions: [{ type: 'Ready', status: 'True' }],
@@ -241,6 +242,17 @@ describe('late news', () => {
     await scene.settle();
     expect((await guest()).status?.phase).toBe('Scheduling');
     expect((await scene.list(pods)).map((each) => each.metadata.uid)).toEqual([metadata.uid]);
+  });
+  it('of what was written here keep nobody waiting', async () => {
+    await make();
+    await isIn('Scheduling');
+    await scene.settle();
+    scene.hold('virtualmachineinstances');
+    const bound = await bind();
+    await scene.until(async () => expect((await guest()).status?.activePods).toBeDefined());
+    await runBound(bound);
+    await isIn('Scheduled');
+    scene.release('virtualmachineinstances');
   });
   it('of the guest make no pod for one that is over', async () => {
     await make({ volumes: [{ name: 'root', persistentVolumeClaim: { claimName: 'disk' } }] });

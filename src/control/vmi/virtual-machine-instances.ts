@@ -240,7 +240,10 @@ export class VirtualMachineInstances implements Service {
     if (!body) return guest;
     const { namespace = '', name = '' } = guest.metadata;
     const patch = { type: 'merge', body } as const;
-    return this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, { subresource: 'status' });
+    const options = { subresource: 'status' };
+    const told = await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal, options);
+    this.#guests.wrote(told);
+    return told;
   }
 
   async #label(guest: VirtualMachineInstance, signal: AbortSignal): Promise<void> {
@@ -306,7 +309,7 @@ export class VirtualMachineInstances implements Service {
   async #patchMetadata({ metadata }: VirtualMachineInstance, change: JsonObject, signal: AbortSignal): Promise<void> {
     const { namespace = '', name = '', uid = '', resourceVersion = '' } = metadata;
     const patch = { type: 'merge', body: { metadata: { uid, resourceVersion, ...change } } } as const;
-    await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal);
+    this.#guests.wrote(await this.#client.patch(virtualMachineInstances, namespace, name, patch, signal));
   }
 
   #claimOf({ metadata }: VirtualMachineInstance): (claimName: string) => PersistentVolumeClaim | undefined {
