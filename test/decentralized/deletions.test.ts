@@ -7,8 +7,8 @@ import { tripIs, type TripMoment, type TripScene } from '../support/trip-moments
 import type { TwoClusters } from '../support/two-clusters.ts';
 
 /**
- * The machine, or the guest alone, of either side of a migration between two clusters is deleted at every moment of it: a table.
- * Both halves end alike, and the guest is where they say, unless it is the one that was deleted: then it is gone, or started
+ * The machine, the guest alone, or the half of the migration, of either side of one between two clusters is deleted at every
+ * moment of it: a table. Both halves end alike, and the guest is where they say, unless it is the one that was deleted: then it is gone, or started
  * afresh by its machine. A guest that only waits is made anew where it is deleted, and the migration may go on with that one.
  */
 
@@ -31,7 +31,7 @@ const MOMENTS = [
   'it is granted',
 ] as const satisfies readonly TripMoment[];
 const SIDES = ['source', 'target'] as const;
-const KINDS = ['VirtualMachine', 'VirtualMachineInstance'] as const;
+const KINDS = ['VirtualMachine', 'VirtualMachineInstance', 'VirtualMachineInstanceMigration'] as const;
 
 const cells = MOMENTS.flatMap((moment) => SIDES.flatMap((side) => KINDS.map((kind) => [moment, kind, side] as const)));
 let made = 0;
@@ -41,6 +41,14 @@ async function isAfresh({ name, from }: TripScene, where: TripScene['from']): Pr
   await eventually(async () => expect((await where.host.lives(name)).boot).not.toBe(from.bootOf(name)), PATIENCE_MS);
 }
 
+/** A half that is deleted goes once the other one knows how it ended, and has ended alike. Answers how. */
+async function endsWithout(side: (typeof SIDES)[number], { from, to, halves }: TripScene): Promise<string> {
+  const [where, other] = side === 'source' ? [from, to] : [to, from];
+  const { status } = await other.ends(halves[side === 'source' ? 'target' : 'source']);
+  await where.isGone(halves[side]);
+  return status.phase;
+}
+
 describe('a migration between clusters', () => {
   it.each(sample(cells, SAMPLE))('ends alike when, as %s, the %s of its %s is deleted', async (moment, kind, side) => {
     const scene = await setOut(clusters, `guest-${made++}`, { graceSeconds: 1 });
@@ -48,15 +56,16 @@ describe('a migration between clusters', () => {
     await tripIs(moment, scene, clusters);
     const where = side === 'source' ? from : to;
     const deleted = (await where.host.guest(name)).metadata.uid;
-    await where.host.delete(kind, name);
-    const verdict = await clusters.ends(scene, halves);
+    const isCancel = kind === 'VirtualMachineInstanceMigration';
+    await (isCancel ? where.cancel(halves[side]) : where.host.delete(kind, name));
+    const verdict = isCancel ? await endsWithout(side, scene) : await clusters.ends(scene, halves);
     const isThere = verdict === 'Succeeded';
     say(`${moment}, ${kind} of the ${side}: ${verdict}`);
 
     const holder = isThere ? to : from;
     // The half of a machine that was deleted may be gone, too.
     const { targetState } = (await from.migration(halves.source))?.status.migrationState ?? {};
-    const isHit = holder === where && (!isThere || targetState.virtualMachineInstanceUID === deleted);
+    const isHit = !isCancel && holder === where && (!isThere || targetState?.virtualMachineInstanceUID === deleted);
     if (!isHit) expect(await clusters.isWhole(holder, name)).toHaveLength(isThere ? 2 : 1);
     else if (kind === 'VirtualMachine') await holder.host.isGone(name);
     else await isAfresh(scene, holder);
