@@ -9,11 +9,11 @@ export type ProcessName = 'control-plane' | 'controllers' | 'extension' | 'agent
 /** Adds what every process tells of itself. */
 export function addProcessMetrics({ registry }: KubeMetrics, name: ProcessName): void {
   new Gauge({
-    name: 'godwit_info',
+    name: 'kubevirt_info',
     help: 'Which process of Godwit this is, and of which version.',
-    labelNames: ['process', 'version'],
+    labelNames: ['process', 'kubeversion'],
     registers: [registry],
-  }).set({ process: name, version: VERSION }, 1);
+  }).set({ process: name, kubeversion: VERSION }, 1);
   addSampledGauge({
     registry,
     name: 'process_resident_memory_bytes',

@@ -11,6 +11,7 @@ import { EventRecorder } from '../kube/event-recorder.ts';
 import type { Informer } from '../kube/informer.ts';
 import { kubeVirts } from '../kube/kubevirt-resources.ts';
 import type { KubeMetrics } from '../kube/metrics.ts';
+import { addSampledGauge } from '../kube/sampled-gauge.ts';
 import type { Service } from '../kube/service.ts';
 import { SharedInformers } from '../kube/shared-informers.ts';
 import type { KubeVirt } from '../api/kubevirt/kube-virt.ts';
@@ -31,7 +32,7 @@ export interface ExtensionOptions {
   readonly env: Env;
   /** Speaks as the extension's own identity. */
   readonly client: Client;
-  readonly metrics?: Pick<KubeMetrics, 'certificates'>;
+  readonly metrics?: Pick<KubeMetrics, 'certificates' | 'registry'>;
   /** Where to listen; port 0 takes a free one. */
   readonly listen: { readonly host: string; readonly port: number };
   /** How API servers reach it: where it listens, or through its Service. */
@@ -98,6 +99,13 @@ class Extension implements Service {
         ? []
         : [['extension', Date.parse(new X509Certificate(certificatePem).validTo)]];
     });
+    if (options.metrics)
+      addSampledGauge({
+        registry: options.metrics.registry,
+        name: 'kubevirt_virt_api_ready_status',
+        help: 'Whether the webhooks and subresources of this process are registered, and served.',
+        samples: () => [[{}, this.#isReady ? 1 : 0]],
+      });
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -246,8 +254,12 @@ class Extension implements Service {
   }
 
   /** Who waits until it is ready goes on to make machines, which API servers refuse until they know by what it is recognised. */
+  get #isReady(): boolean {
+    return this.#missing !== undefined;
+  }
+
   #readiness(): ExtensionResponse {
-    const isReady = this.#missing !== undefined;
+    const isReady = this.#isReady;
     return { status: isReady ? 200 : 503, headers: TEXT, body: isReady ? 'ok' : 'not registered yet' };
   }
 

@@ -1,4 +1,5 @@
 import type { RequestMetrics } from './metrics.ts';
+import { shapeOfRequest } from './request-shape.ts';
 import type { SteadyTime } from './steady-time.ts';
 import type { Transport, TransportRequest, TransportResponse } from './transport.ts';
 
@@ -22,17 +23,13 @@ export class MeteredTransport implements Transport {
       ({ status } = response);
       return response;
     } finally {
-      this.#metrics.answered(request.method, status);
-      if (!isWatch(request)) this.#metrics.took(request.method, this.#time.now() - startMs);
+      const shape = shapeOfRequest(request.method, request.path);
+      this.#metrics.answered(request.method, shape, status);
+      if (shape.verb !== 'WATCH') this.#metrics.took(shape, this.#time.now() - startMs);
     }
   }
 
   close(): void {
     this.#inner.close();
   }
-}
-
-/** The client writes its queries without abbreviations. */
-function isWatch({ method, path }: TransportRequest): boolean {
-  return method === 'GET' && (path.endsWith('watch=true') || path.includes('watch=true&'));
 }

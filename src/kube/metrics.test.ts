@@ -33,16 +33,16 @@ describe('metrics', () => {
       'leader_election_master_status{name="godwit"} 0',
       'leader_election_slowpath_total{name="godwit"} 0',
     ]);
-    expect(linesOf(text, 'workqueue_').filter((line) => !line.includes('_bucket'))).toEqual([
-      'workqueue_depth{name="vm",controller="vm",priority="0"} 0',
-      'workqueue_adds_total{name="vm",controller="vm"} 0',
-      'workqueue_queue_duration_seconds_sum{name="vm",controller="vm"} 0',
-      'workqueue_queue_duration_seconds_count{name="vm",controller="vm"} 0',
-      'workqueue_work_duration_seconds_sum{name="vm",controller="vm"} 0',
-      'workqueue_work_duration_seconds_count{name="vm",controller="vm"} 0',
-      'workqueue_unfinished_work_seconds{name="vm",controller="vm"} 0',
-      'workqueue_longest_running_processor_seconds{name="vm",controller="vm"} 0',
-      'workqueue_retries_total{name="vm",controller="vm"} 0',
+    expect(linesOf(text, 'kubevirt_workqueue_').filter((line) => !line.includes('_bucket'))).toEqual([
+      'kubevirt_workqueue_depth{name="vm",priority="0"} 0',
+      'kubevirt_workqueue_adds_total{name="vm"} 0',
+      'kubevirt_workqueue_queue_duration_seconds_sum{name="vm"} 0',
+      'kubevirt_workqueue_queue_duration_seconds_count{name="vm"} 0',
+      'kubevirt_workqueue_work_duration_seconds_sum{name="vm"} 0',
+      'kubevirt_workqueue_work_duration_seconds_count{name="vm"} 0',
+      'kubevirt_workqueue_unfinished_work_seconds{name="vm"} 0',
+      'kubevirt_workqueue_longest_running_processor_seconds{name="vm"} 0',
+      'kubevirt_workqueue_retries_total{name="vm"} 0',
     ]);
   });
 
@@ -63,29 +63,31 @@ describe('metrics', () => {
     queue.done('urgent');
     env.clock.advance(500);
     const text = await metrics.render();
-    expect(linesOf(text, 'workqueue_depth')).toEqual([
-      'workqueue_depth{name="vm",controller="vm",priority="0"} 1',
-      'workqueue_depth{name="vm",controller="vm",priority="1000"} 0',
+    expect(linesOf(text, 'kubevirt_workqueue_depth')).toEqual([
+      'kubevirt_workqueue_depth{name="vm",priority="0"} 1',
+      'kubevirt_workqueue_depth{name="vm",priority="1000"} 0',
     ]);
-    expect(linesOf(text, 'workqueue_adds_total')).toEqual(['workqueue_adds_total{name="vm",controller="vm"} 3']);
-    expect(linesOf(text, 'workqueue_retries_total')).toEqual(['workqueue_retries_total{name="vm",controller="vm"} 1']);
-    expect(linesOf(text, 'workqueue_unfinished')).toEqual([
-      'workqueue_unfinished_work_seconds{name="vm",controller="vm"} 1',
+    expect(linesOf(text, 'kubevirt_workqueue_adds_total')).toEqual(['kubevirt_workqueue_adds_total{name="vm"} 3']);
+    expect(linesOf(text, 'kubevirt_workqueue_retries_total')).toEqual([
+      'kubevirt_workqueue_retries_total{name="vm"} 1',
     ]);
-    expect(linesOf(text, 'workqueue_longest')).toEqual([
-      'workqueue_longest_running_processor_seconds{name="vm",controller="vm"} 1',
+    expect(linesOf(text, 'kubevirt_workqueue_unfinished')).toEqual([
+      'kubevirt_workqueue_unfinished_work_seconds{name="vm"} 1',
     ]);
-    expect(linesOf(text, 'workqueue_queue_duration_seconds').slice(8)).toEqual([
-      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="1"} 0',
-      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="10"} 2',
-      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="100"} 2',
-      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="1000"} 2',
-      'workqueue_queue_duration_seconds_bucket{name="vm",controller="vm",le="+Inf"} 2',
-      'workqueue_queue_duration_seconds_sum{name="vm",controller="vm"} 4',
-      'workqueue_queue_duration_seconds_count{name="vm",controller="vm"} 2',
+    expect(linesOf(text, 'kubevirt_workqueue_longest')).toEqual([
+      'kubevirt_workqueue_longest_running_processor_seconds{name="vm"} 1',
     ]);
-    expect(linesOf(text, 'workqueue_work_duration_seconds_sum')).toEqual([
-      'workqueue_work_duration_seconds_sum{name="vm",controller="vm"} 0.5',
+    expect(linesOf(text, 'kubevirt_workqueue_queue_duration_seconds').slice(8)).toEqual([
+      'kubevirt_workqueue_queue_duration_seconds_bucket{name="vm",le="1"} 0',
+      'kubevirt_workqueue_queue_duration_seconds_bucket{name="vm",le="10"} 2',
+      'kubevirt_workqueue_queue_duration_seconds_bucket{name="vm",le="100"} 2',
+      'kubevirt_workqueue_queue_duration_seconds_bucket{name="vm",le="1000"} 2',
+      'kubevirt_workqueue_queue_duration_seconds_bucket{name="vm",le="+Inf"} 2',
+      'kubevirt_workqueue_queue_duration_seconds_sum{name="vm"} 4',
+      'kubevirt_workqueue_queue_duration_seconds_count{name="vm"} 2',
+    ]);
+    expect(linesOf(text, 'kubevirt_workqueue_work_duration_seconds_sum')).toEqual([
+      'kubevirt_workqueue_work_duration_seconds_sum{name="vm"} 0.5',
     ]);
   });
 
@@ -108,23 +110,29 @@ describe('metrics', () => {
     await send('GET', '/api/v1/pods?allowWatchBookmarks=true&watch=true');
     await send('GET', '/api/v1/pods?watch=true&resourceVersion=1');
     const text = await metrics.render();
-    expect(linesOf(text, 'rest_client_requests_total')).toEqual([
-      'rest_client_requests_total{code="200",method="GET",host="server:6443"} 3',
-      'rest_client_requests_total{code="409",method="PUT",host="server:6443"} 1',
-      'rest_client_requests_total{code="<error>",method="PUT",host="server:6443"} 1',
+    const of = 'host="server:6443",resource="pods"';
+    expect(linesOf(text, 'kubevirt_rest_client_requests_total')).toEqual([
+      `kubevirt_rest_client_requests_total{code="200",method="GET",${of},verb="LIST"} 1`,
+      `kubevirt_rest_client_requests_total{code="409",method="PUT",${of},verb="UPDATE"} 1`,
+      `kubevirt_rest_client_requests_total{code="<error>",method="PUT",${of},verb="UPDATE"} 1`,
+      `kubevirt_rest_client_requests_total{code="200",method="GET",${of},verb="WATCH"} 2`,
     ]);
-    const durations = linesOf(text, 'rest_client_request_duration_seconds');
-    const bounds = durations.filter((line) => line.includes('verb="GET"')).map((line) => /le="(.+?)"/.exec(line)?.[1]);
-    expect(bounds.slice(0, -2).join(' ')).toBe('0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60 +Inf');
-    expect(durations.filter((line) => /_(sum|count)|le="0\.1"|le="0\.25"/.test(line))).toEqual([
-      'rest_client_request_duration_seconds_bucket{le="0.1",verb="GET",host="server:6443"} 0',
-      'rest_client_request_duration_seconds_bucket{le="0.25",verb="GET",host="server:6443"} 1',
-      'rest_client_request_duration_seconds_sum{verb="GET",host="server:6443"} 0.2',
-      'rest_client_request_duration_seconds_count{verb="GET",host="server:6443"} 1',
-      'rest_client_request_duration_seconds_bucket{le="0.1",verb="PUT",host="server:6443"} 0',
-      'rest_client_request_duration_seconds_bucket{le="0.25",verb="PUT",host="server:6443"} 2',
-      'rest_client_request_duration_seconds_sum{verb="PUT",host="server:6443"} 0.4',
-      'rest_client_request_duration_seconds_count{verb="PUT",host="server:6443"} 2',
+    const durations = linesOf(text, 'kubevirt_rest_client_request_latency_seconds');
+    const bounds = durations.filter((line) => line.includes('verb="LIST"')).map((line) => /le="(.+?)"/.exec(line)?.[1]);
+    expect(bounds.slice(0, -2).join(' ')).toBe(
+      '0.005 0.025 0.05 0.1 0.2 0.4 0.6 0.8 1 1.25 1.5 2 3 4 5 6 8 10 15 20 30 45 60 +Inf',
+    );
+    const list = 'verb="LIST",url="https://server:6443/api/v1/pods"';
+    const update = 'verb="UPDATE",url="https://server:6443/api/v1/namespaces/%7Bnamespace%7D/pods/%7Bname%7D"';
+    expect(durations.filter((line) => /_(sum|count)|le="0\.1"|le="0\.2"/.test(line))).toEqual([
+      `kubevirt_rest_client_request_latency_seconds_bucket{le="0.1",${list}} 0`,
+      `kubevirt_rest_client_request_latency_seconds_bucket{le="0.2",${list}} 1`,
+      `kubevirt_rest_client_request_latency_seconds_sum{${list}} 0.2`,
+      `kubevirt_rest_client_request_latency_seconds_count{${list}} 1`,
+      `kubevirt_rest_client_request_latency_seconds_bucket{le="0.1",${update}} 0`,
+      `kubevirt_rest_client_request_latency_seconds_bucket{le="0.2",${update}} 2`,
+      `kubevirt_rest_client_request_latency_seconds_sum{${update}} 0.4`,
+      `kubevirt_rest_client_request_latency_seconds_count{${update}} 2`,
     ]);
   });
 
@@ -143,8 +151,8 @@ describe('metrics', () => {
   it('are what Prometheus can read, whatever the names', async () => {
     const metrics = new KubeMetrics(testEnv().clock);
     metrics.queue('a"b\\c\nd');
-    expect(linesOf(await metrics.render(), 'workqueue_adds')).toEqual([
-      String.raw`workqueue_adds_total{name="a\"b\\c\nd",controller="a\"b\\c\nd"} 0`,
+    expect(linesOf(await metrics.render(), 'kubevirt_workqueue_adds')).toEqual([
+      String.raw`kubevirt_workqueue_adds_total{name="a\"b\\c\nd"} 0`,
     ]);
     expect(metrics.contentType).toContain('text/plain');
   });

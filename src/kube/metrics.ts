@@ -3,13 +3,14 @@ import type { Clock } from '../env/ports.ts';
 import { MeteredTransport } from './metered-transport.ts';
 import { QUEUE_METRICS, renderQueues } from './queue-metrics.ts';
 import { QueueStats } from './queue-stats.ts';
+import type { RequestShape } from './request-shape.ts';
 import { addSampledGauge, type Sample } from './sampled-gauge.ts';
 import { SteadyTime } from './steady-time.ts';
 import type { Transport } from './transport.ts';
 
 /**
- * What controllers count, under the names that controller-runtime and client-go use. Every series exists from the
- * moment its controller does, with the value 0.
+ * What controllers count, under the names that KubeVirt uses, and where it has none, controller-runtime and client-go. Every
+ * series exists from the moment its controller does, with the value 0.
  */
 
 /** controller-runtime's buckets. */
@@ -18,8 +19,10 @@ const RECONCILE_SECONDS_BUCKETS = [
   2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 ];
 
-/** client-go's, for requests. */
-const REQUEST_SECONDS_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
+/** KubeVirt's, for requests. */
+const REQUEST_SECONDS_BUCKETS = [
+  0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
+];
 
 /** As which a reconcile is counted. `requeue` never is, since it does not exist here, but dashboards ask for it. */
 const RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
@@ -48,9 +51,9 @@ export interface LeaderMetrics {
 /** The series of the requests to one server. */
 export interface RequestMetrics {
   /** A request was answered with this code; undefined where no answer came. */
-  answered(method: string, code: number | undefined): void;
+  answered(method: string, shape: RequestShape, code: number | undefined): void;
   /** How long a request took, answered or not. */
-  took(method: string, durationMs: number): void;
+  took(shape: RequestShape, durationMs: number): void;
 }
 
 /** A metric as whoever writes about it has to know it. */
@@ -105,15 +108,15 @@ export class KubeMetrics {
     registers: [this.registry],
   });
   readonly #requests = new Counter({
-    name: 'rest_client_requests_total',
-    help: 'Requests to API servers by how they were answered.',
-    labelNames: ['code', 'method', 'host'],
+    name: 'kubevirt_rest_client_requests_total',
+    help: 'Requests to API servers by how they were answered, and what they were about.',
+    labelNames: ['code', 'method', 'host', 'resource', 'verb'],
     registers: [this.registry],
   });
   readonly #requestDurations = new Histogram({
-    name: 'rest_client_request_duration_seconds',
-    help: 'How long requests to API servers took, except for watches.',
-    labelNames: ['verb', 'host'],
+    name: 'kubevirt_rest_client_request_latency_seconds',
+    help: 'How long requests to API servers took, except for watches; names are left out of the URLs.',
+    labelNames: ['verb', 'url'],
     buckets: REQUEST_SECONDS_BUCKETS,
     registers: [this.registry],
   });
@@ -208,17 +211,18 @@ export class KubeMetrics {
     const codes = new Map<string, Counter.Internal>();
     const durations = new Map<string, Histogram.Internal<string>>();
     return {
-      answered: (method, code = 0) => {
-        const id = `${method}${code}`;
+      answered: (method, { verb, resource }, code = 0) => {
+        const id = `${method} ${verb} ${resource} ${code}`;
         let series = codes.get(id);
         // What else errors say is no label: there would be no end of them.
-        if (!series)
-          codes.set(id, (series = this.#requests.labels(code === 0 ? '<error>' : String(code), method, host)));
+        const told = code === 0 ? '<error>' : String(code);
+        if (!series) codes.set(id, (series = this.#requests.labels(told, method, host, resource, verb)));
         series.inc();
       },
-      took: (method, durationMs) => {
-        let series = durations.get(method);
-        if (!series) durations.set(method, (series = this.#requestDurations.labels(method, host)));
+      took: ({ verb, path }, durationMs) => {
+        const id = `${verb} ${path}`;
+        let series = durations.get(id);
+        if (!series) durations.set(id, (series = this.#requestDurations.labels(verb, `https://${host}${path}`)));
         series.observe(durationMs / 1000);
       },
     };

@@ -1,7 +1,7 @@
 import { type DurationCounts, QUEUE_SECONDS_BUCKETS, type QueueStats } from './queue-stats.ts';
 
 /**
- * What work queues have counted, in Prometheus' text format, under the names that client-go and controller-runtime use.
+ * What work queues have counted, in Prometheus' text format, under the names that KubeVirt uses.
  * A queue has its series from the moment it exists, all nought, so that alerts can tell nothing from not yet anything.
  */
 
@@ -17,54 +17,54 @@ interface Metric {
   readonly samples: (queue: Labels, stats: QueueStats, nowMs: number) => Sample[];
 }
 
-const OF_QUEUE = ['name', 'controller'];
+const OF_QUEUE = ['name'];
 
 /** What there is of each queue. */
 export const QUEUE_METRICS: readonly Metric[] = [
   {
-    name: 'workqueue_depth',
+    name: 'kubevirt_workqueue_depth',
     labels: [...OF_QUEUE, 'priority'],
     type: 'gauge',
     help: 'Keys that are ready to be worked on, by priority.',
     samples: (queue, stats) => [...stats.depths].map(([priority, depth]) => ['', { ...queue, priority }, depth]),
   },
   {
-    name: 'workqueue_adds_total',
+    name: 'kubevirt_workqueue_adds_total',
     labels: OF_QUEUE,
     type: 'counter',
     help: 'Keys that became ready to be worked on.',
     samples: (queue, stats) => [['', queue, stats.adds]],
   },
   {
-    name: 'workqueue_queue_duration_seconds',
+    name: 'kubevirt_workqueue_queue_duration_seconds',
     labels: OF_QUEUE,
     type: 'histogram',
     help: 'How long keys were ready before a worker took them.',
     samples: (queue, stats) => durationSamples(queue, stats.queueDurations),
   },
   {
-    name: 'workqueue_work_duration_seconds',
+    name: 'kubevirt_workqueue_work_duration_seconds',
     labels: OF_QUEUE,
     type: 'histogram',
     help: 'How long keys were worked on.',
     samples: (queue, stats) => durationSamples(queue, stats.workDurations),
   },
   {
-    name: 'workqueue_unfinished_work_seconds',
+    name: 'kubevirt_workqueue_unfinished_work_seconds',
     labels: OF_QUEUE,
     type: 'gauge',
     help: 'How long the keys of now have been worked on, all together.',
     samples: (queue, stats, nowMs) => [['', queue, agesSeconds(stats, nowMs).reduce((sum, age) => sum + age, 0)]],
   },
   {
-    name: 'workqueue_longest_running_processor_seconds',
+    name: 'kubevirt_workqueue_longest_running_processor_seconds',
     labels: OF_QUEUE,
     type: 'gauge',
     help: 'How long the key of now that takes longest has been worked on.',
     samples: (queue, stats, nowMs) => [['', queue, Math.max(0, ...agesSeconds(stats, nowMs))]],
   },
   {
-    name: 'workqueue_retries_total',
+    name: 'kubevirt_workqueue_retries_total',
     labels: OF_QUEUE,
     type: 'counter',
     help: 'Keys that were added to be worked on later.',
@@ -72,13 +72,13 @@ export const QUEUE_METRICS: readonly Metric[] = [
   },
 ];
 
-/** Renders the queues' series, by name. Each is labelled as controller-runtime does it: a queue is its controller's. */
+/** Renders the queues' series, by name, which is that of the controller. */
 export function renderQueues(queues: ReadonlyMap<string, QueueStats>, nowMs: number): string {
   const lines: string[] = [];
   for (const { name, type, help, samples } of QUEUE_METRICS) {
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
     for (const [queue, stats] of queues) {
-      for (const [suffix, labels, value] of samples({ name: queue, controller: queue }, stats, nowMs)) {
+      for (const [suffix, labels, value] of samples({ name: queue }, stats, nowMs)) {
         lines.push(`${name}${suffix}{${labelsText(labels)}} ${value}`);
       }
     }

@@ -101,10 +101,14 @@ describe('godwit up', () => {
     });
     const metrics = (await client(directory).request('GET', '/metrics')).text;
     expect(metrics).toMatch(/^controller_runtime_reconcile_total\{controller="scheduler",result="success"\} [1-9]/m);
-    expect(metrics).toMatch(/^workqueue_adds_total\{.*name="scheduler".*\} [1-9]/m);
+    expect(metrics).toMatch(/^kubevirt_workqueue_adds_total\{name="scheduler"\} [1-9]/m);
     expect(metrics).toMatch(/^apiserver_request_total\{.*verb="POST".*resource="pods"/m);
-    expect(metrics).toMatch(/^rest_client_requests_total\{code="200",method="GET",host="127\.0\.0\.1:\d+"\} [1-9]/m);
-    expect(metrics).toMatch(/^rest_client_request_duration_seconds_count\{verb="GET",host="127\.0\.0\.1:\d+"\} [1-9]/m);
+    const host = String.raw`127\.0\.0\.1:\d+`;
+    for (const series of [
+      String.raw`requests_total\{code="200",method="GET",host="${host}",resource="nodes",verb="LIST"\} [1-9]`,
+      String.raw`request_latency_seconds_count\{verb="LIST",url="https://${host}/api/v1/nodes"\} [1-9]`,
+    ])
+      expect(metrics).toMatch(new RegExp(`^kubevirt_rest_client_${series}`, 'm'));
   });
 
   it.each(sample(['SIGTERM', 'SIGINT'] as const, 1))(

@@ -41,21 +41,25 @@ describe('the metrics', () => {
         /^leader_election_master_status\{name="virt-controller"\} [01]$/m,
         /^kubevirt_virt_controller_ready_status [01]$/m,
         /^godwit_migration_slots_given_total \d/m,
-        /^rest_client_requests_total\{.*code="200".*\} [1-9]/m,
+        /^kubevirt_rest_client_requests_total\{.*code="200".*\} [1-9]/m,
       ],
     ],
     [
       'extension',
       [
         /^godwit_certificate_expiration_timestamp_seconds\{certificate="extension"\} \d{10}/m,
-        /^rest_client_requests_total\{.*code="200".*\} [1-9]/m,
+        /^kubevirt_virt_api_ready_status 1$/m,
+        /^kubevirt_rest_client_requests_total\{.*code="200".*\} [1-9]/m,
       ],
     ],
   ])('of %s are told, and are on the page', async (name, patterns) => {
     let text = '';
     await eventually(async () => {
       text = await read(name, '/metrics');
-      for (const pattern of [new RegExp(`^godwit_info\\{process="${name}",version="[^"]+"\\} 1$`, 'm'), ...patterns])
+      for (const pattern of [
+        new RegExp(`^kubevirt_info\\{process="${name}",kubeversion="[^"]+"\\} 1$`, 'm'),
+        ...patterns,
+      ])
         expect(text).toMatch(pattern);
     }, 60_000);
     const told = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, metric, type]) => `${metric} ${type}`);
