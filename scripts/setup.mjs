@@ -32,7 +32,11 @@ function isStamped(file, value) {
 function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   if (major > NODE_MINIMUM[0] || (major === NODE_MINIMUM[0] && minor >= NODE_MINIMUM[1])) return;
-  console.error(`godwit: Node.js ${NODE_MINIMUM.join('.')} or later is needed, this is ${process.versions.node}`);
+  console.error(
+    `godwit: Node.js ${NODE_MINIMUM.join('.')} or later is needed, this is ${process.versions.node}; ` +
+      "get it from https://nodejs.org, from your distribution if its package 'nodejs' is new enough, " +
+      'from NodeSource (https://github.com/nodesource/distributions) or with nvm (https://github.com/nvm-sh/nvm), and start again',
+  );
   process.exit(1);
 }
 

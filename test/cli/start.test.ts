@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -15,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { fencedIn } from '../docs/page.ts';
 import { eventually } from '../support/eventually.ts';
 
 /**
@@ -107,6 +108,38 @@ const says = ({ output }: Started, text: string): Promise<void> =>
 const ctrlC = ({ child }: Started): boolean => process.kill(-(child.pid ?? 0), 'SIGINT');
 
 describe('npm start', () => {
+  it.each([
+    ['18.20.4', false],
+    ['20.18.3', false],
+    ['20.19.0', true],
+    ['24.1.0', true],
+  ])('says how to get another Node.js where that is too old: %s', async (version, isEnough) => {
+    put('pretend.cjs', `Object.defineProperty(process.versions, 'node', { value: '${version}' });`);
+    const setUp = join(root, 'scripts', 'setup.mjs');
+    const { status, stderr } = spawnSync(process.execPath, ['--require', join(root, 'pretend.cjs'), setUp], {
+      env: { PATH: join(root, 'bin'), HOME: root },
+      encoding: 'utf8',
+    });
+    expect(status, stderr).toBe(isEnough ? 0 : 1);
+    if (!isEnough)
+      expect(stderr).toMatch(
+        new RegExp(
+          `^godwit: Node\\.js 20\\.19 or later is needed, this is ${version}; get it from https://nodejs\\.org, .*\\n$`,
+        ),
+      );
+  });
+
+  it('tells what to try next as the README shows it', async () => {
+    data = join(root, '.godwit');
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [shown] = fencedIn(readme, 'Start').filter(({ language }) => language === 'text');
+    const first = start('goes well');
+    await says(first, 'stops both.');
+    expect(first.output()).toContain(`all is well\n\n${shown?.lines.join('\n')}\n`);
+    ctrlC(first);
+    expect(await first.code).toBe(0);
+  });
+
   it('sets up, and takes a tour the first time; then it goes on, until Ctrl-C', async () => {
     const first = start('goes well');
     for (const command of ['logs guest -f', 'migrate guest', 'console guest']) await says(first, `godwit ${command}`);

@@ -12,6 +12,7 @@ import {
   readlinkSync,
   rmSync,
 } from 'node:fs';
+import { createServer, type Server } from 'node:net';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -141,6 +142,16 @@ function read(output: string): string {
   return output.replaceAll(ESCAPES, '').replaceAll(/[\r\u2800-\u28ff]/g, '');
 }
 
+/** Has somebody else at the port that is usual, unless there is somebody already. */
+async function holdUsualPort(): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.once('error', () => resolve());
+    server.listen(6443, '127.0.0.1', () => resolve());
+  });
+  return server;
+}
+
 /** Takes the tour to its end; answers what there was to read. */
 async function tour(seenAt: 'screen' | 'pipe'): Promise<string> {
   const { code, output } = await terminal.typeToEnd('npm start -- --exit-after-tour', seenAt);
@@ -151,9 +162,11 @@ async function tour(seenAt: 'screen' | 'pipe'): Promise<string> {
 }
 
 describe('a newcomer', () => {
-  it(`starts, and sees the tour that the README shows, on a ${where}`, async () => {
+  it(`starts where the usual port is taken, and sees the tour that the README shows, on a ${where}`, async () => {
     expect(shown[0]?.command).toMatch(/^git clone /);
-    const output = await tour(where ?? 'pipe');
+    const holder = await holdUsualPort();
+    const output = await tour(where ?? 'pipe').finally(() => holder.close());
+    expect(output).toContain('Port 6443 is taken');
     const end = "Stopped.\nThe guest goes on; 'npm start' serves it again.";
     expect(output).toContain(end);
     expect(likeness.difference(shownFor('npm start'), output.replace(end, '')), output).toBeUndefined();
