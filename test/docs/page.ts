@@ -79,3 +79,22 @@ export function stepsOf(markdown: string, section?: string): Step[] {
     return fenced.language === 'yaml' ? fileIn(fenced) : [];
   });
 }
+
+/** Without what is fenced. */
+export function proseOf(markdown: string): string {
+  return markdown.replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
+}
+
+/** Where links can lead to on a page, as GitHub names its headings. */
+export function anchorsIn(markdown: string): ReadonlySet<string> {
+  const seen = new Map<string, number>();
+  return new Set(
+    [...proseOf(markdown).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
+      const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
+      const slug = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
+      const count = seen.get(slug) ?? 0;
+      seen.set(slug, count + 1);
+      return count === 0 ? slug : `${slug}-${count}`;
+    }),
+  );
+}

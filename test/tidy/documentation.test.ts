@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { program } from '../../src/cli/program.ts';
-import { commandsIn, fencedIn } from '../docs/page.ts';
+import { anchorsIn, commandsIn, fencedIn, proseOf } from '../docs/page.ts';
 import {
   BY_A_NEWCOMER,
   NOT_PLAYED,
@@ -28,24 +28,7 @@ const pages = [
 ];
 const textOf = new Map(pages.map((page) => [page, readFileSync(join(root, page), 'utf8')]));
 
-/** Without what is fenced. */
-function prose(page: string): string {
-  return (textOf.get(page) ?? '').replaceAll(/^ *```[\s\S]*?^ *```$/gm, '');
-}
-
-/** As GitHub names the headings of a page. */
-function anchorsOf(page: string): Set<string> {
-  const seen = new Map<string, number>();
-  return new Set(
-    [...prose(page).matchAll(/^#{1,6} (.+)$/gm)].map(([, heading = '']) => {
-      const text = heading.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').toLowerCase();
-      const slug = text.replaceAll(/[^\p{L}\p{N}\s_-]/gu, '').replaceAll(' ', '-');
-      const count = seen.get(slug) ?? 0;
-      seen.set(slug, count + 1);
-      return count === 0 ? slug : `${slug}-${count}`;
-    }),
-  );
-}
+const prose = (page: string): string => proseOf(textOf.get(page) ?? '');
 
 interface Link {
   readonly page: string;
@@ -71,7 +54,7 @@ describe('links', () => {
       .flatMap(linksOf)
       .filter(({ file, anchor }) => {
         if (!existsSync(join(root, file))) return true;
-        return anchor !== undefined && textOf.has(file) && !anchorsOf(file).has(anchor);
+        return anchor !== undefined && textOf.has(file) && !anchorsIn(textOf.get(file) ?? '').has(anchor);
       })
       .map(({ page, target }) => `${page}: ${target}`);
     expect(broken).toEqual([]);
