@@ -133,6 +133,52 @@ describe('commands on pages', () => {
   });
 });
 
+describe('commands in the comments of examples', () => {
+  const manifests = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.yaml'));
+  const shown = manifests.flatMap((name) =>
+    [...readFileSync(join(root, 'examples', name), 'utf8').matchAll(/^# {3}(\S.*)$/gm)].map(([, command = '']) => ({
+      name,
+      command,
+    })),
+  );
+
+  it('are commands and options that there are', () => {
+    expect(shown.length).toBeGreaterThan(15);
+    expect(
+      shown.flatMap(({ name, command }) => faultsOf(command).map((fault) => `examples/${name}: ${fault}`)),
+    ).toEqual([]);
+  });
+
+  it('begin with programs that there are, and name files that there are', () => {
+    for (const { name, command } of shown) {
+      const [program = ''] = command.split(' ');
+      const isProgram = ['kubectl', 'godwit'].includes(program) || existsSync(join(root, program));
+      expect(isProgram, `examples/${name}: ${command}`).toBe(true);
+      for (const [file] of command.matchAll(/\bexamples\/\S+/g))
+        expect(existsSync(join(root, file)), `examples/${name}: ${file}`).toBe(true);
+    }
+  });
+
+  it('apply what has a name, and create what has none', () => {
+    for (const name of manifests) {
+      const verb = /^ {2}generateName:/m.test(readFileSync(join(root, 'examples', name), 'utf8')) ? 'create' : 'apply';
+      const typed = shown.flatMap(({ command }) => {
+        const [, found] = /^kubectl (apply|create)(?= .*-f )/.exec(command) ?? [];
+        return found !== undefined && command.includes(`examples/${name}`) ? [found] : [];
+      });
+      expect(
+        typed.filter((each) => each !== verb),
+        name,
+      ).toEqual([]);
+    }
+  });
+
+  it('are of files that their page lists', () => {
+    const listed = linksOf('examples/README.md').map(({ file }) => file);
+    expect(listed).toEqual(expect.arrayContaining(manifests.map((name) => `examples/${name}`)));
+  });
+});
+
 /** What `start|stop VM [-n NAMESPACE]` stands for: each of the commands, with all that it may have. */
 function variantsOf(text: string): string[] {
   const words = text.replaceAll('\\|', '|').replaceAll(/[[\]]/g, ' ').trim().split(/\s+/);
