@@ -7,6 +7,7 @@ import { eventually } from '../support/eventually.ts';
 import { linuxGuest } from '../support/guests.ts';
 import { kubectlMinor } from '../support/kubectl.ts';
 import { stepsOf } from './page.ts';
+import type { Scene } from './scenes.ts';
 import { Terminal } from './terminal.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -60,6 +61,13 @@ export class Reader {
     await this.#terminal.play(stepsOf(readFileSync(join(root, page), 'utf8')));
   }
 
+  /** Does what a page says of things that are there already; they are away again afterwards. */
+  async followIn({ before, after }: Scene, page: string): Promise<void> {
+    for (const command of before) await this.#type(command);
+    await this.follow(page);
+    for (const command of after) await this.#type(command);
+  }
+
   /** The cluster is as it was at the start. */
   async findsNothingLeft(): Promise<void> {
     await eventually(async () => {
@@ -77,6 +85,11 @@ export class Reader {
       expect(left).toEqual([]);
     }, PATIENCE_MS);
     rmSync(this.#home, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  async #type(command: string): Promise<void> {
+    const { code, output } = await this.#terminal.typeToEnd(command);
+    expect(code, `${command}\n${output}`).toBe(0);
   }
 
   async #kubectl(command: string): Promise<string> {
