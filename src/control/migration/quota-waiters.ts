@@ -43,14 +43,30 @@ export class QuotaWaiters {
   }
 }
 
-/** Whether a quota allows more of something than it did, or less of it is used. */
-function hasMoreRoom(quota: ResourceQuota, old: ResourceQuota | undefined): boolean {
-  const [hard, hardBefore] = [quota.spec?.hard ?? {}, old?.spec?.hard ?? {}];
-  const [used, usedBefore] = [quota.status?.used ?? {}, old?.status?.used ?? {}];
+type Amounts = Readonly<Record<string, string>>;
+
+/**
+ * Whether a quota allows more of something than it did, or less of it is used. What it allows is asked for in the spec, and
+ * holds once it is in the status: Kubernetes admits pods by that, and copies it there a while later.
+ */
+function hasMoreRoom({ spec, status }: ResourceQuota, old: ResourceQuota | undefined): boolean {
   return (
-    Object.entries(hardBefore).some(([name, amount]) => !Object.hasOwn(hard, name) || isMore(hard[name], amount)) ||
-    Object.entries(used).some(([name, amount]) => Object.hasOwn(usedBefore, name) && isMore(usedBefore[name], amount))
+    isRaised(spec?.hard, old?.spec?.hard) ||
+    isRaised(status?.hard, old?.status?.hard) ||
+    Object.entries(status?.used ?? {}).some(([name, amount]) => isMore(amountOf(old?.status?.used, name), amount))
   );
+}
+
+/** Whether limits leave something out that they limited, or allow more of it. */
+function isRaised(limits: Amounts = {}, before: Amounts = {}): boolean {
+  return Object.entries(before).some(([name, amount]) => {
+    const limit = amountOf(limits, name);
+    return limit === undefined || isMore(limit, amount);
+  });
+}
+
+function amountOf(amounts: Amounts = {}, name: string): string | undefined {
+  return Object.hasOwn(amounts, name) ? amounts[name] : undefined;
 }
 
 function isMore(left: string | undefined, right: string): boolean {
