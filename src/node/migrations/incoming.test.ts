@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { MIGRATION_PORTS } from '../../api/kubevirt/migration-configuration.ts';
 import { testEnv } from '../../env/test.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
 import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
@@ -181,5 +182,37 @@ describe('a node with a network for migrations', () => {
     const { listening } = await target.answer(caller, { kind: 'listen-again', attempt });
     expect(listening).toEqual({ host, port: 8 });
     expect(waits).toEqual([host, host]);
+  });
+});
+
+describe('a target whose agent was started anew', () => {
+  it.each([
+    ['the range of ports that its migration was begun with', { first: 50_000, last: 50_001 }, [50_000, 50_001]],
+    ['ports of the usual range where none was set', undefined, [MIGRATION_PORTS.first, MIGRATION_PORTS.last]],
+  ])('waits again for the rest of a guest on %s', async (_, ports, range) => {
+    await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'taken', attempt: ATTEMPT } });
+    const waits: number[][] = [];
+    const migration: MachineMigration = {
+      ...NO_MIGRATION,
+      pausePostCopy: async () => undefined,
+      listenAgain: async ({ firstPort, lastPort }) => {
+        waits.push([firstPort, lastPort]);
+        return 8;
+      },
+    };
+    const target = new Incoming({
+      env,
+      journal,
+      machines: { get: () => ({ migration }) } as unknown as Machines,
+      describe: () => Promise.reject(new Error('nobody asks how it is')),
+      credentials: { issue: () => Promise.reject(new Error('nobody asks for any')) },
+      host: '10.0.0.2',
+      portsOf: (podUID) => (podUID === 'pod-b' ? ports : undefined),
+      sourceKeysOf: () => [],
+      advance: async () => undefined,
+    });
+    const { listening } = await target.answer({ node: 'a' }, { kind: 'listen-again', attempt: ATTEMPT });
+    expect(listening).toEqual({ host: '10.0.0.2', port: 8 });
+    expect(waits).toEqual([range]);
   });
 });

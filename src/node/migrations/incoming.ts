@@ -202,7 +202,7 @@ export class Incoming implements PeerService {
     const { method, copiedDisks, attempt } = request;
     const host = this.#hostFor(attempt);
     if (attempt.across && !method.isEncrypted) throw refused('a copy that comes from elsewhere has to be encrypted');
-    const ports = (attempt.across ? this.#options.portsOf(podUID) : request.ports) ?? MIGRATION_PORTS;
+    const ports = attempt.across ? this.#options.portsOf(podUID) : request.ports;
     const machine = await this.#machine(podUID);
     const { state } = await machine.migration.progress();
     // What its source was told then, nobody knows any more.
@@ -211,7 +211,7 @@ export class Incoming implements PeerService {
     const here = await describe(podUID);
     const [own, named] = [here.copiedDisks, copiedDisks].map((places) => places.map(placeName).toSorted().join(', '));
     if (own !== named) throw refused(`the disks to copy are ${named || 'none'} at the source, ${own || 'none'} here`);
-    const range = { host, firstPort: ports.first, lastPort: ports.last };
+    const range = portRange(host, ports);
     coming.ports = range;
     const servesDisksLocally = this.#options.relays !== undefined;
     const common = { ...range, channels: method.channels, disks: copiedDisks, servesDisksLocally };
@@ -281,11 +281,8 @@ export class Incoming implements PeerService {
   async #listenAgain(attempt: Attempt): Promise<{ host: string; port: number }> {
     const { podUID } = attempt.target;
     const host = this.#hostFor(attempt);
-    const range = this.#coming.get(podUID)?.ports ?? {
-      host,
-      firstPort: MIGRATION_PORTS.first,
-      lastPort: MIGRATION_PORTS.last,
-    };
+    // An agent that was started anew knows no more than what was frozen for the migration.
+    const range = this.#coming.get(podUID)?.ports ?? portRange(host, this.#options.portsOf(podUID));
     // Not looked at: it may not answer before its memory has come.
     const machine = this.#options.machines.get(podUID);
     if (!machine) throw refused('the machine that was to receive the guest is gone');
@@ -325,6 +322,10 @@ export class Incoming implements PeerService {
     this.#coming.set(podUID, coming);
     return coming;
   }
+}
+
+function portRange(host: string, { first, last }: AllowedPorts = MIGRATION_PORTS): PortRange {
+  return { host, firstPort: first, lastPort: last };
 }
 
 interface Listening extends ListeningPorts {
