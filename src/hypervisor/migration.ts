@@ -137,6 +137,11 @@ export interface MirrorOptions {
   readonly target: CopyTarget;
   readonly tls: MigrationTls | undefined;
   readonly disks: readonly DevicePlace[];
+  /**
+   * Of all of them together, until they are whole; 0 is no limit. What is written afterwards follows as fast as it can: what
+   * is behind when the guest stands still has to follow then.
+   */
+  readonly bandwidthBytesPerSecond: number;
 }
 
 /**

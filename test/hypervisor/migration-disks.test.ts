@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { DevicePlace } from '../../src/hypervisor/machine.ts';
-import type { MigrationTls } from '../../src/hypervisor/migration.ts';
+import type { MigrationTls, MirrorOptions } from '../../src/hypervisor/migration.ts';
 import { eventually } from '../support/eventually.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { type Actor, MEBIBYTE, MigrationScene, notOneLife, state } from '../support/migration-scene.ts';
@@ -39,12 +40,21 @@ function whole({ machine }: Actor): Promise<void> {
   return eventually(async () => expect(await machine.migration.mirrors()).toMatchObject([{ state: 'whole' }]));
 }
 
+function mirrorOptions(
+  port: number,
+  disks: readonly DevicePlace[],
+  tls?: MigrationTls,
+  bandwidthBytesPerSecond = 0,
+): MirrorOptions {
+  return { target: { host: '127.0.0.1', port }, tls, disks, bandwidthBytesPerSecond };
+}
+
 describe('a disk of its own', () => {
   it.each(['microvm', 'pc-q35-7.2'])('goes with its guest, over TLS: %s', async (machineType) => {
     const tls = await scene.credentials();
     const { source, target, paths, places, memoryPort, disksPort } = await pair(machineType, tls.target);
     expect(disksPort).not.toBe(memoryPort);
-    const to = { target: { host: '127.0.0.1', port: disksPort }, tls: tls.source, disks: places };
+    const to = mirrorOptions(disksPort, places, tls.source);
     await source.machine.migration.startMirrors(to);
     await whole(source);
     expect(source.events).toContainEqual(expect.objectContaining({ kind: 'mirror' }));
@@ -61,9 +71,25 @@ describe('a disk of its own', () => {
     await target.machine.quit();
   });
 
+  it('goes no faster than it may', async () => {
+    const [slow, fast] = [await pair('microvm'), await pair('microvm')];
+    for (const { paths, source } of [slow, fast]) {
+      await source.machine.stop();
+      // Holes would be skipped, and count for nothing.
+      writeFileSync(paths[0], randomBytes(16 * MEBIBYTE), { flag: 'r+' });
+    }
+    // At this pace it takes hours, whatever is sent at first; the other one is over while it is at it.
+    await slow.source.machine.migration.startMirrors(mirrorOptions(slow.disksPort, slow.places, undefined, 1024));
+    await fast.source.machine.migration.startMirrors(mirrorOptions(fast.disksPort, fast.places));
+    await whole(fast.source);
+    expect(await slow.source.machine.migration.mirrors()).toMatchObject([{ state: 'copying' }]);
+    await slow.source.machine.migration.dropMirrors();
+    for (const { source, target } of [slow, fast]) for (const { machine } of [source, target]) await machine.quit();
+  });
+
   it('does not go where there is less room, or more', async () => {
     const { source, target, places, disksPort } = await pair('microvm', undefined, 15);
-    const to = { target: { host: '127.0.0.1', port: disksPort }, tls: undefined, disks: places };
+    const to = mirrorOptions(disksPort, places);
     await expect(source.machine.migration.startMirrors(to)).rejects.toMatchObject({
       code: 'Refused',
       message: expect.stringContaining(`${15 * MEBIBYTE} at the target`) as string,
@@ -76,7 +102,7 @@ describe('a disk of its own', () => {
   it('is lost on the way, again and again, and its guest goes on', async () => {
     for (let count = 0; count < 8; count++) {
       const { source, target, places, disksPort } = await pair('microvm');
-      const to = { target: { host: '127.0.0.1', port: disksPort }, tls: undefined, disks: places };
+      const to = mirrorOptions(disksPort, places);
       await source.machine.migration.startMirrors(to);
       await target.machine.kill();
       await source.console.next('guest', 'uptime');
@@ -88,7 +114,7 @@ describe('a disk of its own', () => {
 
   it('stays whole here when its copy is lost, or given up', async () => {
     const { source, target, places, disksPort } = await pair('microvm');
-    const to = { target: { host: '127.0.0.1', port: disksPort }, tls: undefined, disks: places };
+    const to = mirrorOptions(disksPort, places);
     await source.machine.migration.startMirrors(to);
     await source.machine.migration.dropMirrors();
     await source.machine.migration.startMirrors(to);
@@ -111,7 +137,7 @@ describe('a disk of its own', () => {
   it.each(['while it is copied', 'once it is whole'])('is let go of on a link that is silent, %s', async (when) => {
     const { source, target, places, disksPort } = await pair('microvm');
     const link = await TcpProxy.open(disksPort);
-    const to = { target: { host: '127.0.0.1', port: link.port }, tls: undefined, disks: places };
+    const to = mirrorOptions(link.port, places);
     await source.machine.migration.startMirrors(to);
     if (when === 'once it is whole') await whole(source);
     link.freeze();
@@ -128,7 +154,7 @@ describe('a disk of its own', () => {
     const { source, target, places, disksPort } = await pair('microvm');
     const link = await TcpProxy.open(disksPort);
     link.freeze();
-    const to = { target: { host: '127.0.0.1', port: link.port }, tls: undefined, disks: places };
+    const to = mirrorOptions(link.port, places);
     await expect(source.machine.migration.startMirrors(to)).rejects.toMatchObject({ code: 'Refused' });
     expect(await source.machine.migration.mirrors()).toEqual([]);
     await source.console.next('guest', 'uptime');
@@ -141,7 +167,7 @@ describe('a disk of its own', () => {
     const [tls, others] = [await scene.credentials(), await scene.credentials()];
     const { source, target, places, disksPort } = await pair('microvm', tls.target);
     for (const stranger of [undefined, others.source]) {
-      const to = { target: { host: '127.0.0.1', port: disksPort }, tls: stranger, disks: places };
+      const to = mirrorOptions(disksPort, places, stranger);
       await expect(source.machine.migration.startMirrors(to)).rejects.toMatchObject({ code: 'Refused' });
     }
     for (const { machine } of [source, target]) await machine.quit();

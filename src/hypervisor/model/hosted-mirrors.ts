@@ -70,11 +70,12 @@ export class HostedMirrors implements LinkUser {
     this.#account();
     this.#timer?.cancel();
     const link = this.#link;
+    const { bandwidthBytesPerSecond: limit = 0 } = this.#options ?? {};
     this.#bytesPerSecond = 0;
     if (!link || this.#failure !== undefined) return;
     if (link.state === 'cut') return this.#fail('the link to the target broke');
     if (link.state === 'silent' || this.#copiedBytes >= this.#totalBytes) return;
-    this.#bytesPerSecond = link.bytesPerSecond;
+    this.#bytesPerSecond = limit === 0 ? link.bytesPerSecond : Math.min(link.bytesPerSecond, limit);
     const durationMs = (1000 * (this.#totalBytes - this.#copiedBytes)) / this.#bytesPerSecond;
     this.#timer = this.#clock.setTimer(() => {
       this.#copiedBytes = this.#totalBytes;

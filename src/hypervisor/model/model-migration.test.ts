@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ManualClock, seededRandom } from '../../env/test.ts';
 import type { Machine, MachineEvent } from '../hypervisor.ts';
 import { SMALL_MACHINE } from '../machine.fixture.ts';
-import type { ListenOptions, MachineMigration, SendOptions } from '../migration.ts';
+import type { ListenOptions, MachineMigration, MirrorOptions, SendOptions } from '../migration.ts';
 import type { ModelTraits } from './model-guest.ts';
 import { ModelHost } from './model-host.ts';
 import { ModelNetwork } from './model-network.ts';
@@ -245,10 +245,14 @@ describe('post-copy of a model', () => {
 });
 
 describe('the disks of a model', () => {
+  const mirrorOptions = (port: number, bandwidthBytesPerSecond = 0): MirrorOptions => {
+    return { target: { host: 'node-b', port }, tls: undefined, disks: [DISK], bandwidthBytesPerSecond };
+  };
+
   it('are copied, stay equal, and are let go of', async () => {
     const { pass, soon, from, to, source } = await setUp({ diskBytes: 1000 * MIB });
     const { disksPort = 0 } = await soon(to.listen({ ...LISTEN, disks: [DISK] }));
-    const options = { target: { host: 'node-b', port: disksPort }, tls: undefined, disks: [DISK] };
+    const options = mirrorOptions(disksPort);
     await soon(from.startMirrors(options));
     await pass(5000);
     expect(await soon(from.mirrors())).toMatchObject([{ state: 'copying', place: DISK }]);
@@ -262,10 +266,20 @@ describe('the disks of a model', () => {
     await expect(soon(from.startMirrors(options))).rejects.toMatchObject({ code: 'Refused' });
   });
 
+  it('are copied no faster than they may be', async () => {
+    const { pass, soon, from, to } = await setUp({ diskBytes: 1000 * MIB });
+    const { disksPort = 0 } = await soon(to.listen({ ...LISTEN, disks: [DISK] }));
+    await soon(from.startMirrors(mirrorOptions(disksPort, 50 * MIB)));
+    await pass(19_000);
+    expect(await soon(from.mirrors())).toMatchObject([{ state: 'copying' }]);
+    await pass(1100);
+    expect(await soon(from.mirrors())).toMatchObject([{ state: 'whole' }]);
+  });
+
   it('are no copies once the link broke', async () => {
     const { soon, from, to, link } = await setUp();
     const { disksPort = 0 } = await soon(to.listen({ ...LISTEN, disks: [DISK] }));
-    await soon(from.startMirrors({ target: { host: 'node-b', port: disksPort }, tls: undefined, disks: [DISK] }));
+    await soon(from.startMirrors(mirrorOptions(disksPort)));
     link.become('cut');
     expect(await soon(from.mirrors())).toMatchObject([{ state: 'failed' }]);
     await soon(from.dropMirrors());

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ListenOptions, SendOptions } from '../migration.ts';
+import type { ListenOptions, MirrorOptions, SendOptions } from '../migration.ts';
 import { FakeQemu } from './fake-qemu.fixture.ts';
 
 const DISK = { bus: 'virtio', at: 4 } as const;
@@ -311,7 +311,12 @@ describe('a source', () => {
 
 describe('the mirrors of a source', () => {
   const NODES = ['disk-virtio-4', 'target-disk-virtio-4'];
-  const OPTIONS = { target: { host: '10.0.0.2', port: 101 }, tls: { ...TLS, peer: 'node-b' }, disks: [DISK] };
+  const OPTIONS: MirrorOptions = {
+    target: { host: '10.0.0.2', port: 101 },
+    tls: { ...TLS, peer: 'node-b' },
+    disks: [DISK],
+    bandwidthBytesPerSecond: 0,
+  };
 
   /** A QEMU whose one mirror is in these states, one after the other. */
   function mirroring(statuses: readonly object[], sizes: readonly number[] = [8, 8]): FakeQemu {
@@ -351,9 +356,37 @@ describe('the mirrors of a source', () => {
         'tls-hostname': 'node-b',
       },
     ]);
-    expect(told(qemu, 'blockdev-mirror')).toMatchObject([{ sync: 'full', 'copy-mode': 'background' }]);
+    expect(told(qemu, 'blockdev-mirror')).toMatchObject([{ sync: 'full', 'copy-mode': 'background', speed: 0 }]);
     const place = { place: DISK, copiedBytes: 4, totalBytes: 8 };
     expect(await migration.mirrors()).toEqual([{ ...place, state: 'copying', message: undefined }]);
+  });
+
+  it.each<[string, number, readonly number[], readonly number[]]>([
+    ['share their limit by their sizes, and are whole together', 1000, [30, 10], [750, 250]],
+    ['have no limit where there is none', 0, [30, 10], [0, 0]],
+    ['have the least of limits where their share is less, for nothing would be none', 1, [10_000, 1], [1, 1]],
+  ])('%s', async (_, bandwidthBytesPerSecond, sizes, speeds) => {
+    const disks = [DISK, { bus: 'virtio', at: 5 } as const];
+    const qemu = mirroring([{ status: 'running' }]);
+    qemu.answers.set('query-named-block-nodes', () =>
+      ['', 'target-'].flatMap((prefix) =>
+        disks.map(({ at }, index) => ({
+          'node-name': `${prefix}disk-virtio-${at}`,
+          image: { 'virtual-size': sizes[index] },
+        })),
+      ),
+    );
+    const { migration } = await qemu.connect();
+    await migration.startMirrors({ ...OPTIONS, disks, bandwidthBytesPerSecond });
+    expect(told(qemu, 'blockdev-mirror')).toMatchObject(speeds.map((speed) => ({ speed })));
+  });
+
+  it('do not begin with a limit that is none', async () => {
+    const qemu = mirroring([{ status: 'concluded' }]);
+    const { migration } = await qemu.connect();
+    const limited = { ...OPTIONS, bandwidthBytesPerSecond: -1 };
+    await expect(migration.startMirrors(limited)).rejects.toMatchObject({ code: 'Refused' });
+    expect(told(qemu, 'blockdev-add')).toEqual([]);
   });
 
   it('do not begin where sizes differ, and leave nothing', async () => {

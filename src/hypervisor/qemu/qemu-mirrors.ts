@@ -52,17 +52,20 @@ export class QemuMirrors {
   }
 
   async start(options: MirrorOptions): Promise<void> {
+    const { bandwidthBytesPerSecond } = options;
+    if (!(bandwidthBytesPerSecond >= 0)) throw new HypervisorError('Refused', `${bandwidthBytesPerSecond} is no limit`);
     try {
       for (const place of options.disks) await this.#connect(place, options);
-      await this.#checkSizes(options.disks);
-      for (const place of options.disks) {
-        const name = diskName(place);
+      const sizes = await this.#checkedSizes(options.disks);
+      const totalBytes = [...sizes.values()].reduce((total, bytes) => total + bytes, 0);
+      for (const [name, bytes] of sizes) {
         await this.#qemu.execute('blockdev-mirror', {
           'job-id': `${MIRROR_PREFIX}${name}`,
           device: name,
           target: `${TARGET_PREFIX}${name}`,
           sync: 'full',
           'copy-mode': 'background',
+          speed: shareOf(bandwidthBytesPerSecond, bytes, totalBytes),
           'auto-dismiss': false,
         });
       }
@@ -119,13 +122,17 @@ export class QemuMirrors {
     });
   }
 
-  async #checkSizes(places: readonly DevicePlace[]): Promise<void> {
+  /** How many bytes each has, by its name. Rejects where its copy would have another size. */
+  async #checkedSizes(places: readonly DevicePlace[]): Promise<ReadonlyMap<string, number>> {
     const nodes = await this.#nodes();
+    const sizes = new Map<string, number>();
     for (const name of places.map(diskName)) {
       const [own, copy] = [name, `${TARGET_PREFIX}${name}`].map((each) => nodes.get(each)?.sizeBytes);
       if (own === undefined || own !== copy)
         throw new HypervisorError('Refused', `${name} has ${own} bytes here, and ${copy} at the target`);
+      sizes.set(name, own);
     }
+    return sizes;
   }
 
   #nodes(): ReturnType<typeof blockNodes> {
@@ -180,6 +187,11 @@ export class QemuMirrors {
     for (const name of (await this.#nodes()).keys())
       if (name.startsWith(TARGET_PREFIX)) await this.#qemu.execute('blockdev-del', { 'node-name': name });
   }
+}
+
+/** What a disk has of a limit, so that all of them are whole at the same time; to QEMU 0 is no limit, too. */
+function shareOf(limit: number, bytes: number, totalBytes: number): number {
+  return limit === 0 ? 0 : Math.max(1, Math.floor((limit * bytes) / Math.max(1, totalBytes)));
 }
 
 function isCopy(instance: unknown): boolean {

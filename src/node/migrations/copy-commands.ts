@@ -18,7 +18,12 @@ export async function startMirrors(migration: MachineMigration, options: CopyOpt
   const { host, disksPort } = opened;
   if (disksPort === undefined) throw new HypervisorError('Refused', 'the target does not wait for disks');
   await migration.dropMirrors();
-  await migration.startMirrors({ target: road?.disks ?? { host, port: disksPort }, tls: credentials?.tls, disks });
+  await migration.startMirrors({
+    target: road?.disks ?? { host, port: disksPort },
+    tls: credentials?.tls,
+    disks,
+    bandwidthBytesPerSecond: bandwidthBytesPerSecond(options.options),
+  });
 }
 
 /** Begins with memory. The machine has read its credentials then, and needs them no more. */

@@ -293,6 +293,19 @@ describe('disks', () => {
     expect(await scene.soon(scene.source.migration.mirrors())).toEqual([]);
   });
 
+  it('keep to the bandwidth of their migration, together, and memory does after them', async () => {
+    const scene = await CopyScene.open({ disks, traits, configuration: { bandwidthPerMigration: '20Mi' } });
+    const copy = await scene.start();
+    await scene.pass(49_000);
+    expect(await scene.soon(scene.source.migration.mirrors())).toMatchObject([
+      { state: 'copying' },
+      { state: 'copying' },
+    ]);
+    await scene.pass(11_000);
+    expect((await scene.soon(scene.source.migration.progress())).state).toBe('active');
+    expect((copy.progress?.transferredBytes ?? 0) / MIB).toBeCloseTo(1200, -2);
+  });
+
   it('end a copy where they cannot even begin', async () => {
     const scene = await CopyScene.open({ disks, traits });
     scene.link.become('cut');
