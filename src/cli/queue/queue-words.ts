@@ -79,6 +79,8 @@ function heldUpText({ heldUp, migration }: Waiting, nowMs: number): string {
       return `the last try failed, and the next one waits for ${humanDuration(heldUp.untilMs - nowMs)}`;
     case 'NotMovable':
       return 'its guest does not run';
+    case 'Busy':
+      return `${heldUp.node} is still at an earlier move of its guest`;
     case 'Quota':
       return `the quota of its namespace leaves no room for a second pod${messageOf('migrationRejectedByResourceQuota')}`;
     case 'NoNode':
@@ -100,6 +102,8 @@ function heldUpRemedy({ heldUp, migration, machine }: Waiting, nowMs: number): s
       return `it goes on by itself in ${humanDuration(heldUp.untilMs - nowMs)}; 'godwit migrate ${name} -n ${namespace}' does not wait`;
     case 'NotMovable':
       return `it goes on once the guest runs ('godwit why vm ${name} -n ${namespace}' says why it does not)`;
+    case 'Busy':
+      return `it goes on once the agent of ${heldUp.node} has ended that ('godwit why node ${heldUp.node}' says how it is)`;
     case 'Quota':
       return `it goes on once the quota of ${namespace} leaves room for its pod`;
     case 'NoNode':

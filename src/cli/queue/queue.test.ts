@@ -137,6 +137,13 @@ describe('one that waits', () => {
       'godwit why vm a',
     ],
     [
+      'for the source of an older migration, which is gone',
+      { guests: [guestOf('a', 'node-1', { migrationState: { migrationUid: 'x', startTimestamp: ago(60) } })] },
+      undefined,
+      'node-1 is still at an earlier move of its guest',
+      "'godwit why node node-1'",
+    ],
+    [
       'for a quota',
       { migrations: [migrationOf('a', 'Pending', { status: quota })] },
       undefined,

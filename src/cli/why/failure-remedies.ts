@@ -4,6 +4,7 @@ import type { FailureReason } from '../../migration/phase/failure.ts';
 const REMEDIES: { readonly [reason in FailureReason]: string } = {
   AnotherMigration: "follow the other one: 'godwit status'",
   Canceled: 'nothing: somebody called it off',
+  GuestBusy: "see that the agent of the guest's node runs, which ends the earlier move: 'godwit status'",
   GuestEnded: "start the guest again, if it should run: 'godwit start VM'",
   GuestGone: "start the guest again, if it should run: 'godwit start VM'",
   KeyTaken: 'give both halves another key',

@@ -1,7 +1,8 @@
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { backoffUntilMs } from '../../migration/phase/backoff.ts';
-import { isMovable } from '../../migration/phase/facts.ts';
+import { isMovable, ownState } from '../../migration/phase/facts.ts';
+import { isFree } from '../../migration/phase/within-cluster.ts';
 import type { LauncherPod } from '../resources.ts';
 import { targetPodFacts } from './target-pod.ts';
 
@@ -11,6 +12,8 @@ export type HeldUp =
   | { readonly kind: 'Backoff'; readonly untilMs: number }
   /** Nobody executes the guest, who could hand it over. */
   | { readonly kind: 'NotMovable' }
+  /** Its node is still at an earlier move of the guest, whose migration is gone. */
+  | { readonly kind: 'Busy'; readonly node: string }
   | { readonly kind: 'Quota' }
   /** Its target pod fits on no node. */
   | { readonly kind: 'NoNode' };
@@ -35,9 +38,22 @@ export interface HeldUpFacts {
 export function heldUp(facts: HeldUpFacts): HeldUp | undefined {
   const { migration, guest, pod, isHalf, others, isOverQuota, deadlineMs, nowMs } = facts;
   // One that fits nowhere may do so for long: meanwhile others may go, and it gets its slots again when it has a node.
-  if (pod) return targetPodFacts(pod).isUnschedulable ? { kind: 'NoNode' } : undefined;
+  if (pod && targetPodFacts(pod).isUnschedulable) return { kind: 'NoNode' };
+  // It could not be handed off: it would keep slots for nothing that it has for good.
+  const busy = busyNode(migration, guest);
+  if (busy !== undefined) return { kind: 'Busy', node: busy };
+  if (pod) return undefined;
   const untilMs = backoffUntilMs(migration, others, deadlineMs);
   if (untilMs !== undefined && untilMs > nowMs) return { kind: 'Backoff', untilMs };
   if (!guest || (!isMovable(guest) && !isHalf)) return { kind: 'NotMovable' };
   return isOverQuota ? { kind: 'Quota' } : undefined;
+}
+
+/** The node that is at something else with the guest. */
+function busyNode(
+  migration: VirtualMachineInstanceMigration,
+  guest: VirtualMachineInstance | undefined,
+): string | undefined {
+  if (!guest || !isMovable(guest) || isFree(guest) || ownState({ migration, guest })) return undefined;
+  return guest.status?.rightToRun?.holder?.node;
 }

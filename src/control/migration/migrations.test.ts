@@ -398,6 +398,24 @@ describe('two migrations of one guest at once', () => {
   });
 });
 
+describe('a guest whose source is still at an older migration, which is gone', () => {
+  it('is waited for without slots and without a pod, and goes once it is free', async () => {
+    await agents.run(move, guest);
+    await scene.patch(migrations, move, { metadata: { finalizers: null } });
+    await scene.delete(migrations, move);
+    await isGone();
+    const next = `${move}-next`;
+    await agents.move(next, guest);
+    await agents.reaches(next, 'Pending');
+    await scene.pass(120_000, 10_000);
+    await agents.reaches(next, 'Pending');
+    expect(await agents.slotHolders()).toEqual([]);
+    expect(await agents.findTargetPod(next)).toBeUndefined();
+    await agents.giveUp(guest, 'nobody asks for it any more');
+    await agents.carryOut(next, guest);
+  });
+});
+
 describe('where a guest can go', () => {
   it('is said at once, node by node, if it is nowhere', async () => {
     await scene.patch(nodes, 'node-c', { spec: { unschedulable: true } });

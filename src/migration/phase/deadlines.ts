@@ -16,6 +16,8 @@ const UNSCHEDULABLE_ANNOTATION = 'kubevirt.io/migrationUnschedulablePodTimeoutSe
 const PENDING_ANNOTATION = 'kubevirt.io/migrationPendingPodTimeoutSeconds';
 /** For a slot at a node that is full: long, since others have to end before, and each may be large. */
 export const SLOT_TIMEOUT_MS = 60 * 60_000;
+/** For agents to end what is left of an earlier move, once the pod is up: as long as a source may say nothing. */
+export const BUSY_TIMEOUT_MS = 10 * 60_000;
 /** For images to be fetched and QEMU to be started at the target. */
 export const PREPARATION_TIMEOUT_MS = 5 * 60_000;
 /** For the source to compare both sides and to reserve. */

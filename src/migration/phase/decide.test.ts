@@ -205,6 +205,11 @@ describe('the way of a migration', () => {
     ],
     ['it has a slot', 'Scheduling create-target', { slots: 'reserved' }],
     ['it has all slots', 'Scheduling create-target', { slots: 'committed' }],
+    [
+      'it has a slot, and the source of an older migration, which is gone, is still at it',
+      'Pending',
+      { guest: handedOff({ migrationUid: 'move-0', startTimestamp: at(MINUTE) }), slots: 'reserved' },
+    ],
     ['its pod is there, and nobody wrote it down', 'Scheduling', { targetPod: podWith({ isUp: false, nodeName: '' }) }],
     ['its pod waits', 'Scheduling', { migration: migrationIn('Scheduling'), targetPod: podWith({ isUp: false }) }],
     ['its pod runs, and its node is full', 'Scheduled', { migration: migrationIn('Scheduling'), targetPod: podWith() }],
@@ -396,6 +401,17 @@ describe('deadlines', () => {
       'SlotTimeout',
       60 * MINUTE,
       { migration: migrationIn('Scheduled', {}, 0), targetPod: podWith() },
+    ],
+    [
+      'a source that does not let go of an older migration, which is gone',
+      'GuestBusy',
+      10 * MINUTE,
+      {
+        migration: migrationIn('Scheduled', {}, 0),
+        guest: handedOff({ migrationUid: 'move-0', startTimestamp: at(0) }),
+        targetPod: podWith(),
+        slots: 'committed',
+      },
     ],
     [
       'a target that does not get ready',

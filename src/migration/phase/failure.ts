@@ -3,6 +3,7 @@
 export type FailureReason =
   | 'AnotherMigration'
   | 'Canceled'
+  | 'GuestBusy'
   | 'GuestEnded'
   | 'GuestGone'
   | 'KeyTaken'
@@ -37,6 +38,7 @@ export interface MigrationFailure {
 const MESSAGES: Readonly<Record<FailureReason, string>> = {
   AnotherMigration: 'VMI is not eligible for migration because another migration job is in progress.',
   Canceled: 'Migration failed due to being canceled',
+  GuestBusy: 'the node of the guest was still at an earlier move of it for too long',
   GuestEnded: 'Migration failed vmi shutdown during migration.',
   GuestGone: 'Migration failed because vmi does not exist.',
   KeyTaken: 'another migration that is not over has the same key',

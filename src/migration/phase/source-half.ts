@@ -2,18 +2,12 @@ import { migratedGuestErrors } from '../../api/kubevirt/validate-migration.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
-import {
-  NEWS_TIMEOUT_MS,
-  PREPARATION_TIMEOUT_MS,
-  SLOT_TIMEOUT_MS,
-  START_TIMEOUT_MS,
-  TARGET_TIMEOUT_MS,
-} from './deadlines.ts';
+import { NEWS_TIMEOUT_MS, PREPARATION_TIMEOUT_MS, START_TIMEOUT_MS, TARGET_TIMEOUT_MS } from './deadlines.ts';
 import { type AbortReason, failed, type MigrationDecision, within } from './decision.ts';
 import { isHandedOff, isMovable, isStarted, type MigrationFacts, ownState, type PairFacts } from './facts.ts';
 import { failure } from './failure.ts';
 import { closed, isMeanwhile, orLost, peerFailure, seeking } from './pairing.ts';
-import { isFree, isOver, isTakenByAnother } from './within-cluster.ts';
+import { isFree, isOver, isTakenByAnother, scheduled } from './within-cluster.ts';
 
 /**
  * The half that a guest leaves, where the guest that it becomes is another object. Until the source's agent has begun, it
@@ -86,7 +80,7 @@ function beforeHandOff(
     );
   if (slots === 'elsewhere') return closed(state, failure('SlotsElsewhere'));
   if (slots === 'committed' && isFree(guest)) return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
-  return orLost(facts, guest, state, late(state, within('Scheduled', facts, SLOT_TIMEOUT_MS, failure('SlotTimeout'))));
+  return orLost(facts, guest, state, late(state, scheduled(facts, guest)));
 }
 
 const BY_TARGET = 'the other half asked for it';

@@ -3,6 +3,7 @@ import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { TARGET_NODE_LABEL } from '../../api/kubevirt/well-known.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
+  BUSY_TIMEOUT_MS,
   NEWS_TIMEOUT_MS,
   podDeadline,
   PREPARATION_TIMEOUT_MS,
@@ -66,7 +67,7 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
   if (!targetPod && (phase === '' || phase === 'Pending')) {
     const [obstacle] = migratedGuestErrors(migration, guest);
     if (obstacle) return { phase: 'Failed', failure: { reason: 'NotMigratable', message: obstacle.message } };
-    const isNext = phase === 'Pending' && slots !== undefined && isMovable(guest);
+    const isNext = phase === 'Pending' && slots !== undefined && isFree(guest);
     return isNext ? { phase: 'Scheduling', step: { kind: 'create-target' } } : { phase: 'Pending' };
   }
   if (!targetPod) return failed('TargetPodRemoved');
@@ -81,6 +82,12 @@ function beforeHandOff(facts: MigrationFacts, guest: VirtualMachineInstance): Mi
   }
   if (slots === 'elsewhere') return failed('SlotsElsewhere');
   if (slots === 'committed' && isFree(guest)) return { phase: 'PreparingTarget', step: { kind: 'hand-off' } };
+  return scheduled(facts, guest);
+}
+
+/** Its pod is up: what it still waits for is a slot, or that nobody else is at work on the guest. */
+export function scheduled(facts: MigrationFacts, guest: VirtualMachineInstance): MigrationDecision {
+  if (!isFree(guest)) return within('Scheduled', facts, BUSY_TIMEOUT_MS, failure('GuestBusy'));
   return within('Scheduled', facts, SLOT_TIMEOUT_MS, failure('SlotTimeout'));
 }
 
