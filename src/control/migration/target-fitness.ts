@@ -10,10 +10,8 @@ import type { Node, PersistentVolume, Pod } from '../../migration/fit/objects.ts
 import { podInfoOf } from '../../migration/fit/pod-info.ts';
 import { sourceNodeOf } from '../../migration/phase/facts.ts';
 import type { Resource } from '../../kube/resource.ts';
+import { unfitnessText } from './unfitness-text.ts';
 import { namespaces, nodes, persistentVolumeClaims, persistentVolumes, pods, storageClasses } from '../resources.ts';
-
-/** Nodes are listed by name up to so many: a condition is read by people. */
-const NODES_NAMED_MAX = 30;
 
 const allPods = pods as unknown as Resource<Pod>;
 
@@ -48,23 +46,18 @@ export class TargetFitness {
     });
   }
 
-  /** Why no node takes the pod, node by node; undefined where one does. */
+  /** Why no node takes the pod, of each of them; undefined where one does. */
   unfitness(guest: VirtualMachineInstance, pod: Pod): string | undefined {
     const demand = new Demand(podInfoOf(pod), this.#cluster);
     const sourceNode = sourceNodeOf(guest);
-    const lines: string[] = [];
+    const lacks = new Map<string, string>();
     for (const node of this.#cluster.nodes.values()) {
       const reasons = demand.reasons(node);
       const isSource = node.name === sourceNode;
       if (reasons.length === 0 && !isSource) return undefined;
-      lines.push(
-        `${node.name}: ${isSource ? 'the guest runs there' : reasons.map(({ message }) => message).join(', ')}`,
-      );
+      lacks.set(node.name, isSource ? 'the guest runs there' : reasons.map(({ message }) => message).join(', '));
     }
-    if (lines.length === 0) return 'there are no nodes';
-    const rest = lines.length - NODES_NAMED_MAX;
-    const named = lines.toSorted().slice(0, NODES_NAMED_MAX);
-    return [...named, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+    return unfitnessText(lacks);
   }
 
   /** Whether the pod asks for the very processor of the node that its guest leaves, and no other node has it. */
