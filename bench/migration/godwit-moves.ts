@@ -21,7 +21,7 @@ interface Migration {
     readonly migrationState?: {
       readonly failureReason?: string;
       readonly downtimeMs?: number;
-      readonly channel?: { readonly encrypted?: boolean };
+      readonly channel?: { readonly encrypted?: boolean; readonly multifdChannels?: number };
     };
   };
 }
@@ -32,6 +32,13 @@ interface KubeVirt {
 
 interface Guest {
   readonly status?: { readonly rightToRun?: { readonly holder?: { readonly podUID: string; readonly node: string } } };
+}
+
+/** A move, and how it was seen to go. */
+export interface SeenMove extends Move {
+  readonly phases: Readonly<Record<string, number>>;
+  /** Over how many channels besides the first it went. */
+  readonly channels: number;
 }
 
 /** Guests that go from node to node as users have them go. */
@@ -79,7 +86,7 @@ export class GodwitMoves {
   }
 
   /** Moves a guest once. */
-  async move(name: string): Promise<Move & { readonly phases: Readonly<Record<string, number>> }> {
+  async move(name: string): Promise<SeenMove> {
     const { podUID } = await this.#holder(name);
     const { boot } = await until(() => this.#times.firstIn(podUID), `${name} does not speak`);
     const migration = `${name}-${this.#made++}`;
@@ -90,12 +97,14 @@ export class GodwitMoves {
     await until(() => this.#verdict(migration), `${migration} does not end`);
     const target = await this.#holder(name);
     const { atMs } = await until(() => this.#times.firstIn(target.podUID), `${name} is lost`);
+    const channels = await until(() => this.#channelsOf(migration), `${migration} does not say how it went`);
     const phases = [...(this.#phases.get(migration) ?? [])].map(([phase, ms]) => [phase, Math.round(ms - askedMs)]);
     return {
       totalMs: atMs - askedMs,
       settledMs: (this.#phases.get(migration)?.get('Succeeded') ?? Number.NaN) - askedMs,
       downtimeMs: this.#times.silencesMs(boot).at(-1) ?? Number.NaN,
       phases: Object.fromEntries(phases) as Record<string, number>,
+      channels,
     };
   }
 
@@ -118,6 +127,10 @@ export class GodwitMoves {
     if (isEncrypted !== this.#isEncrypted) throw new Error(`${name} is encrypted: ${isEncrypted}`);
     if (status?.phase === 'Failed') throw new Error(`${name} has failed: ${status.migrationState?.failureReason}`);
     return status?.phase === 'Succeeded' ? true : undefined;
+  }
+
+  #channelsOf(name: string): number | undefined {
+    return this.#migrations.get(name)?.status?.migrationState?.channel?.multifdChannels;
   }
 
   async #holder(name: string): Promise<{ readonly podUID: string; readonly node: string }> {

@@ -58,16 +58,16 @@ export class HandMoves {
     return this.#current?.child.pid ?? 0;
   }
 
-  /** Moves it once. */
-  async move(): Promise<Move> {
+  /** Moves it once, over so many channels besides the first; 0 for that alone. */
+  async move(channels: number): Promise<Move> {
     const source = this.#current;
     const { boot = '' } = this.#times.firstIn(source?.place ?? '') ?? {};
     if (!source) throw new Error('there is no guest to move');
     const askedMs = performance.now();
     const target = await this.#spawn('-incoming', 'defer');
     const uri = `tcp:127.0.0.1:${this.#port++}`;
-    await this.#prepare(target.monitor, 'server');
-    await this.#prepare(source.monitor, 'client');
+    await this.#prepare(target.monitor, 'server', channels);
+    await this.#prepare(source.monitor, 'client', channels);
     await source.monitor.execute('migrate-set-parameters', { 'max-bandwidth': UNLIMITED });
     await target.monitor.execute('migrate-incoming', { uri });
     await source.monitor.execute('migrate', { uri });
@@ -84,10 +84,12 @@ export class HandMoves {
     if (this.#current) await end(this.#current);
   }
 
-  async #prepare(monitor: QmpClient, endpoint: 'client' | 'server'): Promise<void> {
+  async #prepare(monitor: QmpClient, endpoint: 'client' | 'server', channels: number): Promise<void> {
+    const states = { events: true, 'return-path': true, multifd: channels > 0 };
     await monitor.execute('migrate-set-capabilities', {
-      capabilities: ['events', 'return-path'].map((capability) => ({ capability, state: true })),
+      capabilities: Object.entries(states).map(([capability, state]) => ({ capability, state })),
     });
+    if (channels > 0) await monitor.execute('migrate-set-parameters', { 'multifd-channels': channels });
     const { tls } = this.#options;
     if (!tls) return;
     const id = `by-hand-${this.#started}`;

@@ -26,11 +26,16 @@ const RIVAL: Readonly<Record<number, { perSecond: number; cpuMs: number }>> = {
   1000: { perSecond: 2.3, cpuMs: 178 },
 };
 
+/** So many, and all that is kept of them, do not fit in the heap that Node.js allows by itself. */
+const MANY = 1000;
+const HEAP_OF_MANY = '--max-old-space-size=10240';
+
 const agentsMain = fileURLToPath(new URL('model-agents.js', import.meta.url));
 
 export async function models(counts: readonly number[] = COUNTS): Promise<void> {
   const inspectPort = await freePort();
-  const server = new ServerProcess([`--inspect=127.0.0.1:${inspectPort}`]);
+  const heap = Math.max(...counts) > MANY ? [HEAP_OF_MANY] : [];
+  const server = new ServerProcess([...heap, `--inspect=127.0.0.1:${inspectPort}`]);
   let agents: ChildProcess | undefined;
   let rooms: RoomShares | undefined;
   try {
@@ -38,7 +43,7 @@ export async function models(counts: readonly number[] = COUNTS): Promise<void> 
     const connection = await server.connect();
     await allow(connection, LIMITS);
     const args = [server.url, join(server.directory, AUTHORITY), String(NODES)];
-    agents = spawn(process.execPath, [agentsMain, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    agents = spawn(process.execPath, [...heap, agentsMain, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
     if (agents.stdout) await once(agents.stdout, 'data');
     await nodesReady(connection, NODES);
     rooms = await RoomShares.attach(inspectPort);

@@ -15,8 +15,8 @@ import { handTls } from './tls.ts';
 
 /**
  * A guest that moves, beside the same QEMU that is moved by hand over QMP, in turns: how long it takes, how long the guest
- * is not heard, and what is written to the API. Both ways are taken by either: encrypted, and plain. While one moves, the
- * others stand still.
+ * is not heard, and what is written to the API. Both ways are taken by either: encrypted, and plain, with the same group
+ * to agree on keys and over as many channels. While one moves, the others stand still.
  */
 
 const NODES = 2;
@@ -81,8 +81,8 @@ async function compare({ cluster, progress, moves }: Scene, each: Case, index: n
       await moves.encrypt(false);
       const ownPlainly = await still([encrypted.pid, plain.pid], () => moves.move(name));
       await moves.encrypt(true);
-      const byHand = await still([await processOf(), plain.pid], () => encrypted.move());
-      const bare = await still([await processOf(), encrypted.pid], () => plain.move());
+      const byHand = await still([await processOf(), plain.pid], () => encrypted.move(own.channels));
+      const bare = await still([await processOf(), encrypted.pid], () => plain.move(ownPlainly.channels));
       if (round === 0) continue;
       ours?.push(own);
       oursPlainly?.push(ownPlainly);
