@@ -29,6 +29,8 @@ export interface Answer {
 
 interface Waiting {
   readonly update: ReceivedHalf;
+  /** Whose numbers these are: another incarnation of the peer has the same ones for other halves. */
+  readonly heard: Heard;
   readonly seqs: readonly number[];
 }
 
@@ -109,12 +111,12 @@ export class Inbox {
     const { seq, key, role } = frame;
     if (frame.kind === 'gone') {
       forget(heard, idOf(key, role));
-      this.#enqueue({ update: { key, role, half: undefined }, seqs: [seq] });
+      this.#enqueue({ update: { key, role, half: undefined }, heard, seqs: [seq] });
       return;
     }
     const half = this.#halfOf(frame);
     if (half instanceof Refusal) this.#answer(heard, { seq, refusal: half });
-    else this.#enqueue({ update: { key, role, half }, seqs: [seq] });
+    else this.#enqueue({ update: { key, role, half }, heard, seqs: [seq] });
   }
 
   /** The whole half, which is then what the next delta is applied to. */
@@ -143,7 +145,9 @@ export class Inbox {
     const id = idOf(waiting.update.key, waiting.update.role);
     const delivery = this.#deliveries.get(id);
     if (delivery) {
-      delivery.next = { update: waiting.update, seqs: [...(delivery.next?.seqs ?? []), ...waiting.seqs] };
+      // Those of an incarnation that is no more are not answered: whoever came after it says everything again.
+      const older = delivery.next?.heard === waiting.heard ? delivery.next.seqs : [];
+      delivery.next = { ...waiting, seqs: [...older, ...waiting.seqs] };
       return;
     }
     const begun: Delivery = { next: waiting };
@@ -157,11 +161,9 @@ export class Inbox {
       const now = delivery.next;
       if (!now) break;
       delivery.next = undefined;
-      // Those of an incarnation that is no more are not answered: whoever came after it says everything again.
-      const heard = this.#heard;
       const refusal = await this.#refusalOf(now.update);
-      for (const seq of now.seqs) this.#answer(heard, refusal ? { seq, refusal } : { seq });
-      if (refusal && !delivery.next) forget(heard, id);
+      for (const seq of now.seqs) this.#answer(now.heard, refusal ? { seq, refusal } : { seq });
+      if (refusal && !delivery.next) forget(now.heard, id);
     }
     this.#deliveries.delete(id);
   }
