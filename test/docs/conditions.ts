@@ -131,7 +131,7 @@ export const CONDITIONS: Conditions = {
         VersionMismatch: 'one side is too old for the other',
         Silent: 'nothing was heard for too long; it is tried again',
         Disconnected: 'the connection broke; it is tried again',
-        OwnCluster: 'the address leads back to this cluster',
+        OwnCluster: 'the address leads back to this cluster, and the other half is in another one: see where it leads',
         OtherCluster: 'the address leads to another cluster than before',
       },
     },

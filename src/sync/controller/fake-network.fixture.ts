@@ -63,6 +63,17 @@ export class FakeNetwork {
     this.#members.get(other)?.lost(one, new SyncError('Closed', 'no migration needs the stream any more'));
   }
 
+  /** Whatever leads to a cluster besides its own address. */
+  lead(address: string, cluster: string): void {
+    this.#addresses.set(address, cluster);
+    for (const member of this.#members.values()) member.tryAll();
+  }
+
+  /** The addresses that a cluster dials. */
+  wanted(cluster: string): readonly string[] {
+    return this.#members.get(cluster)?.wanted ?? [];
+  }
+
   at(address: string): string | undefined {
     return this.#addresses.get(address);
   }
@@ -113,6 +124,10 @@ class Member implements Dialer {
     if (peer !== undefined && !this.wants(peer)) this.#network.part(this.cluster, peer);
   }
 
+  get wanted(): readonly string[] {
+    return [...this.#wanted];
+  }
+
   /** Whether it dials this cluster. */
   wants(cluster: string): boolean {
     return [...this.#wanted].some((connectURL) => this.#network.at(connectURL) === cluster);
@@ -137,6 +152,8 @@ class Member implements Dialer {
   #try(connectURL: string): void {
     if (this.#isDead || !this.#wanted.has(connectURL)) return;
     const cluster = this.#network.at(connectURL);
+    if (cluster === this.cluster)
+      return this.listener.unreachable(connectURL, new SyncError('OwnCluster', 'it leads back to this cluster'));
     const peer = cluster === undefined ? undefined : this.#network.reach(this.cluster, cluster);
     const Cause = this.#proven.has(connectURL) ? SyncError : UnprovenError;
     if (!peer) return this.listener.unreachable(connectURL, new Cause('Unreachable', 'nobody answers'));

@@ -35,6 +35,8 @@ export class Links {
   /** Who wants an address to be dialed. */
   readonly #wanted = new Map<string, { readonly those: Set<string>; readonly sinceMs: number }>();
   readonly #reached = new Map<string, Channel>();
+  /** Addresses that lead to ourselves, as whoever dialed them last has seen: names, services, whatever is in between. */
+  readonly #own = new Set<string>();
   readonly #unreachable = new Map<string, SyncError>();
   readonly #cut = new Map<string, SyncError>();
 
@@ -42,13 +44,14 @@ export class Links {
     this.#options = options;
   }
 
-  /** Whether the pair of this source is one within our cluster. */
+  /** Whether the pair of this source is one within our cluster, unless it is bound to another one. */
   isLoop({ connectURL }: Side): boolean {
-    return connectURL !== undefined && this.#options.isOwnAddress(connectURL);
+    return connectURL !== undefined && (this.#own.has(connectURL) || this.#options.isOwnAddress(connectURL));
   }
 
-  /** Keeps an address dialed for as long as this one wants it. */
+  /** Keeps an address dialed for as long as this one wants it, also one that leads to ourselves: it may lead elsewhere soon. */
   want(who: string, connectURL: string): void {
+    if (this.#options.isOwnAddress(connectURL)) return;
     const wanted = this.#wanted.get(connectURL) ?? { those: new Set(), sinceMs: this.#options.clock.now() };
     this.#wanted.set(connectURL, wanted);
     wanted.those.add(who);
@@ -61,6 +64,7 @@ export class Links {
     this.#wanted.delete(connectURL);
     this.#reached.delete(connectURL);
     this.#unreachable.delete(connectURL);
+    this.#own.delete(connectURL);
     this.#options.dialer.hangUp(connectURL);
   }
 
@@ -82,11 +86,14 @@ export class Links {
 
   reached(connectURL: string, channel: Channel): void {
     this.#unreachable.delete(connectURL);
+    this.#own.delete(connectURL);
     if (this.#wanted.has(connectURL)) this.#reached.set(connectURL, channel);
   }
 
   unreachable(connectURL: string, error: SyncError): void {
-    if (this.#wanted.has(connectURL)) this.#unreachable.set(connectURL, error);
+    if (!this.#wanted.has(connectURL)) return;
+    this.#unreachable.set(connectURL, error);
+    if (error.code === 'OwnCluster') this.#own.add(connectURL);
   }
 
   #dialed(connectURL: string, peer: string | undefined): Link {
@@ -116,17 +123,5 @@ export class Links {
     const error = this.#cut.get(peer);
     const { code: reason = 'Disconnected', message: cause = 'it has not called since we started' } = error ?? {};
     return { channel, problem: { reason, message: `no connection from the cluster ${peer}: ${cause}` } };
-  }
-}
-
-/** The host and port of an address that a user gave; what cannot be read as one stays as it is. */
-export function hostAndPort(address: string): string {
-  const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(address) ? address : `https://${address}`;
-  try {
-    const { hostname, port } = new URL(text);
-    return `${hostname}:${port === '' ? '443' : port}`;
-  } catch {
-    // Whoever dials it says what is wrong with it.
-    return address;
   }
 }

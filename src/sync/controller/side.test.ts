@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualMachineInstanceMigration } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
-import { hostAndPort } from './links.ts';
 import { meant, sideOf } from './side.ts';
 
 const migration = (
@@ -36,14 +35,4 @@ it('has a side unless it stays, or has both', () => {
   expect(sideOf({ spec: { vmName: 'web' } })).toBeUndefined();
   expect(sideOf({ spec: { receive: { key: 'k' } } })).toEqual({ role: 'target', key: 'k' });
   expect(sideOf({ spec: { sendTo: { key: 'k', connectURL: 'u' }, receive: { key: 'k' } } })).toBeUndefined();
-});
-
-it.each([
-  ['10.0.0.1:9185', '10.0.0.1:9185'],
-  ['https://Sync.Example:9185/', 'sync.example:9185'],
-  ['[::1]:9185', '[::1]:9185'],
-  ['sync.example', 'sync.example:443'],
-  ['not an address', 'not an address'],
-])('reads %s as %s', (address, expected) => {
-  expect(hostAndPort(address)).toBe(expected);
 });

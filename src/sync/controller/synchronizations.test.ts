@@ -634,6 +634,46 @@ describe('two halves in one cluster', () => {
     expect(await finalizersOf(east)).toEqual([]);
   });
 
+  it('hear each other also where the address is another name, which only a dial tells', async () => {
+    const connectURL = `service-${count}.example`;
+    network.lead(connectURL, 'east');
+    await east.half('source', { connectURL, name, key });
+    await pass(clock, 5000);
+    expect(await blockedOf(east)).toEqual({
+      reason: 'WaitingForOtherHalf',
+      message: 'nobody in this cluster receives under this key',
+    });
+    await east.half('target', { name, key, namespace: 'stock' });
+    await settle(clock);
+    expect(await stateOf(east, 'stock')).toMatchObject({ migrationUid: await uidOf(east) });
+    expect(await stateOf(east)).toMatchObject({ targetState: { migrationUID: await uidOf(east, 'stock') } });
+    expect((await east.getMigration(name)).metadata.annotations?.[PEER_ANNOTATION]).toBe('east');
+    expect(await blockedOf(east)).toBeUndefined();
+    expect(network.messages.filter((each) => each.endsWith(key))).toEqual([]);
+    // Whoever knows the way need not ask for it again.
+    expect(network.wanted('east')).not.toContain(connectURL);
+    await east.stopController();
+    await east.startController();
+    for (const namespace of ['shop', 'stock'])
+      for (const phase of ['Pending', 'Running'] as const) await east.phase(phase, name, namespace);
+    await east.finish('Failed', name, 'stock');
+    expect(await stateOf(east)).toMatchObject({ targetState: { verdict: { phase: 'Failed' } } });
+    await east.finish('Failed', name);
+    expect(await finalizersOf(east)).toEqual([]);
+  });
+
+  it('are not taken for such where the name leads elsewhere by the time somebody receives', async () => {
+    const connectURL = `service-${count}.example`;
+    network.lead(connectURL, 'east');
+    await east.half('source', { connectURL, name, key });
+    await settle(clock);
+    network.lead(connectURL, 'west');
+    await settle(clock);
+    await target();
+    await settle(clock);
+    expect(await stateOf(east)).toMatchObject({ targetState: { migrationUID: await uidOf(west) } });
+  });
+
   it('of one guest need nobody', async () => {
     await east.guest(name);
     await east.migration('source', { connectURL: east.address, name, key });

@@ -30,6 +30,7 @@ import {
   type Role,
   type SyncError,
 } from '../channel.ts';
+import { hostAndPort } from '../wire/address.ts';
 import type { EarlyLimits } from './early-halves.ts';
 import {
   applyHalf,
@@ -43,7 +44,7 @@ import {
   stopped,
 } from './halves.ts';
 import { type Heard, Hearing } from './hearing.ts';
-import { hostAndPort, type Link, Links } from './links.ts';
+import { type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
 import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
 import { FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
@@ -303,18 +304,25 @@ export class Synchronizations implements Service, ChannelListener {
 
   /** Before the first word: the migration is bound to whom it is said to, and stays until that one knows the end. */
   async #bind(migration: Migration, side: Side, signal: AbortSignal): Promise<Migration> {
-    const isLoop = this.#links.isLoop(side);
-    if (side.connectURL !== undefined && !isLoop) this.#links.want(keyOf(migration), side.connectURL);
+    this.#wantAddress(migration, side);
     if (isKept(migration) && peerOf(migration) !== undefined) return migration;
     if (isFinalMigration(migration) || migration.metadata.deletionTimestamp !== undefined) return migration;
-    const peer = side.role === 'target' ? this.#hearing.callerOf(side) : this.#calleeOf(side, isLoop);
+    const peer = side.role === 'target' ? this.#hearing.callerOf(side) : this.#calleeOf(side);
     if (peer === undefined || this.#isRevoked(peer)) return migration;
     return keep(this.#client, migration, peer, signal);
   }
 
+  /** A source has its address dialed, unless it knows that its target is here. */
+  #wantAddress(migration: Migration, { connectURL }: Side): void {
+    if (connectURL === undefined) return;
+    const isOwn = peerOf(migration) === this.#options.clusterId;
+    if (isOwn) this.#links.unwant(keyOf(migration), connectURL);
+    else this.#links.want(keyOf(migration), connectURL);
+  }
+
   /** The cluster that a source has reached; ourselves only where somebody here receives. */
-  #calleeOf(side: Side, isLoop: boolean): string | undefined {
-    if (isLoop && !this.#meant('target', side.key)) return undefined;
+  #calleeOf(side: Side): string | undefined {
+    if (this.#links.isLoop(side) && !this.#meant('target', side.key)) return undefined;
     const { channel } = this.#links.of(side, undefined);
     return channel?.isOpen === true ? channel.peer : undefined;
   }
@@ -423,7 +431,7 @@ export class Synchronizations implements Service, ChannelListener {
       return { reason, message: `no source has sent under this key; it has to connect to ${where || 'this cluster'}` };
     }
     if (!channel) return undefined;
-    const where = this.#links.isLoop(side) ? 'in this cluster' : `in the cluster ${channel.peer}`;
+    const where = channel.peer === this.#options.clusterId ? 'in this cluster' : `in the cluster ${channel.peer}`;
     return { reason, message: `nobody ${where} receives under this key` };
   }
 

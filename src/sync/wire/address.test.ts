@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseAddress } from './address.ts';
+import { hostAndPort, parseAddress } from './address.ts';
 
 it.each([
   ['10.0.0.1:9185', '10.0.0.1:9185'],
@@ -29,3 +29,14 @@ it.each([
   'host\n:1',
   `${'a'.repeat(300)}:1`,
 ])('%j is none', (text) => expect(() => parseAddress(text)).toThrow(/is no address/));
+
+it.each([
+  ['10.0.0.1:9185', '10.0.0.1:9185'],
+  ['https://Sync.Example:9185/', 'sync.example:9185'],
+  ['[::1]:9185', '[::1]:9185'],
+  ['[0:0::1]:9185', '[::1]:9185'],
+  // The same port that is dialed where none is given.
+  ['sync.example', 'sync.example:9185'],
+  ['https://sync.example', 'sync.example:9185'],
+  ['not an address', 'not an address'],
+])('%s is spelled %s', (text, expected) => expect(hostAndPort(text)).toBe(expected));

@@ -28,3 +28,14 @@ export function parseAddress(text: string): Address {
     );
   return { host, port, authority: isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}` };
 }
+
+/** The host and port of an address in one spelling, by which two can be compared; what is no address stays as it is. */
+export function hostAndPort(text: string): string {
+  try {
+    const { authority, port } = parseAddress(text);
+    return `${new URL(`https://${authority}`).hostname}:${port}`;
+  } catch {
+    // Whoever dials it says what is wrong with it.
+    return text;
+  }
+}
