@@ -283,16 +283,31 @@ describe('who may be heard', () => {
     expect(await blockedOf(north)).toBeUndefined();
   });
 
-  it('an early source for ten minutes and no longer', async () => {
+  it('an early source that is not heard again for ten minutes and no longer', async () => {
     await source();
-    await pass(clock, 11 * 60_000, 30_000);
+    await pass(clock, 5000);
     expect(await blockedOf(east)).toMatchObject({ reason: 'WaitingForOtherHalf' });
+    network.cut('east', 'west');
+    await pass(clock, 11 * 60_000, 30_000);
     await target();
     expect(await stateOf(west)).not.toHaveProperty('migrationUid');
     // The migration controllers end both: neither has heard the other within its time.
     await east.finish('Failed', name);
     await west.finish('Failed', name);
     expect([...(await finalizersOf(east)), ...(await finalizersOf(west))]).toEqual([]);
+  });
+
+  it('an early source for as long as it waits itself, though we would not for so long: it says it again', async () => {
+    await source();
+    await pass(clock, 12 * 60_000, 30_000);
+    expect(network.messages.filter((each) => each.endsWith(` source ${key}`)).length).toBeLessThanOrEqual(13);
+    await target();
+    await pass(clock, 60_000, 10_000);
+    expect(await stateOf(west)).toMatchObject({ migrationUid: await uidOf(east) });
+    expect(await stateOf(east)).toMatchObject({ targetState: { migrationUID: await uidOf(west) } });
+    network.messages.length = 0;
+    await pass(clock, 3 * 60_000, 30_000);
+    expect(network.messages).toEqual([]);
   });
 
   it('an early source for as long as the configuration says', async () => {

@@ -33,6 +33,11 @@ export interface TalksOptions {
 
 /** How soon a cluster that had no room for us is asked again. */
 const TRY_AGAIN_MS = 10_000;
+/**
+ * How soon a source is told again to a cluster in which nobody receives yet: that one keeps it for as long as it thinks
+ * right, which may be less than we wait.
+ */
+const SAY_AGAIN_MS = 60_000;
 /** Who was told anew has so long to refuse again before what it said first counts no more. */
 const REFUSAL_GRACE_MS = 3000;
 /** How long we go on trying to tell how a migration ended that we do not have any more. */
@@ -77,7 +82,7 @@ export class Talks {
     return talk;
   }
 
-  /** Says what our side is. What has been said is said again only to somebody else, or to whoever had no room. */
+  /** Says what our side is. What has been said is said again only to somebody else, or where it is time to try again. */
   offer(talk: Talk, channel: Channel, half: Half): void {
     const { role, key } = talk.side;
     const isSaid = talk.channel === channel && talk.offered !== undefined && isSameNews(role, talk.offered, half);
@@ -104,10 +109,14 @@ export class Talks {
     });
   }
 
-  /** After which time a cluster that had no room is asked again. */
-  tryAgainMs({ refusal, offeredMs = 0 }: Talk): number {
-    if (refusal?.cause.reason !== 'TooManyEarly' || refusal.atMs < offeredMs) return Number.POSITIVE_INFINITY;
-    return Math.max(0, refusal.atMs + TRY_AGAIN_MS - this.#nowMs());
+  /** After which time it is said again, to a cluster that had no room, or in which nobody has answered yet. */
+  tryAgainMs({ side, refusal, offered, offeredMs = 0 }: Talk): number {
+    const isRefused = refusal !== undefined && refusal.atMs >= offeredMs;
+    if (isRefused && refusal.cause.reason !== 'TooManyEarly') return Number.POSITIVE_INFINITY;
+    if (isRefused) return Math.max(0, refusal.atMs + TRY_AGAIN_MS - this.#nowMs());
+    const isEarly = offered !== undefined && offered.otherUID === undefined && offered.verdict === undefined;
+    if (side.role === 'target' || !isEarly) return Number.POSITIVE_INFINITY;
+    return Math.max(0, offeredMs + SAY_AGAIN_MS - this.#nowMs());
   }
 
   /** Why the other side does not want our half. */
