@@ -10,8 +10,9 @@ const KEYS_MAX = 8;
 const KEY_PATTERN = '^[A-Za-z0-9+/]{43}=$';
 const VOLUMES_MAX = 256;
 const NAME_LENGTH_MAX = 253;
-const WORD_LENGTH_MAX = 128;
-const SENTENCE_LENGTH_MAX = 2048;
+/** Of what is said of a half's end: whoever says more is not heard. */
+export const WORD_LENGTH_MAX = 128;
+export const SENTENCE_LENGTH_MAX = 2048;
 const INTERFACES_MAX = 64;
 
 /** By which keys the agent of a side is known to the other's, for this migration and no other. */

@@ -55,6 +55,19 @@ describe('what a half tells', () => {
     });
   });
 
+  it('says how it ended in words that the other side takes, however many there are of them here', () => {
+    const failed = {
+      type: 'migrationFailed',
+      status: 'True',
+      reason: 'R'.repeat(500),
+      message: '🐦'.repeat(5000),
+    } as const;
+    const over = { ...SENDING, status: { phase: 'Failed' as const, conditions: [failed] } };
+    const half = sourceHalf({ migration: over, guest: undefined, node: undefined });
+    expect(half.verdict).toEqual({ phase: 'Failed', reason: 'R'.repeat(128), message: '🐦'.repeat(2048) });
+    expect(parseSourceHalf(half)).toEqual({ half });
+  });
+
   it('says how it ended, by its own migration alone, and that it is wanted no more', () => {
     const over = {
       ...SENDING,

@@ -1,5 +1,5 @@
 import { agentKeysOf } from '../../api/kubevirt/agent-keys.ts';
-import type { HalfVerdict } from '../../api/kubevirt/migration-halves.ts';
+import { type HalfVerdict, SENTENCE_LENGTH_MAX, WORD_LENGTH_MAX } from '../../api/kubevirt/migration-halves.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
@@ -100,7 +100,17 @@ function verdictOf(migration: VirtualMachineInstanceMigration): HalfVerdict | un
   if (!isFinalMigration(migration)) return undefined;
   const time = phaseTransitionTimestamps.find((each) => each.phase === phase)?.phaseTransitionTimestamp;
   const { reason, message } = conditions.find(({ type }) => type === 'migrationFailed') ?? {};
-  return whole<HalfVerdict>({ phase: phase === 'Succeeded' ? phase : 'Failed', reason, message, time });
+  return whole<HalfVerdict>({
+    phase: phase === 'Succeeded' ? phase : 'Failed',
+    reason: cut(reason, WORD_LENGTH_MAX),
+    message: cut(message, SENTENCE_LENGTH_MAX),
+    time,
+  });
+}
+
+/** Conditions may say more than the other side takes, which has to hear how it ended in any case. No character is halved. */
+function cut(text: string | undefined, lengthMax: number): string | undefined {
+  return text === undefined || text.length <= lengthMax ? text : [...text].slice(0, lengthMax).join('');
 }
 
 function keysOf(node: KubeObject | undefined): string[] | undefined {

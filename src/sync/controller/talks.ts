@@ -34,10 +34,12 @@ export interface TalksOptions {
 /** How soon a cluster that had no room for us is asked again. */
 const TRY_AGAIN_MS = 10_000;
 /**
- * How soon a source is told again to a cluster in which nobody receives yet: that one keeps it for as long as it thinks
- * right, which may be less than we wait.
+ * How soon a half is told again to a cluster that could not make anything of it; and a source to one in which nobody
+ * receives yet: that one keeps it for as long as it thinks right, which may be less than we wait.
  */
 const SAY_AGAIN_MS = 60_000;
+/** Refusals by which a cluster says that it has no half that ours could be the other one of, now or later. */
+const FINAL_REFUSALS: ReadonlySet<string> = new Set(['Gone', 'KeyTaken', 'NotTrusted']);
 /** Who was told anew has so long to refuse again before what it said first counts no more. */
 const REFUSAL_GRACE_MS = 3000;
 /** How long we go on trying to tell how a migration ended that we do not have any more. */
@@ -103,17 +105,21 @@ export class Talks {
       if (!talk || talk.uid !== uid) return false;
       if (refusal) talk.refusal = { cause: refusal, atMs: this.#nowMs() };
       else delete talk.refusal;
-      // Whoever does not want to hear how it ended has no half that could end otherwise.
-      if (verdict !== undefined) talk.isEndKnown = true;
+      // Whoever has no half at all has none that could end otherwise. Any other refusal leaves the end unheard.
+      const isHeard = refusal === undefined || FINAL_REFUSALS.has(refusal.reason);
+      if (verdict !== undefined && isHeard) talk.isEndKnown = true;
       return true;
     });
   }
 
-  /** After which time it is said again, to a cluster that had no room, or in which nobody has answered yet. */
+  /** After which time it is said again, to a cluster that could not take it, or in which nobody has answered yet. */
   tryAgainMs({ side, refusal, offered, offeredMs = 0 }: Talk): number {
-    const isRefused = refusal !== undefined && refusal.atMs >= offeredMs;
-    if (isRefused && refusal.cause.reason !== 'TooManyEarly') return Number.POSITIVE_INFINITY;
-    if (isRefused) return Math.max(0, refusal.atMs + TRY_AGAIN_MS - this.#nowMs());
+    if (refusal !== undefined && refusal.atMs >= offeredMs) {
+      const { cause, atMs } = refusal;
+      if (FINAL_REFUSALS.has(cause.reason)) return Number.POSITIVE_INFINITY;
+      const pauseMs = cause.reason === 'TooManyEarly' ? TRY_AGAIN_MS : SAY_AGAIN_MS;
+      return Math.max(0, atMs + pauseMs - this.#nowMs());
+    }
     const isEarly = offered !== undefined && offered.otherUID === undefined && offered.verdict === undefined;
     if (side.role === 'target' || !isEarly) return Number.POSITIVE_INFINITY;
     return Math.max(0, offeredMs + SAY_AGAIN_MS - this.#nowMs());
