@@ -19,6 +19,15 @@ function pathsOf(row: string): string[] {
   });
 }
 
+/** The names of tests that a row has in quotation marks, each with the file before it. */
+function casesOf(row: string): { readonly path: string; readonly name: string }[] {
+  const cell = row.split(' | ').at(-1) ?? '';
+  const paths = pathsOf(row);
+  return [...cell.matchAll(/“([^”]+)”/g)].map(({ 1: name = '', index }) => {
+    return { path: paths[pathsOf(` | ${cell.slice(0, index)}`).length - 1] ?? '', name };
+  });
+}
+
 const rows = lines.filter((line) => line.startsWith('| ') && pathsOf(line).length > 0);
 const isTested = (path: string): boolean =>
   path.endsWith('.test.ts') ||
@@ -30,6 +39,13 @@ describe('what is said of compatibility', () => {
     const paths = new Set(rows.flatMap(pathsOf));
     expect([...paths].filter((path) => !existsSync(join(root, path)))).toEqual([]);
     expect([...paths].filter((path) => !isTested(path))).toEqual([]);
+  });
+
+  it('is shown by tests of these names, where it says which', () => {
+    const cases = rows.flatMap(casesOf);
+    expect(cases.length).toBeGreaterThan(10);
+    const missing = cases.filter(({ path, name }) => !readFileSync(join(root, path), 'utf8').includes(name));
+    expect(missing).toEqual([]);
   });
 
   it('is shown, or is not done, of each of KubeVirt’s tests', () => {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { MIGRATION_UID_LABEL, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import {
   kubeVirts,
@@ -290,6 +291,68 @@ describe('those that are over', () => {
     const left = (await scene.list(pods)).map(({ metadata }) => metadata.name);
     expect(failed.map((name) => left.includes(name))).toEqual([false, false, true, true]);
   });
+
+  it('are kept, the five newest, where nobody says how many', async () => {
+    for (let index = 0; index < 7; index++) {
+      await agents.run(`move-${index}`, 'web');
+      await agents.giveUp('web', 'in vain');
+      await agents.reaches(`move-${index}`, 'Failed');
+      await scene.pass(2000);
+    }
+    await scene.pass(60_000);
+    expect(await inPhase('Failed')).toEqual(['move-2', 'move-3', 'move-4', 'move-5', 'move-6']);
+  });
+
+  /** How a migration gets into each phase in which it is not over, from the moment in which it is asked for. */
+  const UNFINISHED: readonly [phase: MigrationPhase, limits: object, reach: () => Promise<unknown>][] = [
+    ['Pending', { parallelMigrationsPerCluster: 0 }, () => Promise.resolve()],
+    ['Scheduling', {}, () => agents.targetPod('move')],
+    [
+      'Scheduled',
+      { parallelInboundMigrationsPerNode: 1 },
+      async () => {
+        await agents.addGuest('other');
+        await agents.run('move-other', 'other');
+        await agents.runTarget('move');
+      },
+    ],
+    ['PreparingTarget', {}, () => agents.runTarget('move')],
+    [
+      'TargetReady',
+      {},
+      async () => {
+        await agents.runTarget('move');
+        await agents.reaches('move', 'PreparingTarget');
+        await agents.prepare('web');
+      },
+    ],
+  ];
+
+  it.each(UNFINISHED)('go alone: one that is %s stays', async (phase, limits, reach) => {
+    await configure({ migrations: { finishedMigrationsKept: 0, ...limits } });
+    await agents.move('move', 'web');
+    await reach();
+    await expectSpared(phase);
+  });
+
+  it('go alone: one that is Running stays', async () => {
+    await configure({ migrations: { finishedMigrationsKept: 0 } });
+    await agents.run('move', 'web');
+    await expectSpared('Running');
+  });
+
+  /** Another one of the guest, which is over as soon as it is seen, goes; the one that is not over does not. */
+  async function expectSpared(phase: MigrationPhase): Promise<void> {
+    await agents.reaches('move', phase);
+    await scene.pass(2000);
+    await agents.move('rival', 'web');
+    await scene.until(async () => {
+      const own = (await scene.list(migrations)).filter(({ spec }) => spec.vmName === 'web');
+      expect(own.map(({ metadata }) => metadata.name)).toEqual(['move']);
+    });
+    await scene.pass(5000);
+    expect((await agents.reaches('move', phase)).metadata.deletionTimestamp).toBeUndefined();
+  }
 
   it('go also where deleting their pods failed at first', async () => {
     await configure({ migrations: { finishedMigrationsKept: 0 } });

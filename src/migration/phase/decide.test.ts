@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
+import type { MigrationPhase } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { decide } from './decide.ts';
 import type { MigrationDecision } from './decision.ts';
 import type { MigrationFacts } from './facts.ts';
@@ -184,6 +186,48 @@ describe('what ends a migration, in the order in which it counts', () => {
     ],
   ])('%s: %s', (_what, expected, facts) => {
     expect(said(decide(factsOf(facts)))).toBe(expected);
+  });
+});
+
+describe('what ends a migration at once, whatever its phase', () => {
+  /** What has become of the guest by each phase of a migration that is not over. */
+  const PHASES: readonly { readonly phase: MigrationPhase; readonly guest: () => VirtualMachineInstance }[] = [
+    { phase: 'Pending', guest: guestWith },
+    { phase: 'Scheduling', guest: guestWith },
+    { phase: 'Scheduled', guest: guestWith },
+    { phase: 'PreparingTarget', guest: handedOff },
+    { phase: 'TargetReady', guest: ready },
+    { phase: 'Running', guest: started },
+  ];
+  const AT = PHASES.map(({ phase, guest }) => ({ phase, guest: guest(), migration: migrationIn(phase) }));
+  const having = (guest: VirtualMachineInstance, status: object): VirtualMachineInstance => {
+    return { ...guest, status: { ...guest.status, ...status } };
+  };
+
+  it.each(AT)('the guest is over: $phase', ({ migration, guest }) => {
+    for (const phase of ['Succeeded', 'Failed'] as const) {
+      const facts = factsOf({ migration, guest: having(guest, { phase }), targetPod: podWith() });
+      expect(said(decide(facts))).toBe('Failed GuestEnded');
+    }
+  });
+
+  it.each(AT)('the target pod is over: $phase', ({ phase, migration, guest }) => {
+    const expected = new Map<MigrationPhase, string>([
+      ['PreparingTarget', 'Failed TargetPodDown withdraw'],
+      ['TargetReady', 'Failed TargetPodDown withdraw'],
+      // The source may have begun: it is asked to stop, and says how it ended.
+      ['Running', 'Running request-abort'],
+    ]);
+    const facts = factsOf({ migration, guest, targetPod: podWith({ isUp: false, isDown: true }) });
+    expect(said(decide(facts))).toBe(expected.get(phase) ?? 'Failed TargetPodDown');
+  });
+
+  it.each(AT)('the state says so: $phase', ({ migration, guest }) => {
+    const { migrationState: told } = guest.status ?? {};
+    const migrationState = { ...(told ?? handedOff().status?.migrationState), failed: true, failureReason: 'in vain' };
+    const decision = decide(factsOf({ migration, guest: having(guest, { migrationState }), targetPod: podWith() }));
+    expect(said(decision)).toBe('Failed ReportedByNode');
+    expect(decision.failure?.message).toContain('in vain');
   });
 });
 
