@@ -119,7 +119,7 @@ describe('a source', () => {
   it.each<[string, Standing, MigrationState, SourceFacts, RegExp]>([
     ['that it failed', HOLDING, BEGUN, { failure: 'no link' }, /^no link$/],
     ['that it never began', HOLDING, STATE, { failure: 'no target' }, /^no target$/],
-    ['that nobody knows why', HOLDING, BEGUN, {}, /agent of the source was restarted/],
+    ['that nobody knows why', HOLDING, BEGUN, {}, /agent of the source was restarted, or its machine has ended/],
     ['that its machine ended', ENDED, BEGUN, {}, /machine ended at the source/],
   ])('says %s', (_, standing, state, facts, reason) => {
     const fields = told(standing, state, facts);

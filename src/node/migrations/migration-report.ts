@@ -42,7 +42,7 @@ export interface TargetFacts {
   readonly undelivered?: Message | undefined;
 }
 
-const RESTARTED = 'the agent of the source was restarted, and nobody knows how far the copy was';
+const UNKNOWN = 'nobody knows how far the copy was: the agent of the source was restarted, or its machine has ended';
 const ENDED = "the guest's machine ended at the source";
 const REFUSED = 'the target does not receive the guest any more';
 
@@ -80,7 +80,7 @@ export function sourceReport(
   if (!hasStayed || (!hasBegun && failure === undefined)) return letters;
   return {
     ...letters,
-    ...failed(state, failure ?? (isOver ? ENDED : RESTARTED), nowMs),
+    ...failed(state, failure ?? (isOver ? ENDED : UNKNOWN), nowMs),
     ...(copy?.progress ? { progress: copy.progress } : {}),
     ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
   };
