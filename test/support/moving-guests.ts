@@ -1,5 +1,5 @@
 import { on } from 'node:events';
-import { readFileSync, watch } from 'node:fs';
+import { readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { decodeJournal } from '../../src/migration/right-to-run/journal.ts';
@@ -20,6 +20,10 @@ const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
+/** An image that nothing was written to is smaller. */
+const BLANK_IMAGE_BYTES_MAX = 2 ** 20;
+/** How often an image is looked at: filling it takes longer. */
+const LOOK_MS = 2;
 /** Of an agent, in the directory of its node. */
 const JOURNAL = 'journal';
 
@@ -292,6 +296,19 @@ export class MovingGuests {
       throw new Error(`${node} has not noted it of ${podUID}: ${JSON.stringify(records())}`, { cause });
     } finally {
       watcher.close();
+    }
+  }
+
+  /** Waits until so many mebibytes, one at least, are in an image that belongs to one side alone. */
+  async holds({ node, podUID }: Side, volume: string, mebibytes = 1): Promise<void> {
+    const image = join(this.host.nodesDirectory, node, 'pods', podUID, `${volume}.qcow2`);
+    const deadlineMs = Date.now() + PATIENCE_MS;
+    for (;;) {
+      const size = statSync(image, { throwIfNoEntry: false })?.size ?? 0;
+      if (size > mebibytes * BLANK_IMAGE_BYTES_MAX) return;
+      if (Date.now() > deadlineMs) throw new Error(`${image} has ${size} bytes`);
+      // It may be full before long.
+      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
   }
 
