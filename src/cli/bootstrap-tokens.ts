@@ -26,6 +26,15 @@ export interface TokenCommandOptions extends ClusterOptions {
   readonly output?: OutputFormat;
 }
 
+/** Of create. */
+export interface NewTokenOptions extends TokenCommandOptions {
+  /** How long it can be used, in milliseconds; for ever where it is 0. */
+  readonly ttl: number;
+  readonly description?: string;
+  /** Where the machine that joins finds the API server, if not where we do. */
+  readonly joinServer?: string;
+}
+
 interface Secret extends KubeObject {
   type?: string;
   data?: Record<string, string>;
@@ -41,11 +50,7 @@ export const KUBEADM_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
 type Print = (line: string) => void;
 
 /** Makes a token that ends by itself, and tells how a machine joins with it. */
-export async function createToken(
-  options: TokenCommandOptions & { readonly ttl: number; readonly description?: string; readonly server?: string },
-  env: Env,
-  print: Print,
-): Promise<void> {
+export async function createToken(options: NewTokenOptions, env: Env, print: Print): Promise<void> {
   await withCluster(options, env, async ({ client, access }) => {
     const caHash = await authorityHash(access);
     const [id, secret] = [word(env.random, 6), word(env.random, 16)];
@@ -65,7 +70,7 @@ export async function createToken(
       },
     };
     await client.create(secrets, object, signal);
-    const server = options.server ?? access.server;
+    const server = options.joinServer ?? access.server;
     const until = options.ttl > 0 ? ` (until ${formatTime(endsMs)})` : '';
     print(`To join a machine as a node, run this on it${until}:`);
     print('');

@@ -6,6 +6,7 @@ import { Client } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import type { KubeconfigOverrides } from '../kube/kubeconfig-overrides.ts';
 import { KubeconfigError, type KubeconfigPorts } from '../kube/kubeconfig-ports.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import type { Transport, TransportResponse } from '../kube/transport.ts';
@@ -13,10 +14,12 @@ import { apiFailure } from './api-failure.ts';
 import { defaultDataDirectory } from './data-directory.ts';
 import { UserError } from './failure.ts';
 import { isKubectlPlugin } from './invocation.ts';
+import { HurriedTransport } from './request-timeout.ts';
 
 /** How commands find and ask the cluster that they are for. */
 
-export interface ClusterOptions {
+/** What kubectl's options say goes before what the kubeconfig says. */
+export interface ClusterOptions extends KubeconfigOverrides {
   /** The file to use; otherwise that of the data directory, those of `KUBECONFIG`, or what is in the usual places. */
   readonly kubeconfig?: string;
   /** The data directory of the cluster, if it is one of this machine. */
@@ -25,6 +28,8 @@ export interface ClusterOptions {
   readonly context?: string;
   /** The namespace to work in; otherwise the one that the kubeconfig names. */
   readonly namespace?: string;
+  /** How long one request may wait for its answer, in milliseconds; 0 and undefined leave that to the transport. */
+  readonly requestTimeout?: number;
 }
 
 export interface ClusterConnection {
@@ -41,7 +46,7 @@ export async function withCluster<T>(
   run: (connection: ClusterConnection) => Promise<T>,
 ): Promise<T> {
   const access = await accessOf(options, env);
-  const transport = new HttpsTransport({ access, env });
+  const transport = transportOf(access, options, env);
   const client = new Client(transport, 'godwit');
   try {
     return await run({ access, transport, client, namespace: options.namespace ?? access.namespace });
@@ -52,6 +57,11 @@ export async function withCluster<T>(
   }
 }
 
+function transportOf(access: ClusterAccess, { requestTimeout = 0 }: ClusterOptions, env: Env): Transport {
+  const transport = new HttpsTransport({ access, env });
+  return requestTimeout > 0 ? new HurriedTransport(transport, env.clock, requestTimeout) : transport;
+}
+
 async function accessOf(options: ClusterOptions, env: Env): Promise<ClusterAccess> {
   const { context } = options;
   const ports = systemKubeconfigPorts(env.clock, process.env);
@@ -59,6 +69,7 @@ async function accessOf(options: ClusterOptions, env: Env): Promise<ClusterAcces
   try {
     return await loadKubeconfig({
       ports,
+      overrides: options,
       ...(path === undefined ? {} : { path }),
       ...(context === undefined ? {} : { context }),
     });
@@ -73,7 +84,7 @@ async function accessOf(options: ClusterOptions, env: Env): Promise<ClusterAcces
  * talks to, and by itself to the cluster of this machine.
  */
 function kubeconfigOf(
-  { kubeconfig, dataDir }: ClusterOptions,
+  { kubeconfig, dataDir, server }: ClusterOptions,
   { environment, homeDirectory }: KubeconfigPorts,
 ): string | undefined {
   const named = kubeconfig ?? (dataDir === undefined ? undefined : join(dataDir, 'kubeconfig'));
@@ -82,7 +93,7 @@ function kubeconfigOf(
   const usual = join(homeDirectory, '.kube', 'config');
   const places = isKubectlPlugin() ? [usual, own] : [own, usual];
   const found = places.find((each) => existsSync(each));
-  if (found === undefined && !environment['KUBERNETES_SERVICE_HOST'])
+  if (found === undefined && server === undefined && !environment['KUBERNETES_SERVICE_HOST'])
     throw new UserError(
       `there is no kubeconfig at ${places.join(' or ')}; start a cluster with 'godwit up', or name another with --kubeconfig or KUBECONFIG`,
     );

@@ -1,18 +1,20 @@
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { defaultDataDirectory } from './data-directory.ts';
+import { withKubectlOptions } from './kubectl-options.ts';
 
 /** Options that several commands have, said once. */
 
-/** Adds the options by which a command is told which cluster is meant. */
-export function withCluster(command: Command): Command {
-  return command
+/** Adds the options by which a command is told which cluster is meant, but for those of kubectl's that mean something else in it. */
+export function withCluster(command: Command, own: readonly string[] = []): Command {
+  const placed = command
     .option('--data-dir <directory>', 'the data directory of the cluster')
     .option(
       '--kubeconfig <file>',
       'the cluster (default: that of --data-dir, KUBECONFIG, the default data directory, or ~/.kube/config)',
     )
     .option('--context <context>', 'the context of the kubeconfig (default: the current one)');
+  return withKubectlOptions(placed, own);
 }
 
 /** The same, for what is in a namespace. */

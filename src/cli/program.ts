@@ -7,6 +7,7 @@ import { asTyped, commandName } from './invocation.ts';
 import { completionCommand } from './completion/completion-command.ts';
 import { down, type DownOptions } from './down.ts';
 import { imageCommand } from './image.ts';
+import { optionsCommand } from './kubectl-options.ts';
 import { machineCommands } from './machine-commands.ts';
 import { nodeCommands } from './node-commands.ts';
 import { manifestsCommand } from './manifests/command.ts';
@@ -291,7 +292,7 @@ const GROUPS: readonly (readonly [title: string, commands: readonly Command[]])[
       manifestsCommand(print),
     ],
   ],
-  ['More:', [completionCommand(program, print)]],
+  ['More:', [optionsCommand(print), completionCommand(program, print)]],
 ];
 for (const [title, commands] of GROUPS) for (const command of commands) program.addCommand(command.helpGroup(title));
 

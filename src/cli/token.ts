@@ -1,23 +1,17 @@
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
-import type { TokenCommandOptions } from './bootstrap-tokens.ts';
+import type { NewTokenOptions, TokenCommandOptions } from './bootstrap-tokens.ts';
 import { withCluster, withOutput } from './cluster-options.ts';
+import { durationMs } from './duration.ts';
 
 /** `godwit token`: what other machines join the cluster with. What it needs is loaded when it runs. */
 
-const UNITS_MS: ReadonlyMap<string, number> = new Map([
-  ['s', 1000],
-  ['m', 60_000],
-  ['h', 3_600_000],
-  ['d', 86_400_000],
-]);
-
 /** `90m`, `24h`, `1h30m`; 0 is for ever. */
-function parseDuration(text: string): number {
-  const parts = [...text.matchAll(/(\d{1,6})([smhd])/g)];
-  if (text !== '0' && (parts.length === 0 || parts.map(([part]) => part).join('') !== text))
+function parseLifetime(text: string): number {
+  const lifetimeMs = durationMs(text);
+  if (lifetimeMs === undefined)
     throw new InvalidArgumentError('give a duration such as 24h or 90m, or 0 for a token that does not end.');
-  return parts.reduce((sum, [, count, unit = '']) => sum + Number(count) * (UNITS_MS.get(unit) ?? 0), 0);
+  return lifetimeMs;
 }
 
 type Print = (line: string) => void;
@@ -25,15 +19,20 @@ type Print = (line: string) => void;
 /** The command, with its own subcommands. */
 export function tokenCommand(print: Print): Command {
   const token = new Command('token').description('Tokens with which other machines join the cluster as nodes.');
-  withCluster(token.command('create'))
+  // Its --server is where others find the one that the kubeconfig says.
+  withCluster(token.command('create'), ['--server'])
     .description('Make a token, and print the command that joins a machine with it.')
-    .option('--ttl <duration>', 'how long it can be used (24h, 90m; 0: for ever)', parseDuration, parseDuration('24h'))
+    .addOption(
+      new Option('--ttl <duration>', 'how long it can be used, such as 90m; for ever where it is 0')
+        .argParser(parseLifetime)
+        .default(parseLifetime('24h'), '24h'),
+    )
     .option('--description <text>', 'what it is for')
     .option('--server <url>', 'where the other machine finds the API server (default: as the kubeconfig has it)')
     .addHelpText('after', '\nExample:\n  godwit token create --ttl 2h --description "rack 7"')
-    .action(async (options: TokenCommandOptions & { ttl: number; description?: string; server?: string }) => {
+    .action(async ({ server, ...options }: Omit<NewTokenOptions, 'joinServer'> & { server?: string }) => {
       const { createToken } = await import('./bootstrap-tokens.ts');
-      await createToken(options, realEnv('warn'), print);
+      await createToken({ ...options, joinServer: server }, realEnv('warn'), print);
     });
   withOutput(withCluster(token.command('list')))
     .description('Show all tokens.')

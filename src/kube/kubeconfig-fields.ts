@@ -82,6 +82,12 @@ export class Fields {
     });
   }
 
+  /** The same, but for some fields of one of its parts; undefined takes a field away. Throws unless that is a mapping. */
+  changed(name: string, changes: Readonly<Record<string, unknown>>): Fields {
+    const part = { ...Object.fromEntries(this.object(name).#values), ...changes };
+    return new Fields(this.#file, this.#path, { ...Object.fromEntries(this.#values), [name]: part });
+  }
+
   raw(name: string): unknown {
     return this.#values.get(name);
   }

@@ -15,13 +15,6 @@ export interface Identity {
   check(): Promise<void>;
 }
 
-/** Nobody in particular. */
-export const ANONYMOUS: Identity = {
-  credentials: async () => ({}),
-  refused: () => undefined,
-  check: async () => undefined,
-};
-
 /** Throws KubeconfigError. */
 export function identityOf(
   { fields: entry, directory }: Entry,

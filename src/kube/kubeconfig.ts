@@ -3,7 +3,8 @@ import { parse } from 'yaml';
 import type { ClusterAccess } from './cluster-access.ts';
 import { Fields } from './kubeconfig-fields.ts';
 import { KubeconfigError, type KubeconfigPorts } from './kubeconfig-ports.ts';
-import { ANONYMOUS, identityOf, impersonationOf } from './kubeconfig-user.ts';
+import { type KubeconfigOverrides, NOTHING, overriddenCluster, overriddenUser } from './kubeconfig-overrides.ts';
+import { identityOf, impersonationOf } from './kubeconfig-user.ts';
 import { type Entry, placeOf } from './kubeconfig-cluster.ts';
 import { RereadFile } from './reread-file.ts';
 
@@ -15,8 +16,11 @@ export interface KubeconfigOptions {
   readonly path?: string;
   /** The context to use; otherwise the current one. */
   readonly context?: string;
+  /** What is said instead of what is found. */
+  readonly overrides?: KubeconfigOverrides;
 }
 
+const SERVICE_ACCOUNT = 'the service account of this pod';
 const POD_DIRECTORY = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /** A section's entries by name, over all files: the first file that has a name has the say. */
@@ -39,8 +43,9 @@ export async function loadKubeconfig(options: KubeconfigOptions): Promise<Cluste
     isFound = true;
     merge(merged, file, text);
   }
-  if (isFound) return accessOf(merged, options, files);
-  if (ports.environment['KUBERNETES_SERVICE_HOST']) return podAccess(ports);
+  // Who says where the server is needs no file that does.
+  if (isFound || options.overrides?.server !== undefined) return chosenAccess(merged, options, files);
+  if (ports.environment['KUBERNETES_SERVICE_HOST']) return podAccess(options);
   throw new KubeconfigError(
     `there is no kubeconfig: ${files.join(' and ')} ${files.length === 1 ? 'does' : 'do'} not exist, and this is no pod of a cluster`,
   );
@@ -92,50 +97,75 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-async function accessOf(merged: Merged, options: KubeconfigOptions, files: readonly string[]): Promise<ClusterAccess> {
-  const name = options.context ?? merged.currentContext;
-  if (name === undefined) throw new KubeconfigError(`${files.join(', ')}: current-context is not set; name a context`);
-  const context = merged.contexts.get(name);
-  if (!context) {
-    const known = [...merged.contexts.keys()].join(', ') || 'none';
-    throw new KubeconfigError(`${files.join(', ')}: there is no context ${JSON.stringify(name)}; there are ${known}`);
-  }
-  const fields = context.fields.object('context');
-  const cluster = merged.clusters.get(fields.requiredText('cluster'));
-  if (!cluster) throw fields.error('cluster', `names ${JSON.stringify(fields.text('cluster'))}, which is not there`);
-  const userName = fields.text('user');
-  const user = userName === undefined ? undefined : merged.users.get(userName);
-  if (userName !== undefined && !user)
+/** The access that a context of the files names, as far as nothing else was said. */
+async function chosenAccess(
+  merged: Merged,
+  options: KubeconfigOptions,
+  files: readonly string[],
+): Promise<ClusterAccess> {
+  const { overrides = {}, context: name = merged.currentContext } = options;
+  const where = files.join(', ');
+  const isPlaced = (overrides.server ?? overrides.cluster) !== undefined;
+  if (name === undefined && !isPlaced)
+    throw new KubeconfigError(`${where}: current-context is not set; name a context`);
+  const fields = (name === undefined ? NOTHING : namedEntry(merged, 'context', name, where)).fields.object('context');
+  const clusterName =
+    overrides.cluster ?? (overrides.server === undefined ? fields.requiredText('cluster') : fields.text('cluster'));
+  const userName = overrides.user ?? fields.text('user');
+  if (overrides.cluster === undefined && clusterName !== undefined && !merged.clusters.has(clusterName))
+    throw fields.error('cluster', `names ${JSON.stringify(clusterName)}, which is not there`);
+  if (overrides.user === undefined && userName !== undefined && !merged.users.has(userName))
     throw fields.error('user', `names ${JSON.stringify(userName)}, which is not there`);
-  const place = await placeOf(cluster, options.ports);
-  const identity = user ? identityOf(user, cluster, place, options.ports) : ANONYMOUS;
+  const cluster = clusterName === undefined ? NOTHING : namedEntry(merged, 'cluster', clusterName, where);
+  const user = userName === undefined ? NOTHING : namedEntry(merged, 'user', userName, where);
+  const access = await accessOf(cluster, user, fields.text('namespace') ?? 'default', options);
+  return name === undefined ? access : { ...access, context: name };
+}
+
+/** Throws where there is none of the name. */
+function namedEntry(merged: Merged, kind: 'cluster' | 'user' | 'context', name: string, where: string): Entry {
+  const entries = merged[`${kind}s`];
+  const entry = entries.get(name);
+  if (entry) return entry;
+  const known = [...entries.keys()].join(', ') || 'none';
+  throw new KubeconfigError(`${where}: there is no ${kind} ${JSON.stringify(name)}; there are ${known}`);
+}
+
+async function accessOf(
+  clusterEntry: Entry,
+  userEntry: Entry,
+  namespace: string,
+  { ports, overrides = {} }: KubeconfigOptions,
+): Promise<ClusterAccess> {
+  const cluster = overriddenCluster(clusterEntry, overrides);
+  const user = overriddenUser(userEntry, overrides);
+  const place = await placeOf(cluster, ports);
+  const identity = identityOf(user, cluster, place, ports);
   await identity.check();
   return {
     ...place,
-    context: name,
-    namespace: fields.text('namespace') ?? 'default',
-    impersonation: user ? impersonationOf(user.fields.object('user')) : {},
+    namespace,
+    impersonation: impersonationOf(user.fields.object('user')),
     credentials: (signal) => identity.credentials(signal),
     refused: () => identity.refused(),
   };
 }
 
 /** What the kubelet gives every pod. */
-async function podAccess(ports: KubeconfigPorts): Promise<ClusterAccess> {
+async function podAccess(options: KubeconfigOptions): Promise<ClusterAccess> {
+  const { ports } = options;
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' } = ports.environment;
-  const file = (name: string): RereadFile =>
-    new RereadFile(ports, `${POD_DIRECTORY}/${name}`, 'the service account of this pod');
-  const [token, authority] = [file('token'), file('ca.crt')];
-  await Promise.all([token.text(), authority.text()]);
+  const text = (name: string): Promise<string> =>
+    new RereadFile(ports, `${POD_DIRECTORY}/${name}`, SERVICE_ACCOUNT).text();
+  await Promise.all([text('token'), text('ca.crt')]);
   const server = `https://${host.includes(':') ? `[${host}]` : host}:${port}`;
   if (!URL.canParse(server)) throw new KubeconfigError(`KUBERNETES_SERVICE_HOST and _PORT make no URL: ${server}`);
-  return {
-    server,
-    namespace: await file('namespace').text(),
-    isInsecure: false,
-    impersonation: {},
-    authorities: () => authority.text(),
-    credentials: async () => ({ authorization: `Bearer ${await token.text()}` }),
-    refused: () => token.forget(),
+  const entry: Entry = {
+    fields: Fields.of(SERVICE_ACCOUNT, '', {
+      cluster: { server, 'certificate-authority': 'ca.crt' },
+      user: { tokenFile: 'token' },
+    }),
+    directory: POD_DIRECTORY,
   };
+  return accessOf(entry, entry, await text('namespace'), options);
 }

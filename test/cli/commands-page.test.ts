@@ -1,11 +1,18 @@
 import type { Argument, Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandTree } from '../../src/cli/completion/command-tree.ts';
+import { kubectlOptions } from '../../src/cli/kubectl-options.ts';
 import { program } from '../../src/cli/program.ts';
 
 /** Every command is documented and in the style of all of them; docs/commands.md is what the commands say of themselves. */
 
 const PAGE = '../../docs/commands.md';
+const cell = (text: string): string => text.replaceAll('|', '\\|');
+
+const KUBECTL_OPTIONS = kubectlOptions().map(
+  ({ flags, description }) => `| \`${cell(flags)}\` | ${cell(description)} |`,
+);
+
 const INTRODUCTION = `# Commands
 
 This page is made from the commands themselves: \`npx vitest run test/cli/commands-page.test.ts -u\` writes it anew, and a
@@ -16,6 +23,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 - **Which cluster.** \`--kubeconfig FILE\` and \`--context CONTEXT\`, or \`--data-dir DIRECTORY\` of a cluster of this machine;
   else the files of \`KUBECONFIG\`, else the cluster of the default data directory (\`GODWIT_DATA_DIR\`, or \`~/.godwit\`), else
   \`~/.kube/config\`, else what a pod has by itself. It works with any kubeconfig that kubectl works with.
+- **As kubectl and virtctl.** Commands that talk to a cluster take [kubectl's options for all commands](#kubectls-options), too.
 - **As a plugin of kubectl.** \`kubectl godwit migrate web\` is the same as \`godwit migrate web\` once \`kubectl-godwit\` is on the
   path, where \`npm install -g .\` in a clone puts both; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
 - **Options** may stand before the command, too: \`godwit --context west migrate web\`.
@@ -32,6 +40,17 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 | 2 | the command line is wrong: nothing was done |
 | 130 | somebody stopped the command (Ctrl+C); what was begun in the cluster goes on, and a sentence says how to stop that |
 | 141 | nobody reads any more what it prints (\`\\| head\`); what serves goes on, and so does \`tour\` |
+
+## kubectl's options
+
+All commands that have \`--kubeconfig\`, \`--context\` and \`--data-dir\` take these, too, and \`godwit options\` prints them. They go before what the
+kubeconfig says; with \`--server\`, none is needed. Who names a token or a certificate is known by that alone, and who names
+somebody to be treated as is nobody whom the kubeconfig names. Of \`move\`, they are for the cluster that the guest leaves; of
+\`token create\`, \`--server\` is its own.
+
+| | |
+|---|---|
+${KUBECTL_OPTIONS.join('\n')}
 `;
 
 interface Placed {
@@ -59,8 +78,6 @@ function examplesOf(command: Command): string[] {
     .map((line) => line.trim())
     .filter((line) => line !== '');
 }
-
-const cell = (text: string): string => text.replaceAll('|', '\\|');
 
 function argumentRow(argument: Argument): string {
   const choices = argument.argChoices ? ` (${argument.argChoices.join(', ')})` : '';
@@ -125,13 +142,14 @@ describe('commands', () => {
       'extension',
       'sync',
       'simulate',
+      'options',
       'completion',
       'image import',
       'image list',
       'image rm',
       'manifests',
     ];
-    const flags = ['--kubeconfig', '--context', '--data-dir'];
+    const flags = ['--kubeconfig', '--context', '--data-dir', ...kubectlOptions().map(({ long }) => long)];
     const wrong = all
       .filter(({ path }) => !others.includes(path.slice('godwit '.length)))
       .filter(({ command }) => !flags.every((flag) => command.options.some(({ long }) => long === flag)))
@@ -147,6 +165,28 @@ describe('commands', () => {
         ?.command.options.find(({ long }) => long === '--output');
       expect(found?.argChoices, path).toEqual(expect.arrayContaining(['json', 'yaml']));
     }
+  });
+
+  it('say the unit of every span of time, also of those that hold unless told otherwise', () => {
+    const spans = all.flatMap(({ path, command }) =>
+      command.options.filter(({ flags }) => flags.includes('<duration>')).map((option) => ({ path, option })),
+    );
+    expect(spans.length).toBeGreaterThan(2);
+    const wrong = spans
+      .filter(
+        ({ option }) => option.defaultValue !== undefined && !/^\d+[smhd]$/.test(option.defaultValueDescription ?? ''),
+      )
+      .map(({ path, option }) => `${path} ${option.flags}`);
+    expect(wrong).toEqual([]);
+    const bare = all.flatMap(({ path, command }) =>
+      command.options
+        .filter(({ defaultValue, defaultValueDescription: told, flags }) => {
+          const hasUnit = told !== undefined || /<(seconds|minutes|count)>/.test(flags);
+          return typeof defaultValue === 'number' && !hasUnit;
+        })
+        .map(({ flags }) => `${path} ${flags}`),
+    );
+    expect(bare).toEqual([]);
   });
 
   it('have one letter for one thing', () => {

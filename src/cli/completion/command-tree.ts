@@ -34,14 +34,15 @@ export interface CommandNode {
   readonly children: readonly CommandNode[];
 }
 
-/** The tree below a command, itself included; hidden ones are left out. */
+/** The tree below a command, itself included; hidden commands are left out. */
 export function commandTree(command: Command): CommandNode {
   const help = command.createHelp();
   return {
     name: command.name(),
     aliases: command.aliases(),
     description: command.description(),
-    options: help.visibleOptions(command).map(optionNode),
+    // Those of kubectl are in no help but one of their own; whoever types one knows it.
+    options: [...help.visibleOptions(command), ...command.options.filter(({ hidden }) => hidden)].map(optionNode),
     words: wordsOf(command),
     names: namedKinds(command),
     takesFiles: command.registeredArguments.some((argument) => argument.name() === 'file'),

@@ -30,6 +30,14 @@ describe('names that can follow', () => {
     expect(wantedNames(tree, ['stop', '-n'])?.cluster).toEqual({});
   });
 
+  it('are those that whoever was typed may see', () => {
+    const typed = '--as jane --as-group a --as-group=b -s https://x --token t --insecure-skip-tls-verify';
+    expect(wantedNames(tree, ['stop', ...typed.split(' ')])).toEqual({
+      kinds: ['vm'],
+      cluster: { as: 'jane', asGroup: ['a', 'b'], server: 'https://x', token: 't', insecureSkipTlsVerify: true },
+    });
+  });
+
   it('are nothing that a shell would take for a command', () => {
     expect(offered(['web', 'a.b-1', '$(touch x)', '`x`', 'a b', '-rf', 'web', ''])).toEqual(['a.b-1', 'web']);
   });

@@ -9,34 +9,54 @@ export interface WantedNames {
   readonly cluster: ClusterOptions;
 }
 
+/** Options that name the cluster, or who asks it, by the field that they set. */
 const CLUSTER_OPTIONS: ReadonlyMap<string, keyof ClusterOptions> = new Map([
   ['--kubeconfig', 'kubeconfig'],
   ['--context', 'context'],
   ['--data-dir', 'dataDir'],
   ['--namespace', 'namespace'],
+  ['--as', 'as'],
+  ['--as-uid', 'asUid'],
+  ['--server', 'server'],
+  ['--tls-server-name', 'tlsServerName'],
+  ['--certificate-authority', 'certificateAuthority'],
+  ['--token', 'token'],
+  ['--client-certificate', 'clientCertificate'],
+  ['--client-key', 'clientKey'],
+  ['--cluster', 'cluster'],
+  ['--user', 'user'],
 ]);
 
 /** What is wanted after these words of a command line, without the program's own name; undefined for nothing. */
 export function wantedNames(root: CommandNode, typed: readonly string[]): WantedNames | undefined {
   let node = root;
   const places: string[] = [];
-  const cluster: { -readonly [key in keyof ClusterOptions]: string } = {};
+  const texts = new Map<keyof ClusterOptions, string>();
+  const asGroup: string[] = [];
+  let insecureSkipTlsVerify = false;
   for (let at = 0; at < typed.length; at++) {
     const word = typed[at] ?? '';
     if (word.startsWith('-')) {
       const [name = '', value] = word.split(/=(.*)/s);
       const option = optionOf(root, node, name);
+      insecureSkipTlsVerify ||= option?.long === '--insecure-skip-tls-verify' && value !== 'false';
       if (!option?.takesValue) continue;
       const field = CLUSTER_OPTIONS.get(option.long ?? '');
       if (value === undefined) at++;
       const said = value ?? typed[at];
-      if (field !== undefined && said !== undefined) cluster[field] = said;
+      if (field !== undefined && said !== undefined) texts.set(field, said);
+      if (option.long === '--as-group' && said !== undefined) asGroup.push(said);
       continue;
     }
     const child = places.length === 0 ? childOf(node, word) : undefined;
     if (child) node = child;
     else places.push(word);
   }
+  const cluster: ClusterOptions = {
+    ...(Object.fromEntries(texts) as ClusterOptions),
+    ...(asGroup.length > 0 ? { asGroup } : {}),
+    ...(insecureSkipTlsVerify ? { insecureSkipTlsVerify } : {}),
+  };
   const [first, ...rest] = places;
   if (first === undefined) return node.names.length > 0 ? { kinds: node.names, cluster } : undefined;
   const kind = node.names.find((each) => each === first);
