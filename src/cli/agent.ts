@@ -60,7 +60,7 @@ export async function agent(options: AgentOptions, env: Env, print: (line: strin
   const migrationHost =
     options.migrationAddress === undefined ? undefined : await migrationHostOf(options.migrationAddress);
   // Only now: whoever sees that the directory is held may send signals.
-  const lock = takeDirectory(directory, env.clock.now());
+  const lock = takeDirectory(directory, env.clock.now(), 'agent');
   // Waiting for a machine, which outlives this process, does not keep it from ending.
   const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
   try {

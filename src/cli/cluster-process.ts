@@ -54,7 +54,7 @@ export async function runForCluster(
   process.on('SIGTERM', () => stopping.abort());
   process.once('SIGINT', () => stopping.abort());
   const directory = options.dataDir === undefined ? undefined : resolve(options.dataDir);
-  const lock = directory === undefined ? undefined : takeDirectory(directory, env.clock.now());
+  const lock = directory === undefined ? undefined : takeDirectory(directory, env.clock.now(), name);
   // Waiting for others does not keep a process from ending.
   const alive = env.clock.setTimer(() => undefined, Number.MAX_SAFE_INTEGER);
   try {

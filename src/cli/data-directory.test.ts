@@ -15,27 +15,27 @@ afterEach(() => rmSync(join(directory, '..'), { recursive: true, force: true }))
 
 describe('the data directory', () => {
   it('is private and held by one process at a time, whose name a second one learns', () => {
-    const lock = DirectoryLock.acquire(directory, 0);
+    const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
     lock.announce('https://127.0.0.1:1');
     // Nobody may look; where we are root, QEMU's user may pass.
     expect(statSync(directory).mode & 0o766).toBe(0o700);
-    expect(() => DirectoryLock.acquire(directory, 0)).toThrow(DirectoryInUse);
-    expect(() => DirectoryLock.acquire(directory, 0)).toThrow(
+    expect(() => DirectoryLock.acquire(directory, 0, 'control-plane')).toThrow(DirectoryInUse);
+    expect(() => DirectoryLock.acquire(directory, 0, 'control-plane')).toThrow(
       `process ${process.pid} (running since 1970-01-01T00:00:00.000Z, serving https://127.0.0.1:1)`,
     );
     lock.release();
     expect(holderOf(directory)).toBeUndefined();
-    DirectoryLock.acquire(directory, 0).release();
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
   });
 
   it('is taken over from a process that was killed', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
-    const lock = DirectoryLock.acquire(directory, 0);
+    const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
     lock.release();
     writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: child.pid, startTicks: 'another boot', since: '' }));
     child.kill('SIGKILL');
     await once(child, 'exit');
-    DirectoryLock.acquire(directory, 0).release();
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
   });
 
   it('is taken over from a process that was killed, though its parent does not care', async () => {
@@ -45,23 +45,23 @@ describe('the data directory', () => {
       // A shell might still bury its child; what it has become does not.
       await eventually(() => expect(readFileSync(`/proc/${parent.pid}/comm`, 'utf8')).toBe('sleep\n'));
       const startTicks = readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ')[21];
-      DirectoryLock.acquire(directory, 0).release();
+      DirectoryLock.acquire(directory, 0, 'control-plane').release();
       writeFileSync(join(directory, 'lock'), JSON.stringify({ pid, startTicks, since: '' }));
       expect(holderOf(directory)).toMatchObject({ pid });
       process.kill(pid, 'SIGKILL');
       await eventually(() => expect(holderOf(directory)).toBeUndefined());
       expect(readFileSync(`/proc/${pid}/stat`, 'utf8')).toContain(') Z ');
-      DirectoryLock.acquire(directory, 0).release();
+      DirectoryLock.acquire(directory, 0, 'control-plane').release();
     } finally {
       parent.kill('SIGKILL');
     }
   });
 
   it('is taken over from a lock whose process id belongs to somebody else now, or that is torn', () => {
-    DirectoryLock.acquire(directory, 0).release();
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
     writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.pid, startTicks: '1', since: '' }));
-    DirectoryLock.acquire(directory, 0).release();
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
     writeFileSync(join(directory, 'lock'), '{"pid":');
-    DirectoryLock.acquire(directory, 0).release();
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
   });
 });

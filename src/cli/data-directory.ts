@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { homeDirectory } from '../kube/kubeconfig-system.ts';
+import type { ProcessName } from './process-metrics.ts';
 
 /** A data directory and who holds it. One control plane per directory, whatever was killed before. */
 
@@ -22,6 +23,8 @@ export interface Holder {
   /** The process' start time in clock ticks, which tells it from a later process of the same id. */
   readonly startTicks: string;
   readonly since: string;
+  /** Which process of Godwit it is; unknown of those that older versions started. */
+  readonly what?: ProcessName;
   /** Where it serves, once it does. */
   readonly url?: string;
 }
@@ -100,7 +103,7 @@ export class DirectoryLock {
   }
 
   /** Creates the directory if need be and takes it. Throws DirectoryInUse. */
-  static acquire(directoryName: string, nowMs: number): DirectoryLock {
+  static acquire(directoryName: string, nowMs: number, what: ProcessName): DirectoryLock {
     const directory = resolve(directoryName);
     makeDirectory(directory);
     chmodSync(directory, MODE);
@@ -109,6 +112,7 @@ export class DirectoryLock {
       pid: process.pid,
       startTicks: startTicksOf(process.pid) ?? '',
       since: new Date(nowMs).toISOString(),
+      what,
     };
     for (;;) {
       if (tryLink(path, holder)) return new DirectoryLock(path, holder);

@@ -49,7 +49,7 @@ export async function up(
   onServing: () => void = () => undefined,
 ): Promise<void> {
   const directory = resolve(options.dataDir);
-  const lock = takeDirectory(directory, env.clock.now());
+  const lock = takeDirectory(directory, env.clock.now(), 'control-plane');
   try {
     const stopped = untilSignal();
     const metrics = new KubeMetrics(env.clock);
