@@ -27,8 +27,12 @@ describe('what a server answers is told in a sentence with what to do', () => {
     [
       'a webhook',
       new ApiError(422, 'Invalid', 'admission webhook "x.y" denied the request: spec.a: wrong.'),
-      'spec.a: wrong',
+      'spec.a: wrong; put that right, and try again',
     ],
+    ['nonsense', new ApiError(400, 'BadRequest', 'no'), 'no; put that right, and try again'],
+    ['a quarrel', new ApiError(409, 'Conflict', 'no.'), "no; 'godwit status' shows how it is now: try again"],
+    ['a fault', new ApiError(500, 'InternalError', 'no'), 'no; try again, and look at the log of the API server'],
+    ['a wait', new ApiError(504, 'Timeout', 'no'), 'no; try again in a moment'],
   ])('%s', (_, error, text) => {
     const told = apiFailure(error, 'https://x');
     expect(told).toBeInstanceOf(UserError);

@@ -26,6 +26,9 @@ export function apiFailure(error: unknown, server: string): unknown {
 function fixOf(code: number): string {
   if (code === 403) return 'ask whoever manages the cluster for that right, or choose another user with --context';
   if (code === 404) return "'godwit status' shows all there is, and -n chooses the namespace";
-  if (code === 429 || code === 503) return 'try again in a moment';
+  if (code === 400 || code === 422) return 'put that right, and try again';
+  if (code === 409) return "'godwit status' shows how it is now: try again if it is still to be done";
+  if (code === 429 || code === 503 || code === 504) return 'try again in a moment';
+  if (code === 500) return 'try again, and look at the log of the API server if it stays so';
   return '';
 }

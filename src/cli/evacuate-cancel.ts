@@ -1,8 +1,10 @@
 import type { Env } from '../env/ports.ts';
 import { virtualMachineInstances } from '../kube/kubevirt-resources.ts';
+import { apiFailure } from './api-failure.ts';
 import { type ClusterConnection, type ClusterOptions, subresourcePath, withCluster } from './cluster-connection.ts';
 import { UserError } from './failure.ts';
 import { dryRunOf, put } from './machine-power.ts';
+import { withRemedy } from './power-remedies.ts';
 
 /** `godwit evacuate-cancel`: what virtctl does by the same name, and for a whole node what it only speaks of. */
 
@@ -41,7 +43,11 @@ export async function cancelEvacuation(
     if (kind === 'node') return emptyingOf(connection, name, body, print);
     const { namespace } = connection;
     const resource = kind === 'vm' ? 'virtualmachines' : 'virtualmachineinstances';
-    await put(connection, subresourcePath(namespace, resource, name, 'evacuate/cancel'), body);
+    await put(connection, subresourcePath(namespace, resource, name, 'evacuate/cancel'), body).catch(
+      (error: unknown) => {
+        throw withRemedy(error, name);
+      },
+    );
     print(`${kind.toUpperCase()} ${namespace}/${name} was canceled evacuation`);
   });
 }
@@ -58,7 +64,8 @@ async function emptyingOf(connection: ClusterConnection, node: string, body: obj
       await put(connection, path, { ...body, evacuationNodeName: node });
       print(`VMI ${namespace}/${name} was canceled evacuation`);
     } catch (error) {
-      failures.push(`VMI ${namespace}/${name}: ${(error as Error).message}`);
+      const told = apiFailure(withRemedy(error, name), connection.access.server);
+      failures.push(`VMI ${namespace}/${name}: ${(told as Error).message}`);
     }
   }
   if (failures.length > 0) throw new UserError(failures.join('\n'));

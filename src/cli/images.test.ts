@@ -46,7 +46,7 @@ describe('godwit image', () => {
     ['a', { file: 'disk', kernel: 'kernel' }, 'give either a file, or --kernel'],
     ['a', { file: 'disk', initrd: 'kernel' }, 'give either a file, or --kernel'],
     ['a', { file: '/nowhere/disk' }, '/nowhere/disk cannot be read'],
-    ['a', { file: '/dev/null' }, '/dev/null is no file'],
+    ['a', { file: '/dev/null' }, '/dev/null is no file; give the path of a disk, an archive or a kernel'],
     ['A', { file: '/bin/sh' }, 'is no name of an image'],
   ])('says what is wrong with %s %j', async (name, sources, complaint) => {
     const importing = importImage(name, sources, { dataDir: directory }, env, print);
@@ -58,7 +58,7 @@ describe('godwit image', () => {
 
   it('says which image it does not know', async () => {
     await expect(removeImages(['a', 'b'], { dataDir: directory }, env, print)).rejects.toThrow(
-      'there is no image a, b',
+      "there is no image a, b; 'godwit image list' shows all there are",
     );
   });
 });

@@ -84,7 +84,8 @@ export async function removeImages(
     if (await understood(() => store.remove(name))) print(`Removed ${name}.`);
     else unknown.push(name);
   }
-  if (unknown.length > 0) throw new UserError(`there is no image ${unknown.join(', ')}`);
+  if (unknown.length > 0)
+    throw new UserError(`there is no image ${unknown.join(', ')}; 'godwit image list' shows all there are`);
 }
 
 function storeOf({ dataDir, images }: ImageOptions, { clock, random }: Env): ImageStore {
@@ -97,9 +98,14 @@ async function fileAt(path: string): Promise<string> {
     const real = await realDiskFiles.realPath(resolve(path));
     if ((await realDiskFiles.describe(real))?.kind === 'file') return real;
   } catch (error) {
-    throw new UserError(`${path} cannot be read: ${(error as Error).message}`, { cause: error });
+    throw new UserError(
+      `${path} cannot be read (${(error as Error).message}); give the path of a file that you may read`,
+      {
+        cause: error,
+      },
+    );
   }
-  throw new UserError(`${path} is no file`);
+  throw new UserError(`${path} is no file; give the path of a disk, an archive or a kernel`);
 }
 
 const EXPECTED = [DamagedInput, ImageFormatError, ImageReferenceError];

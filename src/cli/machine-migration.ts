@@ -119,7 +119,10 @@ export async function cancelMigration(name: string, options: MigrateOptions, env
     const { client, namespace } = connection;
     const dryRun = Object.hasOwn(dryRunOf(options, print), 'dryRun');
     const active = (await migrationsOf(name, connection)).find((each) => !isFinalMigration(each));
-    if (!active) throw new UserError(`Found no migration to cancel for ${name}`);
+    if (!active)
+      throw new UserError(
+        `Found no migration to cancel for ${name}; 'godwit why ${name} -n ${namespace}' says where it is, and how`,
+      );
     const { name: migration = '', uid = '' } = active.metadata;
     // Another one of the same name is not meant.
     await client.delete(virtualMachineInstanceMigrations, namespace, migration, signal, {

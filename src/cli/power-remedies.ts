@@ -13,6 +13,8 @@ const REMEDIES: readonly (readonly [words: string, remedy: string])[] = [
   ['from failed state', "it is started again by itself; 'godwit why VM' says when"],
   ['RunStrategy Halted does not support', "'godwit start VM' starts it"],
   ['does not support manual start', "its run strategy starts it by itself; 'godwit why VM' says how it is"],
+  ['it has to leave node', "'godwit why VM' says which one it has to leave, and why"],
+  ['is terminating: it has to move', "'godwit why VM' says how far that is"],
   ['does not support manual restart', "'godwit stop VM' ends it for good; another run strategy would start it again"],
 ];
 

@@ -42,13 +42,18 @@ describe('godwit image', () => {
   it('says what is wrong in one sentence', async () => {
     expect(await image('import', 'web', join(directory, 'missing'))).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^godwit: .*missing cannot be read: ENOENT[^\n]*\n$/) as string,
+      stderr: expect.stringMatching(
+        /^godwit: .*missing cannot be read \(ENOENT[^\n]*\); give the path [^\n]*\n$/,
+      ) as string,
     });
     expect(await image('import', 'web')).toMatchObject({
       code: 2,
       stderr: 'godwit: give either a file, or --kernel and perhaps --initrd\n',
     });
-    expect(await image('rm', 'web')).toMatchObject({ code: 1, stderr: 'godwit: there is no image web\n' });
+    expect(await image('rm', 'web')).toMatchObject({
+      code: 1,
+      stderr: "godwit: there is no image web; 'godwit image list' shows all there are\n",
+    });
     expect((await image('rm')).code).toBe(2);
   });
 });

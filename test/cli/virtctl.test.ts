@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
 import { withPlainBooleans } from '../../src/cli/boolean-arguments.ts';
+import { UserError } from '../../src/cli/failure.ts';
 import { withOptionsBehind } from '../../src/cli/leading-options.ts';
 import { program } from '../../src/cli/program.ts';
 import { type Finished, runCli } from '../support/cli.ts';
@@ -134,6 +135,37 @@ describe('godwit, as virtctl', () => {
     expect(seen).toEqual(
       asked.map(([request, body]) => [request.startsWith('GET') ? expect.stringContaining(request) : request, body]),
     );
+  });
+
+  it.each<[argv: string, code: number, message: string, words: string]>([
+    [
+      'evacuate-cancel vm web',
+      409,
+      'its pod p is terminating: it has to move, or is shut down with it',
+      "its pod p is terminating: it has to move, or is shut down with it; 'godwit why web' says how far that is",
+    ],
+    [
+      'evacuate-cancel node n1',
+      409,
+      'it has to leave node "n2", not "n1"',
+      'VMI default/web: it has to leave node "n2", not "n1"; \'godwit why web\' says which one it has to leave, and why',
+    ],
+    [
+      'evacuate-cancel node n1',
+      500,
+      'no',
+      'VMI default/web: no; try again, and look at the log of the API server if it stays so',
+    ],
+    [
+      'migrate-cancel other',
+      200,
+      '',
+      "Found no migration to cancel for other; 'godwit why other -n default' says where it is, and how",
+    ],
+  ])('%s, refused with %i', async (argv, code, message, words) => {
+    server.answers.set('PUT ', { code, body: { kind: 'Status', code, message } });
+    await expect(printed(...argv.split(' '))).rejects.toThrow(new UserError(words));
+    server.answers.delete('PUT ');
   });
 
   it('console --timeout 1 web', async () => {

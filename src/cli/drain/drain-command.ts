@@ -4,15 +4,19 @@ import type { Env } from '../../env/ports.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
 import type { Client } from '../../kube/client.ts';
 import { type ClusterOptions, withCluster } from '../cluster-connection.ts';
+import type { OutputFormat } from '../cluster-options.ts';
 import { UserError } from '../failure.ts';
+import { printValue } from '../print-value.ts';
 import { Drain, type DrainResult } from './drain.ts';
 import { type DrainPicture, type DrainView, LineView, summaryOf, TerminalView } from './drain-view.ts';
-import { forecast, forecastLines } from './forecast.ts';
+import { type Forecast, forecast, forecastLines, stayersOf } from './forecast.ts';
 
 /** `godwit drain|uncordon NODE`. */
 
 export interface DrainCommandOptions extends ClusterOptions {
   readonly dryRun?: boolean;
+  /** Of a dry run. */
+  readonly output?: OutputFormat;
   /** For how long to go on; for ever where it is 0. */
   readonly timeout?: number;
   readonly force?: boolean;
@@ -40,10 +44,9 @@ export async function drain(
     await requireNode(client, name);
     const rules = { force: options.force === true, deleteEmptydirData: options.deleteEmptydirData === true };
     if (options.dryRun === true) {
-      const { lines, isPossible } = forecastLines(name, await forecast({ client, env, node: name, ...rules }));
-      for (const line of lines) print(line);
-      if (!isPossible) throw new UserError(`${name} would not become empty; nothing was changed`);
-      return;
+      const foreseen = await forecast({ client, env, node: name, ...rules });
+      if (!printValue(foreseen, options.output, print)) for (const line of forecastLines(name, foreseen)) print(line);
+      return mustBecomeEmpty(name, foreseen);
     }
     const { output, interrupted } = terminal;
     const view = new Remembered(output.isTTY ? new TerminalView(name, output) : new LineView(print));
@@ -66,6 +69,18 @@ export async function drain(
     throw interruption(name, view, late.aborted ? humanDuration((options.timeout ?? 0) * 1000) : undefined);
   });
 }
+
+function mustBecomeEmpty(name: string, foreseen: Forecast): void {
+  const stayers = stayersOf(foreseen);
+  if (stayers.length === 0) return;
+  const more = stayers.length > STAYERS_TOLD_MAX ? ` and ${stayers.length - STAYERS_TOLD_MAX} more` : '';
+  throw new UserError(
+    `${name} would not become empty; nothing was changed: see to ${stayers.slice(0, STAYERS_TOLD_MAX).join(', ')}${more} first, as is said beside each, or with what 'godwit why VM' says`,
+  );
+}
+
+/** How many are named in a sentence; all are listed above it. */
+const STAYERS_TOLD_MAX = 3;
 
 /** Lets a node take pods again; whoever was to leave it for a drain alone, and has not begun to, stays. */
 export async function uncordon(name: string, options: ClusterOptions, env: Env, print: Print): Promise<void> {

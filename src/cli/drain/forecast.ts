@@ -80,11 +80,16 @@ function anywhere(pod: Pod): Pod {
 const VERDICTS = { moves: 'would be moved', stops: 'would be shut down', blocks: 'would stay' } as const;
 const PODS = { evict: 'would be evicted', leave: 'would stay', refuse: 'may not go' } as const;
 
-/** A forecast for people, and whether the node would become empty. */
-export function forecastLines(
-  node: string,
-  { machines, pods }: Forecast,
-): { readonly lines: readonly string[]; readonly isPossible: boolean } {
+/** What would keep a node from becoming empty, of those that a forecast speaks of. */
+export function stayersOf({ machines, pods }: Forecast): readonly string[] {
+  return [
+    ...machines.filter(({ verdict }) => verdict === 'blocks').map(({ machine }) => machine),
+    ...pods.filter(({ kind }) => kind === 'refuse').map(({ pod }) => `pod ${pod}`),
+  ];
+}
+
+/** A forecast for people. */
+export function forecastLines(node: string, { machines, pods }: Forecast): readonly string[] {
   const told = machines
     .toSorted((a, b) => (a.machine < b.machine ? -1 : 1))
     .map(({ machine, strategy, verdict, why }) => [machine, strategy, VERDICTS[verdict], why]);
@@ -99,6 +104,5 @@ export function forecastLines(
   );
   const count = (verdict: string): number => machines.filter((each) => each.verdict === verdict).length;
   const sum = `${node}: ${count('moves')} virtual machines would be moved, ${count('stops')} shut down, ${count('blocks')} would stay (dry run)`;
-  const isPossible = count('blocks') === 0 && pods.every(({ kind }) => kind !== 'refuse');
-  return { lines: [...lines, sum], isPossible };
+  return [...lines, sum];
 }
