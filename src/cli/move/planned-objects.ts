@@ -250,12 +250,14 @@ export function claimsAfter(seen: SeenMove, objects: readonly PlannedObject[]): 
 export function isUsedBy(machines: readonly VirtualMachine[], { resource, object }: PlannedObject): boolean {
   const name = object.metadata.name ?? '';
   return machines.some((machine) => {
-    const { secrets: keys, configMaps: maps } = referencesOf(machine);
+    const { claims, secrets: keys, configMaps: maps } = referencesOf(machine);
     const { instancetype, preference } = machine.spec;
-    const isSizing = resource.group === 'instancetype.kubevirt.io';
-    if (isSizing) return instancetype?.name === name || preference?.name === name;
-    return (resource.plural === 'secrets' ? keys : resource.plural === 'configmaps' ? maps : []).some(
-      (each) => each.name === name,
-    );
+    if (resource.group === 'instancetype.kubevirt.io') return instancetype?.name === name || preference?.name === name;
+    const named = new Map<string, readonly { readonly name: string }[]>([
+      [persistentVolumeClaims.plural, claims],
+      [secrets.plural, keys],
+      [configMaps.plural, maps],
+    ]).get(resource.plural);
+    return named?.some((each) => each.name === name) ?? false;
   });
 }

@@ -62,4 +62,16 @@ describe('references', () => {
     expect(isUsedBy(other, planned('virtualmachinepreferences', 'instancetype.kubevirt.io'))).toBe(true);
     expect(isUsedBy([], planned('secrets', ''))).toBe(false);
   });
+
+  it.each<[string, object]>([
+    ['a claim', { persistentVolumeClaim: { claimName: 'a' } }],
+    ['the claim of a DataVolume', { dataVolume: { name: 'a' } }],
+    ['a claim that is only read', { ephemeral: { persistentVolumeClaim: { claimName: 'a' } } }],
+  ])('keep %s that another machine is on', (_, source) => {
+    const planned = (name: string): PlannedObject =>
+      ({ resource: { plural: 'persistentvolumeclaims', group: '' }, object: { metadata: { name } } }) as never;
+    const other = [machine(volumes(source))];
+    expect(isUsedBy(other, planned('a'))).toBe(true);
+    expect(isUsedBy(other, planned('b'))).toBe(false);
+  });
 });
