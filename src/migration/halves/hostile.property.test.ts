@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { IS_FULL } from '../../../test/support/sample.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { Schema } from '../../api/schema.ts';
@@ -136,7 +137,7 @@ function changed(guest: VirtualMachineInstance, told: { migrationState?: Migrati
   );
 }
 
-const runs = { numRuns: 1500, seed: 5 };
+const runs = { numRuns: IS_FULL ? 6000 : 1500 };
 
 describe('whatever arrives', () => {
   it('is within its limits, or refused', () => {

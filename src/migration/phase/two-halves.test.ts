@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { IS_FULL } from '../../../test/support/sample.ts';
 import { REQUIRED_FACTS } from './required-facts.ts';
 import { type Action, ACTIONS, TwoHalves } from './two-halves.fixture.ts';
 
@@ -64,7 +65,7 @@ describe('two halves of a migration', () => {
         settled(halves);
         verdicts.set(halves.verdicts, (verdicts.get(halves.verdicts) ?? 0) + 1);
       }),
-      { numRuns: 300, seed: 11 },
+      { numRuns: IS_FULL ? 3000 : 300 },
     );
     for (const verdict of ['Succeeded Succeeded', 'Failed Failed']) expect(verdicts.get(verdict)).toBeGreaterThan(10);
   });
