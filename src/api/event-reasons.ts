@@ -445,6 +445,14 @@ const KUBE_VIRT = {
   },
 } as const satisfies Meanings;
 
+const MIGRATION_POLICY = {
+  SameSelectors: {
+    type: 'Warning',
+    when: 'An older policy has the same selectors: this one does not count, as `godwit policy explain` says of each guest.',
+    remedy: 'give it other selectors, or delete one of the two',
+  },
+} as const satisfies Meanings;
+
 const LEASE = {
   LeaderElection: { type: 'Normal', when: 'Another replica leads.' },
 } as const satisfies Meanings;
@@ -467,6 +475,7 @@ export const EVENT_REASONS = {
   PersistentVolumeClaim: CLAIM,
   PersistentVolume: VOLUME,
   PodDisruptionBudget: DISRUPTION_BUDGET,
+  MigrationPolicy: MIGRATION_POLICY,
   KubeVirt: KUBE_VIRT,
   Lease: LEASE,
   Any: ANY,

@@ -130,8 +130,8 @@ export class ControlScene {
   }
 
   /** What people were told: `name type reason: message`. */
-  async events(): Promise<readonly string[]> {
-    return (await this.list(events)).map(
+  async events(namespace = NAMESPACE): Promise<readonly string[]> {
+    return (await this.client.list(events, { namespace }, this.signal)).items.map(
       ({ involvedObject, type, reason, message }) => `${involvedObject.name} ${type} ${reason}: ${message}`,
     );
   }

@@ -10,6 +10,7 @@ import { Evacuations } from './evacuation/evacuations.ts';
 import { DisruptionBudgets } from './disruption-budget/disruption-budgets.ts';
 import { Disruptions } from './disruption/disruptions.ts';
 import { ControlMetrics } from './metrics/control-metrics.ts';
+import { EqualPolicies } from './migration/equal-policies.ts';
 import { MigrationLeftovers } from './migration/migration-leftovers.ts';
 import { Migrations } from './migration/migrations.ts';
 import { NodeCertificates } from './node-certificates/node-certificates.ts';
@@ -51,6 +52,7 @@ export function controlServices(options: ControlOptions): readonly Service[] {
     new Restorations(context),
     new Migrations({ ...context, launcherImage, kubelets }),
     new MigrationLeftovers(context),
+    new EqualPolicies(context),
     new Disruptions(context),
     new Evacuations(context),
     new DrainReports(context),

@@ -108,3 +108,21 @@ it('promises no change that would not come true', () => {
     { numRuns: 300 },
   );
 });
+
+it('says of a policy that an older one has its selectors, and what would change that', () => {
+  const made = (name: string, creationTimestamp: string) => {
+    const policy = makePolicy(name, { app: 'web' });
+    return { ...policy, metadata: { ...policy.metadata, creationTimestamp } };
+  };
+  const policies = new PolicyIndex([made('a', '2026-01-01T00:00:05Z'), made('z', '2026-01-01T00:00:00Z')]);
+  const told = explain({ metadata: { labels: { app: 'web' } } }, { metadata: {} }, policies);
+  expect(told.winner?.policy).toBe('z');
+  expect(told.beaten).toMatchObject([
+    {
+      policy: 'a',
+      rule: 'OlderWithSameSelectors',
+      message: 'both have the same selectors, and of such the oldest alone counts: "z"',
+    },
+  ]);
+  expect(told.changes).toContainEqual({ kind: 'DeletePolicy', policy: 'z', winner: 'a' });
+});

@@ -205,3 +205,48 @@ function naiveOrder(policies: MigrationPolicy[], guest: Labels, namespace: Label
     .toSorted((left, right) => (left.rank < right.rank ? -1 : 1))
     .map(({ name }) => name);
 }
+
+describe('policies with the same selectors', () => {
+  const made = (name: string, creationTimestamp: string, labels: Record<string, string> = { app: 'web' }) => {
+    const policy = makePolicy(name, labels);
+    return { ...policy, metadata: { ...policy.metadata, creationTimestamp } };
+  };
+  const [early, late] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:05Z'];
+  const subject = { labels: { app: 'web', tier: 'front' } };
+  const names = (index: PolicyIndex) => index.matching(subject).map(({ name }) => name);
+
+  it('do not count but for the oldest, whichever was heard of first', () => {
+    const both = [made('z-older', early), made('a-younger', late)];
+    for (const order of [both, both.toReversed()]) {
+      const index = new PolicyIndex(order);
+      expect(index.winner(subject)?.name).toBe('z-older');
+      expect(names(index)).toEqual(['z-older', 'a-younger']);
+    }
+  });
+
+  it('count by their names where they are as old', () => {
+    expect(new PolicyIndex([made('b', early), made('a', early)]).winner(subject)?.name).toBe('a');
+  });
+
+  it('count once no older one is left, or has the same', () => {
+    const index = new PolicyIndex([made('older', early), made('younger', late)]);
+    index.set(made('older', early, { app: 'db' }));
+    expect(names(index)).toEqual(['younger']);
+    index.set(made('older', early));
+    expect(names(index)).toEqual(['older', 'younger']);
+    index.delete('older');
+    expect(index.winner(subject)?.name).toBe('younger');
+    index.delete('younger');
+    expect(names(index)).toEqual([]);
+  });
+
+  it('do not stand between others that their names alone tell apart', () => {
+    const ties = [made('z', early, { app: 'web', tier: '' }), made('a', late, { app: 'web', tier: '' })];
+    const other = made('m', late, { app: '', tier: 'front' });
+    for (const order of [
+      [...ties, other],
+      [other, ...ties.toReversed()],
+    ])
+      expect(names(new PolicyIndex(order))).toEqual(['m', 'z', 'a']);
+  });
+});

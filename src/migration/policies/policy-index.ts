@@ -1,6 +1,7 @@
 import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
 import { comparePrecedence } from './precedence.ts';
 import {
+  compareAges,
   type LabelOwner,
   matches,
   type RankedPolicy,
@@ -15,9 +16,17 @@ import {
  * Each policy is filed under one label that it asks for: the one under which fewest are filed so far. Where thousands ask
  * for `env: prod` and for a team of their own, that is the team. (Always taking the first label would put them all in one
  * drawer; taking all labels at once would need every subset of the guest's labels to look them up.)
+ *
+ * Of policies with the same selectors only the oldest counts, and is filed. A webhook refuses the others, but two replicas of
+ * it that are asked at the same instant know nothing of each other.
  */
 export class PolicyIndex {
-  readonly #policies = new Map<string, { readonly ranked: RankedPolicy; readonly drawer: string }>();
+  /** By name. */
+  readonly #policies = new Map<string, RankedPolicy>();
+  /** By signature: all that have the same selectors, the oldest first. */
+  readonly #equals = new Map<string, readonly RankedPolicy[]>();
+  /** By signature: the one that counts. */
+  readonly #filed = new Map<string, { readonly ranked: RankedPolicy; readonly drawer: string }>();
   readonly #drawers = new Map<string, Set<RankedPolicy>>();
 
   constructor(policies: Iterable<MigrationPolicy> = []) {
@@ -29,37 +38,43 @@ export class PolicyIndex {
     this.delete(policy.metadata.name ?? '');
     const ranked = rankedPolicy(policy);
     if (!ranked) return;
-    const drawer = this.#emptiestDrawer(ranked.requirements);
-    const filed = this.#drawers.get(drawer);
-    if (filed) filed.add(ranked);
-    else this.#drawers.set(drawer, new Set([ranked]));
-    this.#policies.set(ranked.name, { ranked, drawer });
+    this.#policies.set(ranked.name, ranked);
+    const equals = [...(this.#equals.get(ranked.signature) ?? []), ranked];
+    this.#equals.set(
+      ranked.signature,
+      equals.toSorted((left, right) => compareAges(left.policy, right.policy)),
+    );
+    this.#refile(ranked.signature);
   }
 
   delete(name: string): void {
     const known = this.#policies.get(name);
     if (!known) return;
     this.#policies.delete(name);
-    const filed = this.#drawers.get(known.drawer);
-    filed?.delete(known.ranked);
-    if (filed?.size === 0) this.#drawers.delete(known.drawer);
+    const left = (this.#equals.get(known.signature) ?? []).filter((each) => each !== known);
+    if (left.length > 0) this.#equals.set(known.signature, left);
+    else this.#equals.delete(known.signature);
+    this.#refile(known.signature);
   }
 
-  /** All policies that are for some guest. */
+  /** All policies that are for some guest, and count. */
   *all(): Generator<RankedPolicy> {
-    for (const { ranked } of this.#policies.values()) yield ranked;
+    for (const { ranked } of this.#filed.values()) yield ranked;
   }
 
-  /** Every policy that matches, and some that do not; each once. */
+  /** Every policy that matches and counts, and some that do not match; each once. */
   *candidates({ labels = {}, namespaceLabels = {} }: Subject): Generator<RankedPolicy> {
     yield* this.#drawers.get(ANY_GUEST) ?? [];
     yield* this.#candidatesBy('VirtualMachineInstance', labels);
     yield* this.#candidatesBy('Namespace', namespaceLabels);
   }
 
-  /** The policies that match, best first. */
+  /** The policies that match, best first; those that an older one with the same selectors keeps from counting come after it. */
   matching(subject: Subject): RankedPolicy[] {
-    return [...this.candidates(subject)].filter((ranked) => matches(ranked, subject)).toSorted(comparePrecedence);
+    return [...this.candidates(subject)]
+      .filter((ranked) => matches(ranked, subject))
+      .toSorted(comparePrecedence)
+      .flatMap(({ signature }) => this.#equals.get(signature) ?? []);
   }
 
   /** The policy that holds for a subject; undefined where the configuration of the cluster alone does. */
@@ -69,6 +84,24 @@ export class PolicyIndex {
       if ((best === undefined || comparePrecedence(ranked, best) < 0) && matches(ranked, subject)) best = ranked;
     }
     return best;
+  }
+
+  /** Files the policy that counts of those with the same selectors, in the place of the one that did. */
+  #refile(signature: string): void {
+    const oldest = this.#equals.get(signature)?.[0];
+    const known = this.#filed.get(signature);
+    if (known?.ranked === oldest) return;
+    if (known) {
+      this.#filed.delete(signature);
+      const drawer = this.#drawers.get(known.drawer);
+      drawer?.delete(known.ranked);
+      if (drawer?.size === 0) this.#drawers.delete(known.drawer);
+    }
+    if (!oldest) return;
+    const name = this.#emptiestDrawer(oldest.requirements);
+    const drawer = this.#drawers.get(name) ?? new Set();
+    this.#drawers.set(name, drawer.add(oldest));
+    this.#filed.set(signature, { ranked: oldest, drawer: name });
   }
 
   *#candidatesBy(owner: LabelOwner, labels: { readonly [key: string]: string }): Generator<RankedPolicy> {

@@ -7,7 +7,8 @@ export type PrecedenceRule =
   | 'MoreGuestLabels'
   | 'EarlierLabelKeys'
   | 'MoreExactValues'
-  | 'EarlierName';
+  | 'EarlierName'
+  | 'OlderWithSameSelectors';
 
 type Comparison = (left: RankedPolicy, right: RankedPolicy) => number;
 
@@ -19,7 +20,10 @@ const RULES: readonly (readonly [PrecedenceRule, Comparison])[] = [
   ['EarlierName', (left, right) => compareTexts(left.name, right.name)],
 ];
 
-/** Negative where the left policy goes before the right one; 0 only for policies of one name. */
+/**
+ * Negative where the left policy goes before the right one; 0 only for policies of one name. Of those with the same selectors
+ * no more than one is ever asked about: that the older one goes before would fit in no order with the names of others.
+ */
 export function comparePrecedence(left: RankedPolicy, right: RankedPolicy): number {
   for (const [, compare] of RULES) {
     const order = compare(left, right);
@@ -30,6 +34,7 @@ export function comparePrecedence(left: RankedPolicy, right: RankedPolicy): numb
 
 /** The rule by which the winner goes before the loser. */
 export function decidingRule(winner: RankedPolicy, loser: RankedPolicy): PrecedenceRule {
+  if (winner.signature === loser.signature) return 'OlderWithSameSelectors';
   return RULES.find(([, compare]) => compare(winner, loser) !== 0)?.[0] ?? 'EarlierName';
 }
 
@@ -49,6 +54,8 @@ export function precedenceMessage(winner: RankedPolicy, loser: RankedPolicy): st
       return `the same keys match, but ${winner.exactValues} by their exact values, not ${loser.exactValues}`;
     case 'EarlierName':
       return `nothing else tells them apart, and ${JSON.stringify(winner.name)} is before ${JSON.stringify(loser.name)}`;
+    case 'OlderWithSameSelectors':
+      return `both have the same selectors, and of such the oldest alone counts: ${JSON.stringify(winner.name)}`;
     default:
       return unreachable(rule);
   }

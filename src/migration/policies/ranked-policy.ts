@@ -1,4 +1,5 @@
 import { type MigrationPolicy, policySelectors } from '../../api/kubevirt/migration-policy.ts';
+import { selectorSignature } from '../../api/kubevirt/validate-migration-policy.ts';
 
 /** Labels of a guest and of its namespace: all that policies look at. */
 export interface Subject {
@@ -33,6 +34,8 @@ export interface RankedPolicy {
   readonly exactValues: number;
   /** The keys of all of them in order; one that is asked for of guest and namespace is there twice. */
   readonly keys: readonly string[];
+  /** The same for all that select by the same labels. */
+  readonly signature: string;
 }
 
 /** Ranks a policy; undefined for one without selectors, which is for no guest. (Empty ones are for every guest.) */
@@ -52,6 +55,7 @@ export function rankedPolicy(policy: MigrationPolicy): RankedPolicy | undefined 
     guestLabels: virtualMachineInstance.size,
     exactValues: requirements.filter(({ value }) => value !== undefined).length,
     keys: requirements.map(({ key }) => key).toSorted(compareTexts),
+    signature: selectorSignature({ selectors }),
   };
 }
 
@@ -76,6 +80,12 @@ export function isMet(requirement: Requirement, subject: Subject): boolean {
 /** Whether a policy is for this subject. */
 export function matches(ranked: RankedPolicy, subject: Subject): boolean {
   return ranked.requirements.every((requirement) => isMet(requirement, subject));
+}
+
+/** Negative where the left policy is older; of those that are as old the names decide. */
+export function compareAges({ metadata: left }: MigrationPolicy, { metadata: right }: MigrationPolicy): number {
+  const order = compareTexts(left.creationTimestamp ?? '', right.creationTimestamp ?? '');
+  return order === 0 ? compareTexts(left.name ?? '', right.name ?? '') : order;
 }
 
 /** Order of texts that is the same everywhere. */
