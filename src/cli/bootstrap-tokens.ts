@@ -22,7 +22,7 @@ import { table } from './table.ts';
 /** What `godwit token` does. */
 
 export interface TokenCommandOptions extends ClusterOptions {
-  /** Of list. */
+  /** Of list and create. */
   readonly output?: OutputFormat;
 }
 
@@ -54,7 +54,7 @@ export async function createToken(options: NewTokenOptions, env: Env, print: Pri
   await withCluster(options, env, async ({ client, access }) => {
     const caHash = await authorityHash(access);
     const [id, secret] = [word(env.random, 6), word(env.random, 16)];
-    const endsMs = env.clock.now() + options.ttl;
+    const expiration = options.ttl > 0 ? formatTime(env.clock.now() + options.ttl) : undefined;
     const object: Secret = {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -65,19 +65,22 @@ export async function createToken(options: NewTokenOptions, env: Env, print: Pri
         'token-secret': secret,
         'usage-bootstrap-authentication': 'true',
         'auth-extra-groups': KUBEADM_GROUP,
-        ...(options.ttl > 0 ? { expiration: formatTime(endsMs) } : {}),
+        ...(expiration === undefined ? {} : { expiration }),
         ...(options.description === undefined ? {} : { description: options.description }),
       },
     };
     await client.create(secrets, object, signal);
     const server = options.joinServer ?? access.server;
-    const until = options.ttl > 0 ? ` (until ${formatTime(endsMs)})` : '';
-    print(`To join a machine as a node, run this on it${until}:`);
-    print('');
+    const token = `${id}.${secret}`;
     const isLocal = LOOPBACK.has(new URL(server).hostname);
     // By what the API server reaches the node in turn, for consoles and logs.
     const address = isLocal ? '' : " --address $(hostname -I | cut -d' ' -f1)";
-    print(`  godwit agent --name $(hostname)${address} --server ${server} --token ${id}.${secret} --ca-hash ${caHash}`);
+    const command = `godwit agent --name $(hostname)${address} --server ${server} --token ${token} --ca-hash ${caHash}`;
+    const { description, output } = options;
+    if (printValue({ token, expiration, description, server, caHash, command }, output, print)) return;
+    print(`To join a machine as a node, run this on it${expiration === undefined ? '' : ` (until ${expiration})`}:`);
+    print('');
+    print(`  ${command}`);
     if (isLocal) {
       print('');
       print(

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { type Command, Option } from 'commander';
 import { defaultDataDirectory } from './data-directory.ts';
+import { UserError } from './failure.ts';
 import { withKubectlOptions } from './kubectl-options.ts';
 
 /** Options that several commands have, said once. */
@@ -36,4 +37,10 @@ export type OutputFormat = 'json' | 'yaml' | 'wide';
 /** Adds `-o`. */
 export function withOutput(command: Command, formats: readonly OutputFormat[] = ['json', 'yaml', 'wide']): Command {
   return command.addOption(new Option('-o, --output <format>', 'how to print it').choices(formats));
+}
+
+/** Refuses `-o` of what prints for programs only what it would do. */
+export function checkOutput({ dryRun, output }: { readonly dryRun?: boolean; readonly output?: OutputFormat }): void {
+  if (output !== undefined && dryRun !== true)
+    throw new UserError('-o prints what would be done: give --dry-run with it', { exitCode: 2 });
 }

@@ -40,7 +40,7 @@ export function imageCommand(print: Print): Command {
       const { removeImages } = await import('./images.ts');
       await removeImages(names, options, realEnv('warn'), print);
     });
-  return image;
+  return image.addHelpText('after', '\nExample:\n  godwit image import shop/web:1 web.qcow2\n  godwit image list');
 }
 
 interface KernelOptions {

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
-import { withNamespace } from './cluster-options.ts';
+import { withNamespace, withOutput } from './cluster-options.ts';
 import type { EvacuateCancelOptions } from './evacuate-cancel.ts';
 import type { LogsOptions } from './machine-logs.ts';
 import type { MigrateOptions } from './machine-migration.ts';
@@ -129,7 +129,7 @@ function parseMapping(text: string, before: Readonly<Record<string, string>> = {
 }
 
 function moveCommand(print: Print): Command {
-  return clusterCommand('move', 'Move a running virtual machine to another namespace or cluster.')
+  return withOutput(clusterCommand('move', 'Move a running virtual machine to another namespace or cluster.'))
     .argument('<vm>', 'its name')
     .option('--to-namespace <namespace>', 'the namespace to move to (default: of the same name)')
     .option('--to-context <context>', 'the context of the cluster to move to (default: the same cluster)')
@@ -141,7 +141,7 @@ function moveCommand(print: Print): Command {
     .option('--dry-run', 'change nothing; say what would be made, and what is in the way')
     .addHelpText(
       'after',
-      '\nExample:\n  godwit move myvm --to-namespace other --dry-run\n  godwit move myvm --to-context west --map-storage-class shared=fast',
+      '\nExample:\n  godwit move myvm --to-namespace other --dry-run\n  godwit move myvm --to-namespace other --dry-run -o yaml\n  godwit move myvm --to-context west --map-storage-class shared=fast',
     )
     .action(async (name: string, options: MoveCommandOptions) => {
       const { move } = await import('./move/move-command.ts');

@@ -1,7 +1,7 @@
 import { Command, InvalidArgumentError } from 'commander';
 import { realEnv } from '../env/real.ts';
 import type { ClusterOptions } from './cluster-connection.ts';
-import { withCluster } from './cluster-options.ts';
+import { withCluster, withOutput } from './cluster-options.ts';
 import type { DrainCommandOptions } from './drain/drain-command.ts';
 
 /** Commands for whoever looks after nodes. What they need is loaded when they run. */
@@ -29,12 +29,16 @@ function nodeCommand(name: string, description: string): Command {
 }
 
 function drainCommand(print: Print): Command {
-  return nodeCommand('drain', 'Empty a node: its virtual machines move, or stop, as their eviction strategies say.')
+  const what = 'Empty a node: its virtual machines move, or stop, as their eviction strategies say.';
+  return withOutput(nodeCommand('drain', what))
     .option('--dry-run', 'change nothing; say what would become of each virtual machine, and why')
     .option('--timeout <duration>', 'how long to go on, such as 10m (default: until it is empty)', parseDuration)
     .option('--force', 'evict also pods that nobody would make anew elsewhere')
     .option('--delete-emptydir-data', 'evict also pods that lose what is in an emptyDir')
-    .addHelpText('after', '\nExample:\n  godwit drain node-1 --dry-run\n  godwit drain node-1 --timeout 30m')
+    .addHelpText(
+      'after',
+      '\nExample:\n  godwit drain node-1 --dry-run\n  godwit drain node-1 --dry-run -o json\n  godwit drain node-1 --timeout 30m',
+    )
     .action(async (name: string, options: DrainCommandOptions) => {
       const { drain } = await import('./drain/drain-command.ts');
       const interrupted = new AbortController();

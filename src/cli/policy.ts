@@ -10,7 +10,7 @@ type Print = (line: string) => void;
 /** The command, with its own subcommands. */
 export function policyCommand(print: Print): Command {
   const policy = new Command('policy').description('Migration policies.');
-  withOutput(withNamespace(policy.command('explain')), ['json', 'yaml'])
+  withOutput(withNamespace(policy.command('explain')))
     .description('Say which policy holds for a virtual machine, why, what follows, and what would change it.')
     .argument('<vm>', 'its name')
     .addHelpText('after', '\nExample:\n  godwit policy explain myvm\n  godwit policy explain myvm -n shop -o yaml')
@@ -18,5 +18,5 @@ export function policyCommand(print: Print): Command {
       const { explainPolicy } = await import('./explain-policy.ts');
       await explainPolicy(name, options, realEnv('warn'), print);
     });
-  return policy;
+  return policy.addHelpText('after', '\nExample:\n  godwit policy explain myvm');
 }

@@ -84,7 +84,11 @@ const KUBECONFIG_HELP = "how to reach the cluster (default: KUBECONFIG, ~/.kube/
 export const program = new Command('godwit')
   .description('Keeps virtual machines running while the machines under them come and go.')
   .commandsGroup('Run a cluster:')
-  .version(VERSION, '-V, --version', 'print the version');
+  .version(VERSION, '-V, --version', 'print the version')
+  .addHelpText(
+    'after',
+    '\nExit codes: 0 it was done, 1 it was not, 2 the command line is wrong, 130 it was stopped, 141 nobody reads what it prints;\ndocs/commands.md says more of them.\n\nExample:\n  godwit up\n  godwit status\n  godwit drain node-1 --dry-run',
+  );
 
 program
   .command('up')

@@ -20,7 +20,7 @@ type Print = (line: string) => void;
 export function tokenCommand(print: Print): Command {
   const token = new Command('token').description('Tokens with which other machines join the cluster as nodes.');
   // Its --server is where others find the one that the kubeconfig says.
-  withCluster(token.command('create'), ['--server'])
+  withOutput(withCluster(token.command('create'), ['--server']))
     .description('Make a token, and print the command that joins a machine with it.')
     .addOption(
       new Option('--ttl <duration>', 'how long it can be used, such as 90m; for ever where it is 0')
@@ -29,7 +29,10 @@ export function tokenCommand(print: Print): Command {
     )
     .option('--description <text>', 'what it is for')
     .option('--server <url>', 'where the other machine finds the API server (default: as the kubeconfig has it)')
-    .addHelpText('after', '\nExample:\n  godwit token create --ttl 2h --description "rack 7"')
+    .addHelpText(
+      'after',
+      '\nExample:\n  godwit token create --ttl 2h --description "rack 7"\n  godwit token create -o json',
+    )
     .action(async ({ server, ...options }: Omit<NewTokenOptions, 'joinServer'> & { server?: string }) => {
       const { createToken } = await import('./bootstrap-tokens.ts');
       await createToken({ ...options, joinServer: server }, realEnv('warn'), print);
@@ -49,5 +52,5 @@ export function tokenCommand(print: Print): Command {
       const { deleteToken } = await import('./bootstrap-tokens.ts');
       await deleteToken(name, options, realEnv('warn'), print);
     });
-  return token;
+  return token.addHelpText('after', '\nExample:\n  godwit token create --ttl 2h\n  godwit token list');
 }

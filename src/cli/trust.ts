@@ -42,5 +42,8 @@ export function trustCommand(print: Print): Command {
       const { revokeTrustIn } = await import('./trust-commands.ts');
       await revokeTrustIn(name, options, realEnv('warn'), print);
     });
-  return trust;
+  return trust.addHelpText(
+    'after',
+    '\nExample:\n  godwit trust export --name east > east.yaml\n  godwit trust import west.yaml\n  godwit trust list',
+  );
 }

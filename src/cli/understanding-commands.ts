@@ -38,7 +38,7 @@ function queueCommand(print: Print): Command {
 }
 
 function whyCommand(print: Print): Command {
-  return withOutput(withNamespace(new Command('why')), ['json', 'yaml'])
+  return withOutput(withNamespace(new Command('why')))
     .description(
       'Say what is with a virtual machine, a migration or a node: its state, why, what is next, what you can do.',
     )

@@ -27,7 +27,8 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 - **As a plugin of kubectl.** \`kubectl godwit migrate web\` is the same as \`godwit migrate web\` once \`kubectl-godwit\` is on the
   path, where \`npm install -g .\` in a clone puts both; then \`~/.kube/config\` goes before the default data directory, as with kubectl.
 - **Options** may stand before the command, too: \`godwit --context west migrate web\`.
-- **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\`, of lists, prints more for people.
+- **For programs.** \`-o json\` and \`-o yaml\` print the same, with the same fields; \`-o wide\` prints more for people, where there is more. Of \`drain\` and
+  \`move\` it is for \`--dry-run\`.
 - **Colours** are for terminals alone, and for nobody who has set \`NO_COLOR\`.
 - **Errors** are one sentence on standard error, with what to do about it.
 - **virtctl.** \`start\`, \`stop\`, \`restart\`, \`pause\`, \`unpause\`, \`console\`, \`migrate\`, \`migrate-cancel\` and \`evacuate-cancel\` take
@@ -38,7 +39,7 @@ test fails where it is not what they say. \`godwit help COMMAND\` prints the sam
 | 0 | it was done; of \`--dry-run\`: it could be done |
 | 1 | it was not, or only in part: a sentence says why, and what to do |
 | 2 | the command line is wrong: nothing was done |
-| 130 | somebody stopped the command (Ctrl+C); what was begun in the cluster goes on, and a sentence says how to stop that |
+| 130 | somebody stopped the command (Ctrl+C); what was begun in the cluster goes on, and \`drain\`, \`migrate --watch\` and \`move\` say in a sentence how to stop that. What serves until it is stopped (\`up\`, \`agent\`, \`controllers\`, \`extension\`, \`sync\`, \`launcher\`) has done its work then: 0 |
 | 141 | nobody reads any more what it prints (\`\\| head\`); what serves goes on, and so does \`tour\` |
 
 ## kubectl's options
@@ -67,12 +68,24 @@ function placed(command: Command, path = 'godwit'): Placed[] {
 
 const all = placed(program);
 
-/** The lines of help below a title. */
-function examplesOf(command: Command): string[] {
+/** The program itself, and commands that have no work but that of their own commands. */
+const groups: Placed[] = [
+  { path: 'godwit', command: program },
+  ...program.commands
+    .filter(({ commands }) => commands.length > 0)
+    .map((command) => ({ path: `godwit ${command.name()}`, command })),
+];
+
+function helpOf(command: Command): string {
   let help = '';
   command.configureOutput({ writeOut: (text) => void (help += text) });
   command.outputHelp();
-  const [, examples = ''] = help.split('\nExample:\n');
+  return help;
+}
+
+/** The lines of help below a title. */
+function examplesOf(command: Command): string[] {
+  const [, examples = ''] = helpOf(command).split('\nExample:\n');
   return examples
     .split('\n')
     .map((line) => line.trim())
@@ -129,6 +142,22 @@ describe('commands', () => {
     for (const option of command.options) expect(option.description).toMatch(/^[^A-Z].*[^.]$/);
   });
 
+  it.each(groups)('$path is described, with examples of its commands', ({ path, command }) => {
+    expect(command.description()).toMatch(/^[A-Z].*\.$/);
+    const known = command.commands.map((child) => `${path} ${child.name()}`);
+    const examples = examplesOf(command);
+    expect(examples.length).toBeGreaterThan(0);
+    expect(examples.filter((line) => !known.some((each) => line.startsWith(each)))).toEqual([]);
+  });
+
+  it('say where exit codes are explained, each of which is', () => {
+    const help = helpOf(program);
+    expect(help).toContain('docs/commands.md');
+    const told = [...INTRODUCTION.matchAll(/^\| (\d+) \|/gm)].map(([, code = '']) => code);
+    expect(told).toHaveLength(5);
+    for (const code of told) expect(help).toMatch(new RegExp(`\\b${code} `));
+  });
+
   it('that look at a cluster are told which one in the same way', () => {
     // These are parts of a cluster themselves, or are of this machine alone.
     const others = [
@@ -158,12 +187,15 @@ describe('commands', () => {
   });
 
   it('that list or show something print it for programs, too', () => {
-    const shown = ['status', 'queue', 'why', 'policy explain', 'image list', 'token list', 'trust list'];
+    const shown = [
+      ...['status', 'queue', 'why', 'policy explain', 'image list', 'token list', 'trust list'],
+      ...['drain', 'move', 'token create'],
+    ];
     for (const path of shown) {
       const found = all
         .find((each) => each.path === `godwit ${path}`)
         ?.command.options.find(({ long }) => long === '--output');
-      expect(found?.argChoices, path).toEqual(expect.arrayContaining(['json', 'yaml']));
+      expect(found?.argChoices, path).toEqual(['json', 'yaml', 'wide']);
     }
   });
 

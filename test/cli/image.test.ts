@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { type Finished, runCli } from '../support/cli.ts';
 
 /** `godwit image`, as a user types it; what it does is tested beside its code. */
@@ -32,6 +33,11 @@ describe('godwit image', () => {
       'quay.io/shop/web:1',
       '',
     ]);
+    const json = JSON.parse((await image('list', '-o', 'json')).stdout) as { name: string; digest: string }[];
+    expect(json.map(({ name }) => name)).toEqual(['linux:latest', 'quay.io/shop/web:1']);
+    expect(parse((await image('list', '-o', 'yaml')).stdout)).toEqual(json);
+    const { stdout: wide } = await image('ls', '-o', 'wide');
+    for (const { digest } of json) expect(wide).toContain(digest);
     expect(await image('rm', 'linux', 'quay.io/shop/web:1')).toMatchObject({
       code: 0,
       stdout: 'Removed linux.\nRemoved quay.io/shop/web:1.\n',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { Cluster } from '../support/cluster.ts';
 import { type Finished, runCli } from '../support/cli.ts';
 import { HttpClient } from '../support/http-client.ts';
@@ -45,6 +46,26 @@ describe('godwit token', () => {
     expect(await statusOf(shown)).toBe(200);
     const { stdout: list } = await token('list');
     expect(list).toMatch(new RegExp(`^TOKEN +ENDS IN +DESCRIPTION\n${shown} +(23h|24h)\\S* +rack 7$`, 'm'));
+  });
+
+  it('is made and listed for programs, and with more for people', async () => {
+    const { stdout } = await token('create', '--description', 'rack 8', '-o', 'json');
+    const value = JSON.parse(stdout) as { token: string; expiration: string; command: string };
+    const { url } = cluster.godwit.access();
+    expect(value).toMatchObject({ description: 'rack 8', server: url });
+    expect(value.command).toContain(`--server ${url} --token ${value.token} --ca-hash sha256:`);
+    expect(await statusOf(value.token)).toBe(200);
+    const yaml = parse((await token('create', '--ttl', '0', '-o', 'yaml')).stdout) as { token: string };
+    expect(yaml).not.toHaveProperty('expiration');
+    const json = JSON.parse((await token('list', '-o', 'json')).stdout) as { token: string; endsIn: string }[];
+    expect(json).toContainEqual(expect.objectContaining({ token: value.token, expiration: value.expiration }));
+    expect(json).toContainEqual(expect.objectContaining({ token: yaml.token, endsIn: '<never>' }));
+    const again = parse((await token('list', '-o', 'yaml')).stdout) as { token: string }[];
+    expect(again.map((each) => each.token)).toEqual(json.map((each) => each.token));
+    const { stdout: wide } = await token('list', '-o', 'wide');
+    expect(wide).toMatch(/^TOKEN +ENDS IN +DESCRIPTION +ENDS AT +GROUPS$/m);
+    expect(wide).toContain(value.expiration);
+    expect((await token('create', '-o', 'wide')).stdout).toMatch(/^To join a machine/);
   });
 
   it('ends when it was to end, and goes', async () => {

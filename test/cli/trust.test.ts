@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { Cluster } from '../support/cluster.ts';
 import { type Finished, runCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
@@ -43,6 +44,10 @@ describe('godwit trust', () => {
     expect(JSON.parse((await trust(west, 'list', '-o', 'json')).stdout)).toMatchObject([
       { name: 'east', state: 'Trusted' },
     ]);
+    expect(parse((await trust(west, 'list', '-o', 'yaml')).stdout)).toMatchObject([{ name: 'east', state: 'Trusted' }]);
+    expect((await trust(west, 'list', '-o', 'wide')).stdout).toMatch(
+      /^NAME +CLUSTER +STATE +ENDS IN +FINGERPRINTS \(SHA-256\)\neast .* [0-9A-F:]{95}\n$/,
+    );
     const revoked = await trust(west, 'revoke', 'east');
     expect(revoked).toMatchObject({ code: 0, stderr: '' });
     expect(revoked.stdout).toMatch(/^Nothing new begins with east /);

@@ -4,7 +4,7 @@ import type { Env } from '../../env/ports.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
 import type { Client } from '../../kube/client.ts';
 import { type ClusterOptions, withCluster } from '../cluster-connection.ts';
-import type { OutputFormat } from '../cluster-options.ts';
+import { checkOutput, type OutputFormat } from '../cluster-options.ts';
 import { UserError } from '../failure.ts';
 import { printValue } from '../print-value.ts';
 import { Drain, type DrainResult } from './drain.ts';
@@ -40,6 +40,7 @@ export async function drain(
   print: Print,
   terminal: DrainTerminal,
 ): Promise<void> {
+  checkOutput(options);
   await withCluster(options, env, async ({ client }) => {
     await requireNode(client, name);
     const rules = { force: options.force === true, deleteEmptydirData: options.deleteEmptydirData === true };

@@ -7,11 +7,21 @@ import type { Env } from '../../env/ports.ts';
 import { TransportError } from '../../kube/transport.ts';
 import { sharedAbortController } from '../../kube/abort.ts';
 import { type ClusterConnection, type ClusterOptions, withCluster } from '../cluster-connection.ts';
+import { checkOutput, type OutputFormat } from '../cluster-options.ts';
 import { UserError } from '../failure.ts';
+import { printValue } from '../print-value.ts';
 import { Move, type MoveResult } from './move.ts';
-import { endLines, failureText, forecastLines, obstacleLines, whereOf } from './move-report.ts';
+import {
+  endLines,
+  failureText,
+  forecastLines,
+  forecastValue,
+  interruptionText,
+  NOTHING_CHANGED,
+  obstacleLines,
+  whereOf,
+} from './move-report.ts';
 import { LineView, TerminalView } from './move-view.ts';
-import { MOVE_LABEL } from './receiving-machine.ts';
 import type { MoveRequest } from './seen.ts';
 
 /** `godwit move VM --to-namespace NS | --to-context CTX`. */
@@ -26,6 +36,8 @@ export interface MoveCommandOptions extends ClusterOptions {
   readonly mapStorageClass?: Readonly<Record<string, string>>;
   readonly mapNetwork?: Readonly<Record<string, string>>;
   readonly dryRun?: boolean;
+  /** Of a dry run. */
+  readonly output?: OutputFormat;
 }
 
 type Print = (line: string) => void;
@@ -48,6 +60,7 @@ export async function move(
   const { toNamespace, toContext, toKubeconfig } = options;
   if (toNamespace === undefined && toContext === undefined && toKubeconfig === undefined)
     throw new UserError('say where to: --to-namespace NS, --to-context CTX or --to-kubeconfig FILE', { exitCode: 2 });
+  checkOutput(options);
   checkNames(options);
   await withCluster(options, env, async (source) => {
     await seenBy(source, terminal.interrupted);
@@ -79,6 +92,7 @@ async function seenBy({ client }: ClusterConnection, signal: AbortSignal): Promi
   try {
     await client.find(namespaces, '', 'kube-system', signal);
   } catch (error) {
+    if (signal.aborted) throw interrupted(NOTHING_CHANGED, error);
     // Who may not look is known, and not everybody may.
     if (!(error instanceof ApiError && error.code === FORBIDDEN)) throw error;
   }
@@ -106,7 +120,7 @@ async function moveBetween(
   options: MoveCommandOptions,
   env: Env,
   print: Print,
-  { output, interrupted }: MoveTerminal,
+  { output, interrupted: left }: MoveTerminal,
   { source, target }: Connections,
 ): Promise<void> {
   const request = requestOf(name, options, { source, target });
@@ -120,18 +134,18 @@ async function moveBetween(
   const mover = new Move({ request, source: source.client, target: target.client, env, view, print });
   const stopping = sharedAbortController();
   const stop = (): void => stopping.abort();
-  interrupted.addEventListener('abort', stop);
-  if (interrupted.aborted) stop();
+  left.addEventListener('abort', stop);
+  if (left.aborted) stop();
   let result: MoveResult;
   try {
-    if (options.dryRun === true) return await foretell(mover, request, print, stopping.signal);
+    if (options.dryRun === true) return await foretell(mover, request, options.output, print, stopping.signal);
     result = await mover.run(stopping.signal);
   } catch (error) {
-    if (stopping.signal.aborted) throw interruption(mover, request);
+    if (stopping.signal.aborted) throw interrupted(interruptionText(mover.stage, request), error);
     throw error instanceof TransportError && source !== target ? unreachable(error, { source, target }) : error;
   } finally {
     stop();
-    interrupted.removeEventListener('abort', stop);
+    left.removeEventListener('abort', stop);
   }
   report(result, request, print);
 }
@@ -168,11 +182,20 @@ function clusterFlags({ kubeconfig, dataDir, context }: ClusterOptions): string 
     .join('');
 }
 
-async function foretell(mover: Move, request: MoveRequest, print: Print, signal: AbortSignal): Promise<void> {
+async function foretell(
+  mover: Move,
+  request: MoveRequest,
+  output: OutputFormat | undefined,
+  print: Print,
+  signal: AbortSignal,
+): Promise<void> {
   const prospect = await mover.prospect(signal);
-  for (const line of forecastLines(prospect, request)) print(line);
+  if (!printValue(forecastValue(prospect, request), output, print))
+    for (const line of forecastLines(prospect, request)) print(line);
   if (prospect.obstacles.length > 0)
-    throw new UserError(`${request.from.name} could not move to ${whereOf(request)}; nothing was changed`);
+    throw new UserError(
+      `${request.from.name} could not move to ${whereOf(request)}; nothing was changed: do first what is said below each thing that is in the way`,
+    );
 }
 
 function report(result: MoveResult, request: MoveRequest, print: Print): void {
@@ -195,17 +218,8 @@ function unreachable(error: TransportError, { source, target }: Connections): Us
   );
 }
 
-function interruption({ stage }: Move, { from, to }: MoveRequest): UserError {
-  const texts = {
-    looking: () => 'stopped: nothing was changed',
-    making: (label: string) =>
-      `stopped: nothing moves; the same command goes on, and what was made already in ${to.namespace} has the label ${label}`,
-    removing: (label: string) =>
-      `stopped: the move failed, and the guest goes on in ${from.namespace}; what is not removed yet has the label ${label}, on both sides`,
-  };
-  const text =
-    stage.kind === 'moving'
-      ? `stopped: the move goes on by itself; the same command follows it again, 'kubectl delete vmim ${stage.halves.send} -n ${from.namespace}' calls it off`
-      : texts[stage.kind](stage.kind === 'looking' ? '' : `${MOVE_LABEL}=${stage.id}`);
-  return new UserError(text, { exitCode: 130 });
+function interrupted(text: string, cause: unknown): UserError {
+  return new UserError(text, { exitCode: INTERRUPTED, cause });
 }
+
+const INTERRUPTED = 130;

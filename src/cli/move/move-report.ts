@@ -1,6 +1,7 @@
+import { unreachable } from '../../api/unreachable.ts';
 import { oneLine } from '../redrawn-lines.ts';
 import { table } from '../table.ts';
-import type { MoveResult, Prospect } from './move.ts';
+import type { MoveResult, MoveStage, Prospect } from './move.ts';
 import { halvesOf } from './halves.ts';
 import { plannedReceiver } from './plan.ts';
 import { MOVE_LABEL } from './receiving-machine.ts';
@@ -47,6 +48,47 @@ export function forecastLines(prospect: Prospect, request: MoveRequest): string[
       ? `${obstacles.length} ${obstacles.length === 1 ? 'thing keeps' : 'things keep'} ${request.from.name} from moving to ${where} (dry run)`
       : `${request.from.name} would move to ${where}${plan.connectURL === '' ? '' : `, through ${plan.connectURL}`} (dry run)`,
   ];
+}
+
+/** The same, for programs. */
+export function forecastValue({ plan, obstacles, notes }: Prospect, request: MoveRequest): object {
+  const { from, to, toCluster } = request;
+  const isNew = plan.progress === 'new';
+  return {
+    from,
+    to: { ...to, cluster: toCluster },
+    progress: plan.progress,
+    isPossible: obstacles.length === 0,
+    connectURL: plan.connectURL === '' ? undefined : plan.connectURL,
+    objects: (isNew ? [...plan.objects, plannedReceiver(plan)] : []).map(({ resource, object, state, about }) => ({
+      kind: resource.kind,
+      namespace: object.metadata.namespace,
+      name: object.metadata.name,
+      state,
+      about,
+    })),
+    notes,
+    obstacles: obstacles.map(({ what, fix }) => ({ what, fix })),
+  };
+}
+
+/** Of somebody who has stopped before anything was done. */
+export const NOTHING_CHANGED = 'stopped: nothing was changed';
+
+/** What somebody who has stopped a move leaves behind, and how it goes on. */
+export function interruptionText(stage: MoveStage, { from, to }: Pick<MoveRequest, 'from' | 'to'>): string {
+  switch (stage.kind) {
+    case 'looking':
+      return NOTHING_CHANGED;
+    case 'making':
+      return `stopped: nothing moves; the same command goes on, and what was made already in ${to.namespace} has the label ${MOVE_LABEL}=${stage.id}`;
+    case 'removing':
+      return `stopped: the move failed, and the guest goes on in ${from.namespace}; what is not removed yet has the label ${MOVE_LABEL}=${stage.id}, on both sides`;
+    case 'moving':
+      return `stopped: the move goes on by itself; the same command follows it again, 'kubectl delete vmim ${stage.halves.send} -n ${from.namespace}' calls it off`;
+    default:
+      return unreachable(stage);
+  }
 }
 
 /** What has become of the guest, and what is left where it was. */

@@ -27,7 +27,7 @@ import { importTrust } from '../../sync/trust/administration.ts';
 import { parseBundle } from '../../sync/trust/bundle.ts';
 import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
 import { halvesOf } from './halves.ts';
-import { endLines, forecastLines } from './move-report.ts';
+import { endLines, forecastLines, forecastValue } from './move-report.ts';
 import { LineView } from './move-view.ts';
 import { Move, type MoveResult } from './move.ts';
 import { MOVE_LABEL } from './receiving-machine.ts';
@@ -421,6 +421,18 @@ describe('a move to another cluster', () => {
         '  there is no storage class none at the target',
       ]),
     );
+    expect(forecastValue(prospect, asked)).toMatchObject({
+      from: { name },
+      to: { namespace: 'nowhere', name },
+      progress: 'new',
+      isPossible: false,
+      objects: expect.arrayContaining([
+        expect.objectContaining({ kind: 'PersistentVolumeClaim', namespace: 'nowhere', state: 'missing' }),
+      ]) as object,
+      obstacles: expect.arrayContaining([
+        { what: 'there is no namespace nowhere at the target', fix: 'kubectl create namespace nowhere' },
+      ]) as object,
+    });
     expect((await kept(moveOf(asked).run(here.signal))).kind).toBe('blocked');
     expect((await there.list(machines)).filter(({ metadata }) => metadata.name === name)).toEqual([]);
   });
