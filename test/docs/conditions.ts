@@ -124,6 +124,8 @@ export const CONDITIONS: Conditions = {
       says: 'Its other half is not heard of, or refuses.',
       reasons: {
         WaitingForOtherHalf: 'make the other half, with the same key; the message says where it has to connect to',
+        KeyInUse:
+          'an earlier half with the same key is kept, until the other cluster has heard how it ended: the message names it',
         Unreachable: 'see that the address is right, and that the other synchronization controller runs',
         InvalidAddress: '`connectURL` is no HOST:PORT',
         NotAllowed: 'administrators allow other addresses only ([trust.md](trust.md))',

@@ -44,8 +44,18 @@ export function sideIdsOf(migration: Migration): string[] {
   return side ? [sideId(side.role, side.key)] : [];
 }
 
+/** The guest of a migration, by its key. */
+export function guestKeyOf({ metadata, spec }: Migration): string {
+  return `${metadata.namespace ?? ''}/${spec.vmName ?? ''}`;
+}
+
+/** The index of halves of pairs by their guests. */
+export function pairGuestsOf(migration: Migration): string[] {
+  return sideOf(migration) ? [guestKeyOf(migration)] : [];
+}
+
 /** Whether the migration has its key to itself, as far as the migration controller has said. */
-function hasKey(migration: Migration): boolean {
+export function hasKey(migration: Migration): boolean {
   return !isFinalMigration(migration) && (migration.status?.phase ?? '') !== '';
 }
 

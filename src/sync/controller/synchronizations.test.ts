@@ -566,6 +566,33 @@ describe('the end of either half', () => {
     expect(await stateOf(east)).toMatchObject({ abortRequested: true });
   });
 
+  it('has to be heard before the key means another half, which says for whom it waits', async () => {
+    await pair();
+    await east.patchGuest({ migrationState: { sourceState: { slots: 'reserved' } } }, name);
+    await east.phase('Pending', name);
+    network.cut('east', 'west');
+    await east.finish('Failed', name);
+    expect(await finalizersOf(east)).toContain(SYNCHRONIZATION_FINALIZER);
+    const old = name;
+    name = `${name}-again`;
+    await east.half('source', { connectURL: west.address, name, key });
+    await pass(clock, 2000);
+    expect(await blockedOf(east)).toBeUndefined();
+    await pass(clock, 2000);
+    expect(await blockedOf(east)).toEqual({
+      reason: 'KeyInUse',
+      message: `shop/${old} had this key, and is kept until the cluster west has heard how it ended: until then it is not this half's; see what keeps it, or choose another key`,
+    });
+    expect((await east.getMigration(name)).status).toMatchObject({ syncEndpoint: east.address });
+    east.writes.length = 0;
+    await pass(clock, 2000);
+    expect(east.writes.filter((each) => each.includes(`/${name}`))).toEqual([]);
+    network.heal('east', 'west');
+    await settle(clock);
+    expect((await blockedOf(east))?.reason).not.toBe('KeyInUse');
+    expect(await finalizersOf(east)).toContain(SYNCHRONIZATION_FINALIZER);
+  });
+
   it('leaves a source that was made anew under its key to the next target', async () => {
     await pair();
     await east.finish('Failed', name);

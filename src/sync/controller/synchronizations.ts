@@ -47,8 +47,22 @@ import { type Heard, Hearing } from './hearing.ts';
 import { type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
 import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
-import { FAILURE_CONDITION, type Problem, withProblem } from './problem.ts';
-import { isKept, isOneGuest, meant, otherRole, peerOf, type Side, sideId, sideIdsOf, sideOf } from './side.ts';
+import { FAILURE_CONDITION, keyInUse, type Problem, silence, withProblem } from './problem.ts';
+import type { RevocableTrust } from './revocable-trust.ts';
+import {
+  guestKeyOf,
+  hasKey,
+  isKept,
+  isOneGuest,
+  meant,
+  otherRole,
+  pairGuestsOf,
+  peerOf,
+  type Side,
+  sideId,
+  sideIdsOf,
+  sideOf,
+} from './side.ts';
 import { spokesmanOf } from './spokesman.ts';
 import { type Talk, Talks } from './talks.ts';
 
@@ -70,13 +84,6 @@ export interface SynchronizationsOptions {
   /** Resolves when it is known whom we trust, and where we are reached. */
   readonly ready?: Promise<void>;
   readonly earlyLimits?: EarlyLimits;
-}
-
-/** Which clusters are trusted no more as soon as nothing is on the way between them and us. */
-export interface RevocableTrust {
-  isRevoked(peer: string): boolean;
-  /** Nothing is on the way any more. */
-  release(peer: string, signal: AbortSignal): Promise<void>;
 }
 
 const WORKERS = 8;
@@ -276,10 +283,13 @@ export class Synchronizations implements Service, ChannelListener {
   async #bring(looked: Migration, side: Side, signal: AbortSignal): Promise<Result | void> {
     const key = keyOf(looked);
     const isOver = isFinalMigration(looked) && !isKept(looked);
-    if (isOver || this.#meant(side.role, side.key) !== looked || this.#isOfOneGuest(looked, side)) {
+    const keyHolder = this.#meant(side.role, side.key);
+    if (isOver || keyHolder !== looked || this.#isOfOneGuest(looked, side)) {
       if (this.#talks.get(key)) this.#end(key, side);
       if (isOver) await this.#tellGuest(looked, this.#guests.get(guestKeyOf(looked)), {}, undefined, signal);
-      return;
+      return hasKey(looked) && keyHolder && isFinalMigration(keyHolder)
+        ? this.#await(keyHolder, looked, signal)
+        : undefined;
     }
     const talk = this.#talks.begin(key, looked.metadata.uid ?? '', side);
     const migration = await this.#bind(looked, side, signal);
@@ -294,6 +304,16 @@ export class Synchronizations implements Service, ChannelListener {
     const told = await this.#tell(migration, problem, signal);
     if (isEnded && isKept(told) && this.#mayGo(told, guest, talk, link)) await release(this.#client, told, signal);
     return soonest([{ requeueAfterMs: wakeMs }, { requeueAfterMs: this.#talks.tryAgainMs(talk) }]);
+  }
+
+  /** The key is a half's that has yet to be heard out: we speak for the one that comes after it when that is gone. */
+  async #await(keyHolder: Migration, next: Migration, signal: AbortSignal): Promise<Result | void> {
+    const sinceMs = Date.parse(next.metadata.creationTimestamp ?? '');
+    const wakeMs = sinceMs + PROBLEM_GRACE_MS - this.#env.clock.now();
+    if (wakeMs > 0) return { requeueAfterMs: wakeMs };
+    const problem = keyInUse(keyOf(keyHolder), peerOf(keyHolder) ?? '');
+    await this.#tellGuest(next, this.#guests.get(guestKeyOf(next)), {}, problem, signal);
+    await this.#tell(next, problem, signal);
   }
 
   /** Both halves are of one guest, and nobody needs to carry anything. */
@@ -425,14 +445,10 @@ export class Synchronizations implements Service, ChannelListener {
     // Who has not begun has not said anything, either.
     if (!ownStateOf(side.role, migration, guest)) return undefined;
     if (boundUidOf(side.role, migration, guest) !== undefined) return undefined;
-    const reason = 'WaitingForOtherHalf';
-    if (side.role === 'target') {
-      const where = this.#options.addresses().join(' or ');
-      return { reason, message: `no source has sent under this key; it has to connect to ${where || 'this cluster'}` };
-    }
+    const here = 'this cluster';
+    if (side.role === 'target') return silence(side.role, this.#options.addresses().join(' or ') || here);
     if (!channel) return undefined;
-    const where = channel.peer === this.#options.clusterId ? 'in this cluster' : `in the cluster ${channel.peer}`;
-    return { reason, message: `nobody ${where} receives under this key` };
+    return silence(side.role, channel.peer === this.#options.clusterId ? here : `the cluster ${channel.peer}`);
   }
 
   #tell(migration: Migration, problem: Problem | undefined, signal: AbortSignal): Promise<Migration> {
@@ -480,12 +496,3 @@ interface Taken {
 }
 
 const UNHEARD: Taken = { status: undefined, isKnown: false };
-
-function guestKeyOf({ metadata, spec }: Migration): string {
-  return `${metadata.namespace ?? ''}/${spec.vmName ?? ''}`;
-}
-
-/** The guest of a migration that is a half of a pair. */
-function pairGuestsOf(migration: Migration): string[] {
-  return sideOf(migration) ? [guestKeyOf(migration)] : [];
-}
