@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
-import { MovingGuests } from '../support/moving-guests.ts';
+import { MovingGuests, type Sides } from '../support/moving-guests.ts';
 import { PostCopyOffer } from '../support/post-copy.ts';
-import { IS_PAIRED } from '../support/sample.ts';
+import { IS_PAIRED, someOf } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
 /** A migration that is deleted is called off, whatever it is doing; the guest goes on where it is. */
@@ -93,6 +93,131 @@ describe('a migration is called off', () => {
     await guests.host.api.request('DELETE', '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies/endless');
     await guests.move('guest');
     expect(await guests.isWhole('guest')).toHaveLength(2);
+  });
+});
+
+describe('a migration that is further on its way is called off', () => {
+  const test = someOf(4, 1);
+  /** Of pairs there is a table. */
+  const PAIRED_ELSEWHERE = 'left out: test/decentralized/deletions.test.ts cancels pairs at each moment';
+  const NAMES = ['guest', 'disked'];
+
+  /** Beside the guest, which moves at once by now, there is another one on its node, which never gets anywhere. */
+  beforeAll(async () => {
+    if (IS_PAIRED) return;
+    await guests.policy('slow', { pace: 'slow' }, { bandwidthPerMigration: '1Mi', maxDowntimeMs: 1 });
+    const other = (await guests.holder('guest')).node === 'node-1' ? 'node-2' : 'node-1';
+    await guests.host.kubectl.ok(`cordon ${other}`);
+    const volumes = [{ name: 'own', source: { emptyDisk: { capacity: '64Mi' } } }];
+    const work = 'mib=24 hz=200 rate=20 write=1 blocks=4096';
+    await guests.create('disked', probe({ memory: '48Mi', arguments: work, volumes }), { pace: 'slow' });
+    await guests.host.kubectl.ok(`uncordon ${other}`);
+  });
+  afterAll(async () => {
+    if (!IS_PAIRED) await guests.remove('disked');
+  });
+
+  const staysOf = async (): Promise<number[]> => {
+    const stays: number[] = [];
+    for (const name of NAMES) stays.push((await guests.isWhole(name)).length);
+    return stays;
+  };
+
+  async function expectAllStayed(before: readonly number[]): Promise<void> {
+    expect(await staysOf()).toEqual(before);
+    await eventually(() => expect(guests.host.qemus()).toHaveLength(NAMES.length), 60_000);
+    for (const name of NAMES) expect((await guests.host.guest(name)).status.rightToRun.successor, name).toBeUndefined();
+  }
+
+  /** The sides of this very migration: guests keep what was said of the one before. */
+  async function sidesOf(name: string, migration: string): Promise<Sides> {
+    const { uid } = (await guests.migration(migration)).metadata;
+    await eventually(async () => {
+      const { migrationState } = (await guests.host.guest(name)).status;
+      expect(migrationState?.migrationUid).toBe(uid);
+    }, 60_000);
+    return guests.sides(name);
+  }
+
+  test('while its target node takes as many as it may', async () => {
+    if (IS_PAIRED) return say(PAIRED_ELSEWHERE);
+    const before = await staysOf();
+    await guests.configure({ parallelInboundMigrationsPerNode: 1 });
+    const first = await guests.ask('disked');
+    await guests.reaches(first, 'Running');
+    const migration = await guests.ask('guest');
+    await guests.reaches(migration, 'Scheduled');
+    await guests.cancel(migration);
+    await guests.isGone(migration);
+    // The one that is in its way has nothing to do with that.
+    await guests.reaches(first, 'Running');
+    await guests.cancel(first);
+    await guests.isGone(first);
+    await guests.configure({ parallelInboundMigrationsPerNode: null });
+    await expectAllStayed(before);
+  });
+
+  test('while its target is prepared', async () => {
+    if (IS_PAIRED) return say(PAIRED_ELSEWHERE);
+    const before = await staysOf();
+    // It is short: where it was over before anybody could look, it is tried again.
+    for (let isInTime = false; !isInTime; ) {
+      const migration = await guests.ask('disked');
+      const { target } = await sidesOf('disked', migration);
+      await guests.noted(target, ({ kind }) => kind === 'receiving');
+      const resume = await guests.host.holdAgent(target.node);
+      isInTime = (await guests.migration(migration)).status.phase === 'PreparingTarget';
+      await guests.cancel(migration);
+      // Nobody needs the one that stands still for that.
+      if (isInTime) await guests.isGone(migration);
+      resume();
+      await guests.isGone(migration);
+      await expectAllStayed(before);
+    }
+  });
+
+  test('while its disk is copied, which stays whole where it is', async () => {
+    if (IS_PAIRED) return say(PAIRED_ELSEWHERE);
+    const before = await staysOf();
+    await guests.holds(await guests.holder('disked'), 'own', 8);
+    const migration = await guests.ask('disked');
+    const { target } = await sidesOf('disked', migration);
+    await guests.holds(target, 'own');
+    await guests.cancel(migration);
+    await guests.isGone(migration);
+    await expectAllStayed(before);
+    expect(await guests.host.ask('disked', 'disk')).toMatch(/ bad=0\b/);
+  });
+
+  test('too late once its target has taken the guest, and says why it comes to its end', async () => {
+    if (IS_PAIRED) return say(PAIRED_ELSEWHERE);
+    const [before = 0] = await staysOf();
+    const news = await guests.watchMigrations();
+    const migration = await guests.ask('guest');
+    const { target } = await sidesOf('guest', migration);
+    await guests.noted(target, ({ kind }) => kind === 'taken');
+    // Nobody else has heard of it.
+    const resume = await guests.host.holdAgent(target.node);
+    await guests.cancel(migration);
+    resume();
+    const told = await eventually(() => {
+      const events = news.events.filter(({ object }) => object.metadata.name === migration);
+      expect(events.at(-1)?.type).toBe('DELETED');
+      return events.map(({ object }) => object);
+    }, 60_000);
+    news.close();
+    const last = told.at(-1);
+    expect(last.status.phase, JSON.stringify(last.status)).toBe('Succeeded');
+    const isTooLate = told.some(
+      ({ metadata, status }) => status?.phase === 'Succeeded' && metadata.deletionTimestamp === undefined,
+    );
+    if (isTooLate) say('it was over before anybody could call it off');
+    else {
+      const why = { type: 'migrationAbortRequested', reason: 'GoneOver' };
+      expect(last.status.conditions).toContainEqual(expect.objectContaining(why));
+    }
+    expect((await guests.holder('guest')).podUID).toBe(target.podUID);
+    expect(await guests.isWhole('guest')).toHaveLength(before + 1);
   });
 });
 
