@@ -8,13 +8,11 @@ import { loopDevice } from '../support/loop-device.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
 import { someOf } from '../support/sample.ts';
 import { say } from '../support/say.ts';
+import { TcpProxy } from '../support/tcp-proxy.ts';
 import { type Trip, TwoClusters } from '../support/two-clusters.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
-/**
- * Two migrations that are one: who knows whom, what has to fit, and what is left when they do not come to terms. That nobody is
- * heard whose certificate has expired is shown with certificates that have, in src/sync/exchange.test.ts.
- */
+/** Two migrations that are one: who knows whom, what has to fit, and what is left when they do not come to terms. */
 
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 300_000 });
 
@@ -25,6 +23,7 @@ beforeAll(async () => {
 afterAll(() => clusters?.stop());
 
 const PATIENCE_MS = 120_000;
+const YEAR_MS = 365 * 86_400_000;
 const MEBIBYTE = 2 ** 20;
 const LABELS = { pace: 'slow' };
 const BLOCKED = 'decentralizedMigrationBlocked';
@@ -86,7 +85,7 @@ describe('two migrations of one guest', () => {
     await remove('trusted');
   });
 
-  const some = someOf(5, 2);
+  const some = someOf(7, 2);
   some('can be made in either order', async () => {
     const trip = await guest('order');
     const source = await clusters.send(trip);
@@ -140,6 +139,54 @@ describe('two migrations of one guest', () => {
     expect(await clusters.arrives(trip, { source, target })).toHaveLength(2);
     await remove('stranger');
   });
+
+  some('are nothing to whoever shows a certificate of a cluster that is trusted, and has expired', async () => {
+    const trip = await guest('expired');
+    const target = await clusters.receive(trip);
+    await isBlocked(trip.to, target, 'WaitingForOtherHalf');
+    const address = await trip.to.host.synchronizationAddress();
+    const come = (ageMs: number): Promise<Impostor> => Impostor.of(trip.from.host, trip.to.host, address, { ageMs });
+    // The same one, with a certificate that is as good as new, is listened to.
+    const timely = await come(0);
+    timely.greet();
+    await eventually(() => expect(timely.heard.map(({ kind }) => kind)).toContain('welcome'), PATIENCE_MS);
+    timely.leave();
+    const late = come(YEAR_MS).then(async (impostor) => {
+      impostor.greet();
+      impostor.tell(trip.key, { uid: 'made-up', name: 'expired', namespace: 'default', vmiUID: 'made-up' });
+      const error = await impostor.ended;
+      expect(impostor.heard).toEqual([]);
+      throw error;
+    });
+    await expect(late).rejects.toMatchObject({ name: 'SyncError' });
+    await waits(trip, target);
+    await trip.to.cancel(target);
+    await trip.to.isGone(target);
+    await remove('expired');
+  });
+
+  some(
+    'meet where their cluster is reached by another address than it says, as behind NAT or a load balancer',
+    async () => {
+      const trip = await guest('behind');
+      const [host = '', port = ''] = (await trip.to.host.synchronizationAddress()).split(':');
+      const balancer = await TcpProxy.at(clusters.wire.host, { host, port: Number(port) });
+      const reopen = clusters.wire.closeSynchronization(clusters.wire.west);
+      onTestFinished(() => {
+        reopen();
+        balancer.close();
+      });
+      const connectURL = `${clusters.wire.host}:${balancer.port}`;
+      const target = await clusters.receive(trip);
+      const source = await clusters.send(trip, connectURL);
+      // What was said before on a stream that led there directly is nothing to this one.
+      await eventually(() => expect(balancer.passedBytes).toBeGreaterThan(0), PATIENCE_MS);
+      expect(await clusters.arrives(trip, { source, target })).toHaveLength(2);
+      expect((await trip.from.migration(source)).spec.sendTo.connectURL).toBe(connectURL);
+      expect((await trip.to.migration(target)).status.syncEndpoint).toBe(`${host}:${port}`);
+      await remove('behind');
+    },
+  );
 
   some('wait for a cluster that has other authorities than were trusted, until those are', async () => {
     const trip = await guest('anew');

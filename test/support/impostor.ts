@@ -1,4 +1,6 @@
+import type { Clock } from '../../src/env/ports.ts';
 import { realClock, realRandom } from '../../src/env/real.ts';
+import type { SyncError } from '../../src/sync/channel.ts';
 import { AUTHORITY_SECRET, BUNDLE_CONFIG_MAP, ownBundleOf } from '../../src/sync/trust/objects.ts';
 import { fromSecretData, issueLeaf } from '../../src/sync/trust/own-authorities.ts';
 import { type Frame, VERSIONS } from '../../src/sync/wire/frame.ts';
@@ -12,6 +14,8 @@ const SYSTEM = '/api/v1/namespaces/kubevirt';
 export class Impostor {
   /** Everything that he was told. */
   readonly heard: Frame[] = [];
+  /** Why he is not listened to any more, once that is so. */
+  readonly ended: Promise<SyncError>;
   readonly #link: Link;
   readonly #clusterId: string;
   #said = 0;
@@ -19,18 +23,24 @@ export class Impostor {
   private constructor(link: Link, clusterId: string) {
     this.#link = link;
     this.#clusterId = clusterId;
-    link.listen({ frame: (frame) => void this.heard.push(frame), ended: () => undefined });
+    this.ended = new Promise((ended) => link.listen({ frame: (frame) => void this.heard.push(frame), ended }));
   }
 
-  /** Comes to a cluster at its address, as another one. */
-  static async of(cluster: VirtualMachines, other: VirtualMachines, address: string): Promise<Impostor> {
+  /** Comes to a cluster at its address, as another one, with a certificate that was issued so long ago. */
+  static async of(
+    cluster: VirtualMachines,
+    other: VirtualMachines,
+    address: string,
+    { ageMs = 0 } = {},
+  ): Promise<Impostor> {
     const read = async ({ api }: VirtualMachines, path: string): Promise<Record<string, string>> =>
       (await api.request('GET', `${SYSTEM}/${path}`)).expect(200).json.data;
     const own = fromSecretData(await read(cluster, `secrets/${AUTHORITY_SECRET}`));
     const bundle = ownBundleOf(await read(cluster, `configmaps/${BUNDLE_CONFIG_MAP}`));
     const theirs = ownBundleOf(await read(other, `configmaps/${BUNDLE_CONFIG_MAP}`));
     if (!own || !bundle || !theirs) throw new Error('a cluster has no authority yet');
-    const leaf = await issueLeaf(own, { clock: realClock, random: realRandom }, bundle.clusterId);
+    const clock: Clock = { ...realClock, now: () => realClock.now() - ageMs };
+    const leaf = await issueLeaf(own, { clock, random: realRandom }, bundle.clusterId);
     const authoritiesPem = theirs.authorities.map(String).join('');
     const trust = {
       clusterId: bundle.clusterId,

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
+const LOCAL = '127.0.0.1';
+
 /** A link between two processes that can be cut, loudly or in silence. */
 export class TcpProxy {
   readonly #server: Server;
@@ -12,9 +14,9 @@ export class TcpProxy {
   #isFrozen = false;
   #passedBytes = 0;
 
-  private constructor(targetPort: number) {
+  private constructor(targetPort: number, targetHost: string) {
     this.#server = createServer((inner) => {
-      const outer = connect(targetPort, '127.0.0.1');
+      const outer = connect(targetPort, targetHost);
       this.#answering.add(outer);
       for (const [from, to] of [
         [inner, outer],
@@ -43,9 +45,17 @@ export class TcpProxy {
 
   /** Passes everything on to a port of this host; is itself a port, or a socket at a path. */
   static async open(targetPort: number, path?: string): Promise<TcpProxy> {
-    const proxy = new TcpProxy(targetPort);
-    if (path === undefined) proxy.#server.listen(0, '127.0.0.1');
+    const proxy = new TcpProxy(targetPort, LOCAL);
+    if (path === undefined) proxy.#server.listen(0, LOCAL);
     else proxy.#server.listen(path);
+    await once(proxy.#server, 'listening');
+    return proxy;
+  }
+
+  /** Passes everything on to somebody else, at an address of this host. */
+  static async at(host: string, target: { readonly host: string; readonly port: number }): Promise<TcpProxy> {
+    const proxy = new TcpProxy(target.port, target.host);
+    proxy.#server.listen(0, host);
     await once(proxy.#server, 'listening');
     return proxy;
   }

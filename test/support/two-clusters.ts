@@ -113,7 +113,11 @@ export class TwoClusters {
   async receiver({ name, from, to }: Trip, spec: object, { labels = {}, more = {} } = {}): Promise<Anything> {
     const template = { metadata: { labels: { app: name, ...labels } }, spec };
     const machine = virtualMachine(name, spec, { runStrategy: 'WaitAsReceiver', ...more }) as Anything;
-    machine.metadata.annotations = { [RESTORE]: 'Always' };
+    machine.metadata = {
+      ...machine.metadata,
+      namespace: to.host.namespaceOf(name),
+      annotations: { [RESTORE]: 'Always' },
+    };
     await to.host.create({ ...machine, spec: { ...machine.spec, template } });
     to.awaits(name, from.bootOf(name));
     return to.host.reaches(name, 'WaitingForSync');
@@ -127,9 +131,10 @@ export class TwoClusters {
     return to.host.reaches(name, 'WaitingForSync');
   }
 
-  /** Makes the half where the guest is. */
-  async send({ name, from, to, key }: Trip): Promise<string> {
-    return from.ask(name, { sendTo: { key, connectURL: await to.host.synchronizationAddress() } });
+  /** Makes the half where the guest is, which is told where to go: by what the other cluster says, unless that is given. */
+  async send({ name, from, to, key }: Trip, address?: string): Promise<string> {
+    const connectURL = address ?? (await to.host.synchronizationAddress());
+    return from.ask(name, { sendTo: { key, connectURL } });
   }
 
   /** Makes the half where it goes. */
@@ -145,7 +150,8 @@ export class TwoClusters {
   async targetOf({ name, to }: Trip): Promise<Side> {
     return eventually(async () => {
       const { targetPod, targetNode } = (await to.host.guest(name))?.status?.migrationState ?? {};
-      const answer = await to.host.api.request('GET', `/api/v1/namespaces/default/pods/${targetPod}`);
+      const pods = `/api/v1/namespaces/${to.host.namespaceOf(name)}/pods`;
+      const answer = await to.host.api.request('GET', `${pods}/${targetPod}`);
       return { node: targetNode, podUID: answer.expect(200).json.metadata.uid };
     }, PATIENCE_MS);
   }

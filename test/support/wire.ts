@@ -23,16 +23,20 @@ const CUT = '1';
 export class Wire {
   readonly east: Place;
   readonly west: Place;
+  /** Where the test is reached by both. */
+  readonly host: string;
   readonly #all: readonly NetworkNamespace[];
   readonly #router: NetworkNamespace;
 
   private constructor(
     all: readonly [NetworkNamespace, NetworkNamespace, NetworkNamespace],
+    host: string,
     east: string,
     west: string,
   ) {
     this.#all = all;
     this.#router = all[0];
+    this.host = host;
     this.east = { host: east, wrap: all[1].wrap };
     this.west = { host: west, wrap: all[2].wrap };
   }
@@ -42,7 +46,7 @@ export class Wire {
     const all = [await NetworkNamespace.hold(), await NetworkNamespace.hold(), await NetworkNamespace.hold()] as const;
     const [router, ...sides] = all;
     const [host = '', hub = '', east = '', west = ''] = addresses();
-    const wire = new Wire(all, east, west);
+    const wire = new Wire(all, host, east, west);
     router.run(`ip address add ${hub}/32 dev lo`, 'echo 1 > /proc/sys/net/ipv4/ip_forward');
     for (const [index, side] of sides.entries()) {
       const [own, other] = index === 0 ? [east, west] : [west, east];
@@ -80,6 +84,13 @@ export class Wire {
   /** Everything that may pass passes again. */
   mend(): void {
     this.#router.run(`ip rule del pref ${CUT}`);
+  }
+
+  /** Whoever dials the synchronization controller of a place is lost on the way, until the answer is called. */
+  closeSynchronization(place: Place): () => void {
+    const rule = `pref ${CUT} ipproto tcp to ${place.host} dport ${SYNCHRONIZATION_PORT} blackhole`;
+    this.#router.run(`ip rule add ${rule}`);
+    return () => this.#router.run(`ip rule del ${rule}`);
   }
 
   /** Takes the namespaces away, and all that led to them, as soon as nobody is in them. */
