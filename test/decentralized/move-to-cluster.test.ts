@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
+import { BridgedNode } from '../support/bridged-node.ts';
 import { type Finished, runCli, type Running, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe, virtualMachine } from '../support/guest-manifests.ts';
@@ -177,6 +178,41 @@ describe('godwit move to another cluster', () => {
     east.awaits('web', west.bootOf('web'));
     expect(await clusters.isWhole(east, 'web')).toHaveLength(3);
     expect(identityOf(await east.host.guest('web'))).toEqual(identity);
+    clusters.assertNeverDoubled();
+  });
+
+  it('takes a guest to another storage class and another network, as it is told', async () => {
+    const { east, west } = clusters;
+    const nodes = await Promise.all([
+      BridgedNode.join(east.host, 'bridged', 'blue'),
+      BridgedNode.join(west.host, 'bridged', 'green'),
+    ]);
+    onTestFinished(async () => {
+      for (const node of nodes) await node.leave();
+    });
+    await east.host.create(claim('shelf', 'local'));
+    const nodeSelector = { 'kubernetes.io/hostname': 'bridged' };
+    const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'shelf' } } }];
+    const spec = probe({ arguments: 'write=20', volumes, nodeSelector }) as Anything;
+    const { autoattachPodInterface: _, ...devices } = spec.domain.devices;
+    spec.domain.devices = { ...devices, interfaces: [{ name: 'net', bridge: {} }] };
+    await east.create('shelf', { ...spec, networks: [{ name: 'net', multus: { networkName: 'blue' } }] });
+    const identity = identityOf(await east.host.guest('shelf'));
+    expect(nodes.map(({ guestCount }) => guestCount)).toEqual([1, 0]);
+
+    const mapping = ['--map-storage-class', 'local=shared', '--map-network', 'blue=green'];
+    const end = await done('move', 'shelf', '--context', 'east', '--to-context', 'west', ...mapping);
+    expect(end).toContain('the guest of shelf runs in default/shelf of west');
+    west.awaits('shelf', east.bootOf('shelf'));
+    expect(await clusters.isWhole(west, 'shelf')).toHaveLength(2);
+    expect(await west.host.ask('shelf', 'disk')).toMatch(/ bad=0\b/);
+    const guest = await west.host.guest('shelf');
+    expect(identityOf(guest)).toEqual(identity);
+    expect(guest.spec.networks).toEqual([{ name: 'net', multus: { networkName: 'green' } }]);
+    const claims = '/api/v1/namespaces/default/persistentvolumeclaims';
+    const { json: shelf } = (await west.host.api.request('GET', `${claims}/shelf`)).expect(200);
+    expect([shelf.spec.storageClassName, shelf.status.phase]).toEqual(['shared', 'Bound']);
+    await eventually(() => expect(nodes.map(({ guestCount }) => guestCount)).toEqual([0, 1]), PATIENCE_MS);
     clusters.assertNeverDoubled();
   });
 });

@@ -46,7 +46,8 @@ export function runHere(...lines: readonly string[]): void {
   runLines(lines, (command, args) => [command, [...args]]);
 }
 
-function runLines(lines: readonly string[], wrap: Wrap): void {
+/** Runs lines of shell somewhere. */
+export function runLines(lines: readonly string[], wrap: Wrap): void {
   const { status, stderr } = spawnSync(...wrap('sh', ['-c', lines.join(' && ')]), { encoding: 'utf8' });
   if (status !== 0) throw new Error(`${lines.join('; ')}: ${stderr}`);
 }
