@@ -15,9 +15,18 @@ export async function pacedClusters(): Promise<TwoClusters> {
   return clusters;
 }
 
-/** A guest is made in the east, and is about to go to the west. */
-export async function setOut(clusters: TwoClusters, name: string, options: GuestOptions = {}): Promise<TripScene> {
+/** A guest is made in the east, and is about to go to the west, into a namespace of its own where one is given. */
+export async function setOut(
+  clusters: TwoClusters,
+  name: string,
+  { namespace, ...options }: GuestOptions & { readonly namespace?: string } = {},
+): Promise<TripScene> {
   const trip = clusters.trip(name, clusters.east);
+  if (namespace !== undefined) {
+    const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+    (await trip.to.host.api.request('POST', '/api/v1/namespaces', { body })).expect(201);
+    trip.to.host.isIn(name, namespace);
+  }
   const work = `mib=12 hz=200 rate=4 ${options.arguments ?? ''}`;
   const spec = probe({ tickMs: 50, memory: '32Mi', ...options, arguments: work });
   await trip.from.create(name, spec, LABELS);

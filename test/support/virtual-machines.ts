@@ -104,7 +104,7 @@ export class VirtualMachines {
 
   async create(...objects: readonly object[]): Promise<void> {
     for (const object of objects as Anything[])
-      (await this.api.request('POST', pathOf(object.kind), { body: object })).expect(201);
+      (await this.api.request('POST', pathOf(object.kind, object.metadata.namespace), { body: object })).expect(201);
   }
 
   /** The namespace in which the machine of this name is meant. */
