@@ -652,6 +652,31 @@ describe('a cluster in which trust was revoked', () => {
       await third.stop();
     }
   });
+
+  it('is trusted while a half is bound to it, though the controller has not heard of that yet', async () => {
+    const third = await FakeCluster.start('island', network, clock);
+    let hear = (): void => undefined;
+    const until = new Promise<void>((resolve) => (hear = resolve));
+    west.late = { text: `"${PEER_ANNOTATION}":"island"`, until };
+    try {
+      await third.half('source', { connectURL: west.address, name, key });
+      await target();
+      expect(await finalizersOf(west)).toContain(SYNCHRONIZATION_FINALIZER);
+      west.revoke('island');
+      await settle(clock);
+      expect(west.released).not.toContain('island');
+      west.late = undefined;
+      hear();
+      await settle(clock);
+      await west.finish('Failed', name);
+      await pass(clock, 1000);
+      expect(west.released).toContain('island');
+    } finally {
+      west.late = undefined;
+      hear();
+      await third.stop();
+    }
+  });
 });
 
 describe('two halves in one cluster', () => {

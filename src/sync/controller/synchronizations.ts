@@ -269,8 +269,11 @@ export class Synchronizations implements Service, ChannelListener {
   }
 
   /** A cluster in which trust was revoked is trusted no more once no migration of ours has to do with it. */
-  async #settleWith(peer: string, signal: AbortSignal): Promise<void> {
+  async #settleWith(peer: string, signal: AbortSignal): Promise<Result | void> {
     if (!this.#isRevoked(peer) || this.#migrations.byIndex('peer', peer).some(isKept)) return;
+    // A guest that is on its way would be lost sight of: a cache that is late is not believed.
+    const { items } = await this.#client.list(virtualMachineInstanceMigrations, {}, signal);
+    if (items.some((each) => peerOf(each) === peer && isKept(each))) return { requeueAfterMs: RECHECK_MS };
     await this.#options.trust.release(peer, signal);
   }
 
