@@ -66,8 +66,19 @@ const MODEL_ENGINE = { version: { major: 7, minor: 2, micro: 0 }, accelerator: '
 
 const NETWORK = { kind: 'user', forwards: [] } as const;
 
-/** Guests of simulations have no volumes. */
-const NO_VOLUMES: GuestVolumes = { prepare: () => Promise.resolve({ disks: new Map(), kernel: undefined }) };
+/** Guests of simulations have no volumes but those that are empty at first: their models know how large they are. */
+const EMPTY_VOLUMES: GuestVolumes = {
+  prepare: ({ guest, directory }) => {
+    const empty = (guest.spec.volumes ?? []).filter(({ emptyDisk }) => emptyDisk !== undefined);
+    const disks = new Map(
+      empty.map(({ name }) => [
+        name,
+        { path: `${directory}/${name}.qcow2`, format: 'qcow2', cache: 'writeback' } as const,
+      ]),
+    );
+    return Promise.resolve({ disks, kernel: undefined });
+  },
+};
 
 const MODEL_FACTS: HostFacts = {
   identity: () =>
@@ -129,7 +140,7 @@ export function agentServices(
     client,
     nodeName: name,
     hypervisor: spoilHypervisor?.(hypervisor) ?? hypervisor,
-    volumes: NO_VOLUMES,
+    volumes: EMPTY_VOLUMES,
     specOf: (guest, volumes) => {
       const connected = wantedInterfaces(guest).map((wanted) => [wanted.name, NETWORK] as const);
       return machineSpec(guest, volumes, new Map(connected), MODEL_ENGINE);

@@ -38,6 +38,8 @@ const STUBBORN_CHANCE = 0.2;
 const LINK_BYTES_PER_SECOND = { min: 2e6, max: 2e8 };
 const DIRTY_BYTES_PER_SECOND = { min: 1e3, max: 1e8 };
 const WORKING_SET_SHARE = { min: 0.001, max: 0.5 };
+/** Disks that are copied in a moment, and disks that something happens to meanwhile. */
+const DISK_BYTES = { min: 1e6, max: 5e8 };
 
 /** The hosts and disks of a run's nodes, what lies between them, and all machines that there ever were on them. */
 export class ModelNodes {
@@ -80,6 +82,7 @@ export class ModelNodes {
         obeysPowerButton: chance.number() > STUBBORN_CHANCE,
         workingSetShare: betweenRatios(memory, WORKING_SET_SHARE.min, WORKING_SET_SHARE.max),
         dirtyBytesPerSecond: betweenRatios(memory, DIRTY_BYTES_PER_SECOND.min, DIRTY_BYTES_PER_SECOND.max),
+        diskBytes: Math.round(betweenRatios(stream('size of disks'), DISK_BYTES.min, DISK_BYTES.max)),
       },
       network: this.#network,
       latencyMs: () => latency.number() * ANSWER_MS_MAX,

@@ -32,6 +32,7 @@ import {
 } from './actions/virtual-machines.ts';
 import {
   createMovable,
+  createSender,
   deleteMigration,
   deletePolicy,
   easeMoves,
@@ -257,6 +258,7 @@ export const ACTIONS = {
   deleteGuest,
   deleteLauncher,
   createMovable,
+  createSender,
   migrate,
   migrateTwice,
   migrateAll,

@@ -24,24 +24,48 @@ import type { UserContext } from './context.ts';
 const NAMESPACE = 'default';
 const NAMES = ['db', 'mail', 'shop', 'web', 'wiki'];
 const MEMORY = ['64Mi', '256Mi', '512Mi', '1Gi'];
+/** Of those that wait for guests of others. */
+export const RECEIVER_MEMORY = '256Mi';
 const APPS = ['busy', 'calm'];
 const GRACE_SECONDS_MAX = 30;
+/** How many of those that move take a disk along. */
+const DISK_SHARE = 0.3;
+/** Its size is up to the model of its machine. */
+const DISK = { name: 'own', disk: { bus: 'virtio' } };
+const VOLUME = { name: 'own', emptyDisk: { capacity: '1Gi' } };
 /** The cluster's configuration, as it is installed. */
 const CONFIGURATION = 'kubevirt';
 
-/** A machine that always runs, larger or smaller. */
-export async function createMovable({ client, random, signal }: UserContext): Promise<void> {
+/** A machine that always runs, larger or smaller; some have a disk that moves with them. */
+export function createMovable(context: UserContext): Promise<void> {
+  return create(context, MEMORY, DISK_SHARE);
+}
+
+/** The same as those who wait for guests of others are, without a disk: most could go there, and some do not fit. */
+export function createSender(context: UserContext): Promise<void> {
+  return create(context, [RECEIVER_MEMORY, RECEIVER_MEMORY, RECEIVER_MEMORY, '1Gi'], 0);
+}
+
+async function create(
+  { client, random, signal }: UserContext,
+  memory: readonly string[],
+  diskShare: number,
+): Promise<void> {
+  const [name, app, guest] = [oneOf(random, NAMES), oneOf(random, APPS), oneOf(random, memory)];
+  const terminationGracePeriodSeconds = Math.floor(random.number() * GRACE_SECONDS_MAX);
+  const hasDisk = random.number() < diskShare;
   const object = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',
-    metadata: { name: oneOf(random, NAMES) ?? '', namespace: NAMESPACE },
+    metadata: { name: name ?? '', namespace: NAMESPACE },
     spec: {
       runStrategy: 'Always',
       template: {
-        metadata: { labels: { app: oneOf(random, APPS) ?? '' } },
+        metadata: { labels: { app: app ?? '' } },
         spec: {
-          domain: { devices: {}, memory: { guest: oneOf(random, MEMORY) ?? '' } },
-          terminationGracePeriodSeconds: Math.floor(random.number() * GRACE_SECONDS_MAX),
+          domain: { devices: hasDisk ? { disks: [DISK] } : {}, memory: { guest: guest ?? '' } },
+          ...(hasDisk ? { volumes: [VOLUME] } : {}),
+          terminationGracePeriodSeconds,
         },
       },
     },

@@ -7,11 +7,14 @@ import { virtualMachineInstanceMigrations, virtualMachines } from '../../kube/ku
 import { VMIS } from '../buckets.ts';
 import { oneOf } from '../streams.ts';
 import type { UserContext } from './context.ts';
+import { RECEIVER_MEMORY } from './migrations.ts';
 
 /** What people do who move guests to other objects. */
 
 const NAMESPACE = 'default';
 const RECEIVERS = ['far-db', 'far-mail', 'far-shop', 'far-web'];
+/** How many ask for a pair where only one of both is there. */
+const LONELY_SHARE = 0.1;
 
 /** A machine that waits for a guest. */
 export async function createReceiver({ client, random, signal }: UserContext): Promise<void> {
@@ -23,7 +26,7 @@ export async function createReceiver({ client, random, signal }: UserContext): P
     spec: {
       runStrategy: 'WaitAsReceiver',
       template: {
-        spec: { domain: { devices: {}, memory: { guest: '1Gi' } }, terminationGracePeriodSeconds: 10 },
+        spec: { domain: { devices: {}, memory: { guest: RECEIVER_MEMORY } }, terminationGracePeriodSeconds: 10 },
       },
     },
   };
@@ -35,14 +38,11 @@ export async function pair(context: UserContext): Promise<void> {
   const { clusters, state, random } = context;
   const connectURL = clusters[0]?.address ?? '';
   const guests = [...state.list(VMIS)] as VirtualMachineInstance[];
-  const source = oneOf(
-    random,
-    guests.filter(({ status }) => status?.phase === 'Running'),
-  );
-  const target = oneOf(
-    random,
-    guests.filter(({ status }) => status?.phase === 'WaitingForSync'),
-  );
+  const inPhase = (phase: string) => guests.filter(({ status }) => status?.phase === phase);
+  const source = oneOf(random, inPhase('Running'));
+  const target = oneOf(random, inPhase('WaitingForSync'));
+  // A half that has nobody to meet keeps its guest from meeting anyone for minutes: one now and then is enough.
+  if ((!source || !target) && random.number() > LONELY_SHARE) return;
   const key = `pair-${Math.floor(random.number() * 1e6)}`;
   const otherKey = random.number() < 0.05 ? `${key}-x` : key;
   const halves = [

@@ -22,7 +22,7 @@ export const pairsScenario: Scenario = {
   horizonMs: 15 * 60_000,
   actionsMax: 60,
   actions: {
-    createMovable: 8,
+    createSender: 8,
     createReceiver: 8,
     pair: 14,
     migrate: 1,
@@ -32,7 +32,7 @@ export const pairsScenario: Scenario = {
     deleteLauncher: 0.5,
     cordon: 0.3,
   },
-  lastActions: ['uncordonAll', 'createMovable', 'createReceiver', 'pair'],
+  lastActions: ['uncordonAll', 'createSender', 'createReceiver', 'pair'],
   invariants: [runsOnce, migrationsSettle, deletionsEnd, nodesSettle, cachesCatchUp],
   across: [bootsRunOnce, keysMeanOne, crossingsHaveHalves, noGuestLost, halvesAgree, oneSideHolds],
 };
