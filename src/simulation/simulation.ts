@@ -14,6 +14,7 @@ import { between, oneOf, Streams } from './streams.ts';
 import { SyncNetwork } from './sync-network.ts';
 import { Trace } from './trace.ts';
 import { ACTIONS, type ActionName } from './user.ts';
+import { NO_VERDICTS, type Verdicts, withVerdict } from './verdicts.ts';
 import { VirtualClock } from './virtual-clock.ts';
 import { unending } from './world.ts';
 
@@ -46,6 +47,8 @@ export interface Outcome {
   readonly lines: readonly string[];
   /** How much time passed in it. */
   readonly elapsedMs: number;
+  /** How its migrations ended. */
+  readonly verdicts: Verdicts;
 }
 
 export interface SimulationOptions {
@@ -84,6 +87,7 @@ class Simulation {
   /** When the last of what failed has been dealt with. */
   #calmAtMs: number;
   #failure: Failure | undefined;
+  #verdicts = NO_VERDICTS;
 
   constructor(plan: Plan, scenario: Scenario, { bug, onLine, isSafetyOnly = false }: SimulationOptions) {
     this.#isSafetyOnly = isSafetyOnly;
@@ -118,7 +122,13 @@ class Simulation {
     if (this.#failure) this.#trace.add('failure', `${this.#failure.invariant}: ${this.#failure.message}`);
     const [digest, lines] = [this.#trace.digest(), this.#trace.last()];
     for (const { cluster } of this.#clusters) cluster.stop();
-    return { failure: this.#failure, digest, lines, elapsedMs: this.#clock.elapsedMs };
+    return {
+      failure: this.#failure,
+      digest,
+      lines,
+      elapsedMs: this.#clock.elapsedMs,
+      verdicts: this.#verdicts,
+    };
   }
 
   /** The first one, which is the only one where there is one. */
@@ -222,6 +232,10 @@ class Simulation {
       const act = (): void => void this.#act({ what, stream: `last/${what}` });
       this.#clock.setTimer(act, LAST_ACTIONS_MS + index * LAST_ACTIONS_EVERY_MS);
     }
+    // Who looked before all of that was done would find everything at rest, and never see what becomes of it.
+    if (this.#lastActions.length > 0)
+      await this.#runUntil(this.#clock.elapsedMs + LAST_ACTIONS_MS + this.#lastActions.length * LAST_ACTIONS_EVERY_MS);
+    if (this.#failure) return;
     const endMs = this.#clock.elapsedMs + SETTLE_MS_MAX;
     let unsettled: readonly Unsettled[] = [];
     for (let calmLooks = 0; calmLooks < 2; ) {
@@ -256,6 +270,7 @@ class Simulation {
   }
 
   #judge(cluster: string, invariants: readonly Invariant[], observation: Observation, state: State): void {
+    this.#verdicts = withVerdict(this.#verdicts, observation);
     for (const invariant of invariants) this.#failIf(invariant, invariant.observe?.(observation, state));
     for (const invariant of this.#across)
       this.#failIf(invariant, invariant.observeAcross?.(observation, state, cluster));

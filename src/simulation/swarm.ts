@@ -3,6 +3,7 @@ import type { PlantedBug } from './planted-bug.ts';
 import type { Scenario } from './scenario.ts';
 import { shrink } from './shrink.ts';
 import { type Failure, type Outcome, simulate } from './simulation.ts';
+import type { Verdicts } from './verdicts.ts';
 
 /** Runs many seeds until one fails, and makes that failure small. */
 
@@ -33,6 +34,8 @@ export interface SwarmResult {
   readonly elapsedMs: number;
   /** Of the last run. */
   readonly digest: string;
+  /** How migrations ended in each run of a scenario, by its name. */
+  readonly verdicts: ReadonlyMap<string, readonly Verdicts[]>;
   readonly finding: Finding | undefined;
 }
 
@@ -49,6 +52,7 @@ export interface Finding {
 export async function swarm(options: SwarmOptions): Promise<SwarmResult> {
   const { scenarios, firstSeed, seeds, bug, onProgress, isOver } = options;
   let [runs, elapsedMs, digest] = [0, 0, ''];
+  const verdicts = new Map<string, readonly Verdicts[]>();
   for (; runs < seeds; runs++) {
     if (isOver?.()) break;
     const seed = firstSeed + runs;
@@ -60,10 +64,12 @@ export async function swarm(options: SwarmOptions): Promise<SwarmResult> {
     const outcome = await simulate(plan, scenario, { bug });
     elapsedMs += outcome.elapsedMs;
     digest = outcome.digest;
-    if (outcome.failure)
-      return { runs: runs + 1, elapsedMs, digest, finding: await shrunk({ plan, scenario, outcome }, options) };
+    verdicts.set(scenario.name, [...(verdicts.get(scenario.name) ?? []), outcome.verdicts]);
+    if (!outcome.failure) continue;
+    const finding = await shrunk({ plan, scenario, outcome }, options);
+    return { runs: runs + 1, elapsedMs, digest, verdicts, finding };
   }
-  return { runs, elapsedMs, digest, finding: undefined };
+  return { runs, elapsedMs, digest, verdicts, finding: undefined };
 }
 
 interface Failed {
