@@ -110,7 +110,7 @@ function verdictOf(migration: VirtualMachineInstanceMigration): HalfVerdict | un
 
 /** Conditions may say more than the other side takes, which has to hear how it ended in any case. No character is halved. */
 function cut(text: string | undefined, lengthMax: number): string | undefined {
-  return text === undefined || text.length <= lengthMax ? text : [...text].slice(0, lengthMax).join('');
+  return text === undefined || text.length <= lengthMax ? text : Array.from(text).slice(0, lengthMax).join('');
 }
 
 function keysOf(node: KubeObject | undefined): string[] | undefined {

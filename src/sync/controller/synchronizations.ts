@@ -20,20 +20,19 @@ import type { SharedInformers } from '../../kube/shared-informers.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { hasHeard, wasHandedOff } from '../../migration/halves/past-phases.ts';
 import { syncTimeoutMs } from '../../migration/phase/deadlines.ts';
-import {
-  type Channel,
-  type ChannelListener,
-  type Dialer,
-  type OfferedHalf,
-  type ReceivedHalf,
+import type {
+  Channel,
+  ChannelListener,
+  Dialer,
+  OfferedHalf,
+  ReceivedHalf,
   Refusal,
-  type Role,
-  type SyncError,
+  Role,
+  SyncError,
 } from '../channel.ts';
 import { hostAndPort } from '../wire/address.ts';
 import type { EarlyLimits } from './early-halves.ts';
 import {
-  applyHalf,
   boundUidOf,
   isOtherEnded,
   mayOtherRely,
@@ -43,7 +42,7 @@ import {
   projectHalf,
   stopped,
 } from './halves.ts';
-import { type Heard, Hearing } from './hearing.ts';
+import { Hearing } from './hearing.ts';
 import { type Link, Links } from './links.ts';
 import { Loopback } from './loopback.ts';
 import { keep, release, tellGuest, tellMigration } from './own-objects.ts';
@@ -64,6 +63,7 @@ import {
   sideOf,
 } from './side.ts';
 import { spokesmanOf } from './spokesman.ts';
+import { taken, UNHEARD } from './taken.ts';
 import { type Talk, Talks } from './talks.ts';
 
 type Migration = VirtualMachineInstanceMigration;
@@ -373,7 +373,8 @@ export class Synchronizations implements Service, ChannelListener {
     const heard = peer === undefined ? undefined : this.#hearing.of(side, peer);
     // Without a guest it cannot be kept: what is heard is answered when the migration is released.
     if (!guest) return;
-    const { status, isKnown } = heard ? this.#taken(migration, guest, side, heard) : UNHEARD;
+    const { status, isKnown, refusal: answer } = heard ? taken(side.role, migration, guest, heard.half) : UNHEARD;
+    if (heard && answer) this.#hearing.refuse(side, heard, answer);
     const isToStop = refusal?.cause.reason === 'Gone' || this.#isFutile(migration);
     const next = isToStop ? { ...status, ...stopped(side.role, migration, guest, status) } : status;
     await this.#tellGuest(migration, guest, next ?? {}, problem, signal);
@@ -396,25 +397,6 @@ export class Synchronizations implements Service, ChannelListener {
       ? { conditions: withProblem(guest.status?.conditions, FAILURE_CONDITION, problem, nowMs) }
       : {};
     await tellGuest(this.#client, guest, { ...status, ...said }, signal);
-  }
-
-  /** What our guest's status becomes of what was heard, and whether the other side can take it for known then. */
-  #taken(migration: Migration, guest: Guest, side: Side, heard: Heard): Taken {
-    const { half } = heard;
-    if (half === undefined) return { status: stopped(side.role, migration, guest), isKnown: true };
-    const status = applyHalf(side.role, { migration, guest }, half);
-    const bound = boundUidOf(side.role, migration, guest);
-    const isOld = isFinalMigration(migration) && (half.uid === bound || half.verdict !== undefined);
-    if (status || isOld) return { status, isKnown: true };
-    // The migration controller has yet to begin. Whoever waits for an answer has others to tell of meanwhile, and tells all
-    // of it again to the process that takes over from us: but how it ended nobody says twice who was told that it is known.
-    if (bound === undefined || bound === half.uid) return { status: undefined, isKnown: half.verdict === undefined };
-    // The other side has begun anew; ours belongs to what it had before, and ends with that.
-    if (side.role === 'source') {
-      const message = 'the source under this key belongs to another migration that receives';
-      this.#hearing.refuse(side, heard, new Refusal('KeyTaken', message));
-    }
-    return { status: stopped(side.role, migration, guest), isKnown: false };
   }
 
   /** What is in the way, once it has been for a while, and when to look again. */
@@ -492,10 +474,3 @@ export class Synchronizations implements Service, ChannelListener {
     return peer !== this.#options.clusterId && this.#options.trust.isRevoked(peer);
   }
 }
-
-interface Taken {
-  readonly status: Partial<PairStatus> | undefined;
-  readonly isKnown: boolean;
-}
-
-const UNHEARD: Taken = { status: undefined, isKnown: false };
