@@ -152,7 +152,7 @@ export class Synchronizations implements Service, ChannelListener {
       clock: env.clock,
       clusterId,
       dialer: options.connect(this),
-      loopback: new Loopback(clusterId, this),
+      loopback: new Loopback(clusterId, this, env.log),
       isOwnAddress: (connectURL) => this.#isOwnAddress(connectURL),
     });
     this.#talks = new Talks({
