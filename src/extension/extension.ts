@@ -55,6 +55,9 @@ export function extensionServices(options: ExtensionOptions): readonly Service[]
 const CHECK_INTERVAL_MS = 60_000;
 /** How long it holds up whoever starts after it. */
 const PATIENCE_MS = 10_000;
+/** How long whoever installs it is given to make its registrations, and how often it looks for them meanwhile. */
+const INSTALLER_PATIENCE_MS = 60_000;
+const INSTALLER_INTERVAL_MS = 1000;
 const RETRY_BACKOFF = { baseMs: 200, maxMs: 10_000 };
 const TEXT = { 'content-type': 'text/plain' };
 
@@ -130,6 +133,7 @@ class Extension implements Service {
       // Nobody is to be judged by what has not been read.
       const { configuration, rivals, cordons } = this.#knowledge;
       await Promise.race([Promise.all([configuration, rivals, cordons].map(({ synced }) => synced)), aborted(signal)]);
+      await this.#untilDone(() => this.#leaveToInstaller(port, signal), signal);
       await this.#untilDone(() => this.#register(port, signal), signal);
       if (signal.aborted) return;
       env.log.info('the extension serves', { port });
@@ -177,6 +181,22 @@ class Extension implements Service {
       servingCertificate({ env, client, namespace: SYSTEM_NAMESPACE, hosts: hostsOf(this.#reach(0)) }, signal),
     ]);
     return { trust, certificate };
+  }
+
+  /**
+   * Who installs our Service installs our registrations, too, a moment after our pods, and is to find none: Helm takes what it has not
+   * made for somebody else's, and gives up. Where nobody makes them, we do.
+   */
+  async #leaveToInstaller(port: number, signal: AbortSignal): Promise<void> {
+    const reach = this.#reach(port);
+    if (reach.kind !== 'service') return;
+    const { clock } = this.#options.env;
+    const untilMs = clock.now() + INSTALLER_PATIENCE_MS;
+    const applier = await ObjectApplier.of(this.#options.client, signal);
+    while ((await applier.missing(registrations({ reach }), signal)).length > 0 && clock.now() < untilMs) {
+      await sleep(clock, INSTALLER_INTERVAL_MS, signal);
+      if (signal.aborted) return;
+    }
   }
 
   async #register(port: number, signal: AbortSignal): Promise<void> {

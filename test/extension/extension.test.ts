@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { get } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KubeObject } from '../../src/api/meta.ts';
 import { ManualClock } from '../../src/env/test.ts';
+import { registrations } from '../../src/extension/registrations.ts';
 import type { Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { ExtensionScene } from '../support/extension-scene.ts';
@@ -380,6 +382,44 @@ describe('the extension', () => {
     await eventually(async () => {
       clock.advance(LOOK_MS);
       (await scene.request('GET', removed)).expect(200);
+    });
+  });
+
+  it('leaves it to whoever installs its Service to make its registrations, and makes them where nobody does', async () => {
+    const reach = { servicePort: 443 };
+    const installed = registrations({ reach: { kind: 'service', port: reach.servicePort } });
+    const pathOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
+      `/apis/${apiVersion}/${kind.toLowerCase()}s/${metadata.name}`;
+    const found = async (): Promise<number[]> =>
+      Promise.all(installed.map(async (each) => (await scene.request('GET', pathOf(each))).status));
+    const start = async (clock: ManualClock): Promise<number[]> => {
+      await scene.stopExtension();
+      for (const each of installed) (await scene.request('DELETE', pathOf(each))).expect(200);
+      let looks = 0;
+      const allow = async ({ path }: { path: string }): Promise<void> => {
+        if (path.endsWith('virt-api-validator')) looks++;
+      };
+      void scene.launchExtension({ clock, reach, allow });
+      await eventually(() => {
+        // Little by little: on a busy machine a look takes long, and its patience is not to end meanwhile.
+        clock.advance(100);
+        expect(looks).toBeGreaterThan(2);
+      });
+      return found();
+    };
+    const awaited = new ManualClock(Date.now());
+    expect(await start(awaited)).toEqual(installed.map(() => 404));
+    for (const each of installed) (await scene.request('POST', pathOf(each).replace(/\/[^/]+$/, ''), each)).expect(201);
+    await eventually(async () => {
+      awaited.advance(1000);
+      for (const each of installed)
+        expect((await scene.request('GET', pathOf(each))).expect(200).text).toContain('"caBundle"');
+    });
+    const alone = new ManualClock(Date.now());
+    expect(await start(alone)).toEqual(installed.map(() => 404));
+    await eventually(async () => {
+      alone.advance(LOOK_MS);
+      expect(await found()).toEqual(installed.map(() => 200));
     });
   });
 });

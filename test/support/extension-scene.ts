@@ -22,6 +22,8 @@ export interface Starting {
   /** A free one where absent. */
   readonly port?: number;
   readonly clock?: Clock;
+  /** Where it listens, where absent. */
+  readonly reach?: Parameters<typeof extensionServices>[0]['reach'];
   /** What each of its requests waits for. */
   readonly allow?: (request: LocalRequest) => Promise<void>;
 }
@@ -45,10 +47,16 @@ export class ExtensionScene {
   }
 
   /** Starts the extension, and returns once the server knows of it. */
-  async startExtension({ port = 0, clock = realClock, allow = async () => undefined }: Starting = {}): Promise<void> {
+  async startExtension(starting: Starting = {}): Promise<void> {
+    await this.launchExtension(starting);
+    await eventually(async () => (await this.request('GET', '/apis/subresources.kubevirt.io/v1')).expect(200));
+  }
+
+  /** Starts the extension; resolves once it says that others may start. */
+  launchExtension({ port = 0, clock = realClock, reach = 'address', allow }: Starting): Promise<void> {
     const env = { ...this.api.env, clock };
     const handle: LocalHandler = async (request) => {
-      await allow(request);
+      await allow?.(request);
       return this.api.core.handle(request);
     };
     const stopping = new AbortController();
@@ -57,7 +65,7 @@ export class ExtensionScene {
         env,
         client: new Client(new InProcessTransport(handle, EXTENSION_IDENTITY), 'test'),
         listen: { host: '127.0.0.1', port },
-        reach: 'address',
+        reach,
         version: '1.2.3',
       }),
     );
@@ -66,8 +74,7 @@ export class ExtensionScene {
       stopping.abort();
       await running;
     };
-    await Promise.race([manager.synced, running]);
-    await eventually(async () => (await this.request('GET', '/apis/subresources.kubevirt.io/v1')).expect(200));
+    return Promise.race([manager.synced, running]);
   }
 
   async stopExtension(): Promise<void> {
