@@ -11,23 +11,35 @@ const PROGRESS_MS = 20_000;
 
 const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 
+/** What is built with: values of variables, by their full names, are told to the linker, as whoever releases a program does it. */
+function buildArguments({ variables = {} }) {
+  const flags = Object.entries(variables).map(([variable, value]) => `-X ${variable}=${value}`);
+  return flags.length === 0 ? BUILD : [...BUILD, '-ldflags', flags.join(' ')];
+}
+
 /** One directory for each set of sources and each compiler. */
-function programsDirectory({ name, module, fail }) {
+function programsDirectory(wanted) {
+  const { name, module, fail } = wanted;
   const { error, stdout } = spawnSync('go', ['env', 'GOVERSION', 'GOOS', 'GOARCH'], { cwd: module, encoding: 'utf8' });
   if (error) fail(`it is built with Go, which is not installed (${error.message}); see https://go.dev/dl`);
-  const digest = createHash('sha256').update(stdout).update(BUILD.join(' '));
+  const digest = createHash('sha256').update(stdout).update(buildArguments(wanted).join(' '));
   for (const file of ['go.mod', 'go.sum']) digest.update(readFileSync(join(module, file))).update('\0');
   return join(cacheHome(), 'godwit', name, digest.digest('hex').slice(0, 16));
 }
 
+/** The release of a module that our go.mod names, as `v1.2.3`. */
+export function releaseOf(module, source) {
+  const lines = readFileSync(join(module, 'go.mod'), 'utf8').split('\n');
+  const [, release] = lines.map((line) => line.trim().split(' ')).find(([name]) => name === source) ?? [];
+  return release;
+}
+
 /** Builds all in one go, which shares most of the work. */
-function build({ module, source, programs, minutes, fail }, directory) {
-  const text = readFileSync(join(module, 'go.mod'), 'utf8');
-  const release = text.split('\n').find((line) => line.trim().startsWith(`${source} v`));
-  console.log(
-    `== building ${programs.join(', ')} (${release?.trim()}; some ${minutes} minutes the first time, on two cores)`,
-  );
-  const args = [...BUILD, '-o', `${directory}/`, 'tool'];
+function build(wanted, directory) {
+  const { module, source, programs, minutes, fail } = wanted;
+  const release = `${source} ${releaseOf(module, source)}`;
+  console.log(`== building ${programs.join(', ')} (${release}; some ${minutes} minutes the first time, on two cores)`);
+  const args = [...buildArguments(wanted), '-o', `${directory}/`, 'tool'];
   const progress = progressReport(programs, directory);
   const { status, error } = spawnSync('go', args, {
     cwd: module,
@@ -54,7 +66,8 @@ function progressReport(programs, directory) {
 
 /**
  * Sees to it that all programs are there, and answers the directory that has them. `module` is where our go.mod is, whose tools they
- * are, and `source` the module that they are of; `provide` gets what is not built into a directory, and `fail` ends the process.
+ * are, and `source` the module that they are of; `variables` are those of theirs that have other values than in their sources. `provide`
+ * gets what is not built into a directory, and `fail` ends the process.
  */
 export function ensureGoPrograms(wanted) {
   const { programs, others = [], provide } = wanted;

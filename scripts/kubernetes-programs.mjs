@@ -3,10 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { ensureGoPrograms } from './go-programs.mjs';
+import { ensureGoPrograms, releaseOf } from './go-programs.mjs';
 import { root } from './setup.mjs';
 
 const ETCD_PACKAGE = 'etcd-server';
+const MODULE = join(root, 'test', 'kubernetes', 'control-plane');
+const SOURCE = 'k8s.io/kubernetes';
 
 function fail(reason) {
   console.error(`godwit: there can be no Kubernetes control plane here: ${reason}`);
@@ -38,12 +40,21 @@ function provideEtcd(directory) {
   rmSync(below, { recursive: true });
 }
 
+/** What the programs say that they are: otherwise they are of no version, and charts that ask for a recent one are refused. */
+function versionVariables() {
+  const gitVersion = releaseOf(MODULE, SOURCE);
+  const [gitMajor, gitMinor] = gitVersion.slice(1).split('.');
+  const values = Object.entries({ gitVersion, gitMajor, gitMinor });
+  return Object.fromEntries(values.map(([name, value]) => [`k8s.io/component-base/version.${name}`, value]));
+}
+
 /** Sees to it that all programs are there, and answers the directory that has them. Ends the process where they cannot be. */
 export function ensureKubernetes() {
   return ensureGoPrograms({
     name: 'kubernetes',
-    module: join(root, 'test', 'kubernetes', 'control-plane'),
-    source: 'k8s.io/kubernetes',
+    module: MODULE,
+    source: SOURCE,
+    variables: versionVariables(),
     programs: ['kube-apiserver', 'kube-controller-manager', 'kube-scheduler', 'kubelet'],
     minutes: 15,
     others: ['etcd'],
