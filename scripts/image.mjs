@@ -2,7 +2,6 @@
 // machine's Node, and this package with what it depends on. Packages are unpacked, never installed: nothing of them is
 // run. Made again from the same packages it is the same, byte by byte.
 import { execFileSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   cpSync,
@@ -17,7 +16,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { gzipSync } from 'node:zlib';
+import { digestOf, layerOf, ociArchive } from './oci-archive.mjs';
 import { root, run } from './setup.mjs';
 
 /** The Containerfile has the same. */
@@ -25,8 +24,6 @@ const PACKAGES = ['base-files', 'dash', 'coreutils', 'iproute2', 'libstdc++6', '
 /** Where Debian has one directory under two names. */
 const MERGED = ['bin', 'sbin', 'lib', 'lib64'];
 const HOME = 'usr/lib/godwit';
-/** Not when it was made, or no two would be alike. */
-const CREATED = '1970-01-01T00:00:00Z';
 
 const { values: options, positionals } = parseArgs({ allowPositionals: true, options: { name: { type: 'string' } } });
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -38,8 +35,14 @@ const work = mkdtempSync(join(tmpdir(), 'godwit-image-'));
 try {
   run(process.execPath, [join(root, 'scripts', 'setup.mjs')]);
   const layers = [systemLayer(join(work, 'system')), packageLayer(join(work, 'package'))];
-  writeFileSync(resolve(output), archive(join(work, 'image'), layers));
-  console.log(`${output}: ${name}, sha256:${digestOf(readFileSync(resolve(output)))}`);
+  const config = {
+    Env: ['PATH=/usr/sbin:/usr/bin', 'NODE_ENV=production'],
+    Cmd: ['godwit', '--help'],
+    WorkingDir: '/',
+  };
+  const archive = ociArchive(join(work, 'image'), { name, layers, config, createdBy: 'scripts/image.mjs' });
+  writeFileSync(resolve(output), archive);
+  console.log(`${output}: ${name}, sha256:${digestOf(archive)}`);
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
@@ -114,54 +117,4 @@ function packageLayer(place) {
     symlinkSync(`../lib/${relative('usr/lib', HOME)}/dist/cli/main.js`, join(place, 'usr/bin', command));
   // Whatever the umask was of whoever built it.
   return layerOf(place, ['--mode=u=rwX,go=rX']);
-}
-
-/** A layer of all that is below a directory: the tar, and what is put into the image. */
-function layerOf(place, modes) {
-  const contents = tarOf(place, modes);
-  return { contents: gzipSync(contents, { level: 6 }), diffId: `sha256:${digestOf(contents)}` };
-}
-
-/** The same for the same files, whoever made them, and when. */
-function tarOf(place, modes = []) {
-  const form = ['--format=gnu', '--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
-  return execFileSync('tar', ['-c', ...form, ...modes, '-C', place, '.'], { maxBuffer: 2 ** 32 });
-}
-
-function archive(place, layers) {
-  const blobs = directory(place, 'blobs', 'sha256');
-  const blob = (mediaType, contents) => {
-    const digest = digestOf(contents);
-    writeFileSync(join(blobs, digest), contents);
-    return { mediaType, digest: `sha256:${digest}`, size: contents.length };
-  };
-  const json = (value) => Buffer.from(JSON.stringify(value));
-  const config = blob(
-    'application/vnd.oci.image.config.v1+json',
-    json({
-      created: CREATED,
-      architecture: process.arch === 'x64' ? 'amd64' : process.arch,
-      os: 'linux',
-      config: { Env: ['PATH=/usr/sbin:/usr/bin', 'NODE_ENV=production'], Cmd: ['godwit', '--help'], WorkingDir: '/' },
-      rootfs: { type: 'layers', diff_ids: layers.map(({ diffId }) => diffId) },
-      history: layers.map(() => ({ created: CREATED, created_by: 'scripts/image.mjs' })),
-    }),
-  );
-  const type = 'application/vnd.oci.image.layer.v1.tar+gzip';
-  const manifest = {
-    schemaVersion: 2,
-    mediaType: 'application/vnd.oci.image.manifest.v1+json',
-    config,
-    layers: layers.map(({ contents }) => blob(type, contents)),
-  };
-  // Runtimes know a name without a registry by that of the usual one.
-  const annotations = { 'io.containerd.image.name': `docker.io/${name}`, 'org.opencontainers.image.ref.name': name };
-  const entry = { ...blob(manifest.mediaType, json(manifest)), annotations };
-  writeFileSync(join(place, 'index.json'), json({ schemaVersion: 2, manifests: [entry] }));
-  writeFileSync(join(place, 'oci-layout'), json({ imageLayoutVersion: '1.0.0' }));
-  return tarOf(place);
-}
-
-function digestOf(contents) {
-  return createHash('sha256').update(contents).digest('hex');
 }
