@@ -4,7 +4,7 @@ import { realDiskFiles } from '../env/real-disk-files.ts';
 import { Client } from '../kube/client.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
-import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { loadKubeconfig, podAccess } from '../kube/kubeconfig.ts';
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
@@ -27,6 +27,8 @@ export interface AgentOptions {
   readonly kubeconfig?: string;
   /** One with a bootstrap token, for a node that has none of its own yet. */
   readonly bootstrapKubeconfig?: string;
+  /** Whether the account of the pod that this runs in may ask for it instead. */
+  readonly bootstrapPod?: boolean;
   /** What `godwit token create` prints. */
   readonly server?: string;
   readonly token?: string;
@@ -125,7 +127,9 @@ async function joined({ options, directory, env, metrics }: Joining, signal: Abo
 }
 
 async function bootstrapOf(options: AgentOptions, env: Env): Promise<Bootstrap | undefined> {
-  const { bootstrapKubeconfig, server, token, caHash } = options;
+  const { bootstrapKubeconfig, bootstrapPod, server, token, caHash } = options;
+  if (bootstrapPod)
+    return { kind: 'access', access: await podAccess({ ports: systemKubeconfigPorts(env.clock, process.env) }) };
   if (bootstrapKubeconfig !== undefined) return { kind: 'access', access: await accessIn(bootstrapKubeconfig, env) };
   if (server === undefined && token === undefined && caHash === undefined) return undefined;
   if (server === undefined || token === undefined || caHash === undefined)

@@ -162,6 +162,7 @@ program
   .addOption(dataDirectory('where everything of the node is kept', 'agent'))
   .option('--kubeconfig <file>', "the node's own kubeconfig; it is written when the node joins")
   .option('--bootstrap-kubeconfig <file>', 'a kubeconfig with a bootstrap token, to join with')
+  .option('--bootstrap-pod', 'join with the account of the pod that this runs in')
   .option('--server <url>', 'the API server to join, as godwit token create prints it')
   .option('--token <token>', 'a bootstrap token')
   .option('--ca-hash <hash>', "the fingerprint of the cluster's certificate authority")

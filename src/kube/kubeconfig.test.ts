@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
 import { ManualClock } from '../env/test.ts';
-import { loadKubeconfig } from './kubeconfig.ts';
+import { loadKubeconfig, podAccess } from './kubeconfig.ts';
 import { KubeconfigError, type KubeconfigPorts, type Program, type ProgramResult } from './kubeconfig-ports.ts';
 
 const never = new AbortController().signal;
@@ -222,6 +222,13 @@ describe('a pod', () => {
   it('prefers a kubeconfig', async () => {
     const ports = machine({ ...FILES, [CONFIG]: config() }, { KUBERNETES_SERVICE_HOST: '10.0.0.1' });
     expect((await load(ports)).access.server).toBe('https://example.com:6443');
+    expect((await podAccess({ ports })).server).toBe('https://10.0.0.1:443');
+  });
+
+  it('is not everywhere', async () => {
+    expect(await failure(podAccess({ ports: machine(FILES) }))).toBe(
+      'KUBERNETES_SERVICE_HOST is not set: this is no pod of a cluster',
+    );
   });
 
   it('without its token is told so', async () => {

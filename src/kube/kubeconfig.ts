@@ -151,10 +151,11 @@ async function accessOf(
   };
 }
 
-/** What the kubelet gives every pod. */
-async function podAccess(options: KubeconfigOptions): Promise<ClusterAccess> {
+/** What the kubelet gives every pod, wherever there is a kubeconfig besides. Rejects with KubeconfigError where this is none. */
+export async function podAccess(options: Pick<KubeconfigOptions, 'ports' | 'overrides'>): Promise<ClusterAccess> {
   const { ports } = options;
   const { KUBERNETES_SERVICE_HOST: host = '', KUBERNETES_SERVICE_PORT: port = '443' } = ports.environment;
+  if (host === '') throw new KubeconfigError('KUBERNETES_SERVICE_HOST is not set: this is no pod of a cluster');
   const text = (name: string): Promise<string> =>
     new RereadFile(ports, `${POD_DIRECTORY}/${name}`, SERVICE_ACCOUNT).text();
   await Promise.all([text('token'), text('ca.crt')]);

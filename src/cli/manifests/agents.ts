@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { AGENT_DIRECTORY } from '../../api/kubevirt/launcher-container.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
@@ -17,10 +16,7 @@ import type { OpenSettings } from './settings.ts';
 const NAME = 'virt-handler';
 /** Not one of `godwit-…`, which may do what users may not: it is there to become a node, and has no other rights. */
 const ACCOUNT = 'kubevirt-agent';
-const BOOTSTRAP = 'kubevirt-agent-bootstrap';
-const CREDENTIALS = '/var/run/secrets/kubernetes.io/serviceaccount';
 const RBAC = 'rbac.authorization.k8s.io';
-const BOOTSTRAP_DIRECTORY = '/etc/godwit/bootstrap';
 
 /**
  * Who may ask to become a node: agents that are pods, each of which an admin approves, since all of them have one account, and
@@ -50,34 +46,8 @@ function binding(name: string, role: string, subjects: readonly object[]): KubeO
   };
 }
 
-/** The agents' DaemonSet, and how its pods find the cluster that they are to join. */
-export function agents(settings: OpenSettings): KubeObject[] {
-  return [bootstrapKubeconfig(), daemonSet(settings)];
-}
-
-function bootstrapKubeconfig(): KubeObject {
-  const kubeconfig = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      {
-        name: 'cluster',
-        cluster: { server: 'https://kubernetes.default.svc', 'certificate-authority': `${CREDENTIALS}/ca.crt` },
-      },
-    ],
-    users: [{ name: 'agent', user: { tokenFile: `${CREDENTIALS}/token` } }],
-    contexts: [{ name: 'agent', context: { cluster: 'cluster', user: 'agent' } }],
-    'current-context': 'agent',
-  };
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: metadataOf(BOOTSTRAP, NAME),
-    data: { kubeconfig: stringify(kubeconfig) },
-  };
-}
-
-function daemonSet(settings: OpenSettings): KubeObject {
+/** The agents' DaemonSet. */
+export function agents(settings: OpenSettings): KubeObject {
   const metadata = metadataOf(NAME);
   return {
     apiVersion: 'apps/v1',
@@ -97,7 +67,6 @@ function podSpec(settings: OpenSettings): object {
     name: '$(NODE_NAME)-guests',
     address: '$(HOST_IP)',
     'data-dir': AGENT_DIRECTORY,
-    'bootstrap-kubeconfig': `${BOOTSTRAP_DIRECTORY}/kubeconfig`,
     'log-level': logLevel,
   };
   return {
@@ -116,23 +85,22 @@ function podSpec(settings: OpenSettings): object {
         name: NAME,
         image: settings.image,
         imagePullPolicy: settings.imagePullPolicy,
-        command: ['godwit', 'agent', ...Object.entries(options).flatMap(([name, value]) => [`--${name}`, value])],
+        // By the address of the API server's Service: names of Services are for clusters whose DNS is up already.
+        command: ['godwit', 'agent', '--bootstrap-pod', ...flagsOf(options)],
         args: own.arguments,
         env: [field('NODE_NAME', 'spec.nodeName'), field('HOST_IP', 'status.hostIP')],
         resources: own.resources,
         // For /dev/kvm, /dev/net/tun and bridges. Its guests have none of its rights: QEMU runs as nobody.
         securityContext: { privileged: true, runAsUser: 0 },
-        volumeMounts: [
-          { name: 'data', mountPath: AGENT_DIRECTORY, mountPropagation: 'HostToContainer' },
-          { name: 'bootstrap', mountPath: BOOTSTRAP_DIRECTORY, readOnly: true },
-        ],
+        volumeMounts: [{ name: 'data', mountPath: AGENT_DIRECTORY, mountPropagation: 'HostToContainer' }],
       },
     ],
-    volumes: [
-      { name: 'data', hostPath: { path: AGENT_DIRECTORY, type: 'DirectoryOrCreate' } },
-      { name: 'bootstrap', configMap: { name: BOOTSTRAP } },
-    ],
+    volumes: [{ name: 'data', hostPath: { path: AGENT_DIRECTORY, type: 'DirectoryOrCreate' } }],
   };
+}
+
+function flagsOf(options: Readonly<Record<string, unknown>>): unknown[] {
+  return Object.entries(options).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
 function field(name: string, fieldPath: string): object {

@@ -27,7 +27,7 @@ export function manifests(settings: OpenSettings): Manifests {
   return {
     crds: KUBEVIRT_CRDS,
     rights: [...wholeInstallation().ours, ...bootstrapRights()],
-    components: [...deployments(settings), ...agents(settings)],
+    components: [...deployments(settings), agents(settings)],
     configuration: [{ ...configuration, spec: { ...spec, configuration: settings.configuration } }],
     registrations: registrations({ reach: { kind: 'service', port: EXTENSION_SERVICE_PORT } }),
   };
