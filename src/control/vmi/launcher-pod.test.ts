@@ -352,6 +352,8 @@ describe('the launcher pod', () => {
             '/var/lib/godwit/launchers/$(POD_UID).sock',
             '--directory',
             '/var/lib/godwit/runs/$(POD_UID)',
+            '--log-level',
+            'info',
           ],
           env: expect.arrayContaining([
             { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },

@@ -70,6 +70,9 @@ const CONTAINER = {
     `${AGENT_DIRECTORY}/${LAUNCHERS_DIRECTORY}/$(POD_UID).sock`,
     '--directory',
     `${AGENT_DIRECTORY}/${RUNS_DIRECTORY}/$(POD_UID)`,
+    // Why a container has ended is asked of its log, also where nothing has failed.
+    '--log-level',
+    'info',
   ],
   securityContext: { privileged: true },
   terminationMessagePolicy: 'FallbackToLogsOnError',
