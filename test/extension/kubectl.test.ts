@@ -173,7 +173,7 @@ describe('migrations', () => {
     );
     expect(await godwit('migrate-cancel', 'box')).toMatchObject({
       code: 1,
-      stderr: "godwit: Found no migration to cancel for box; 'godwit why box -n default' says where it is, and how\n",
+      stderr: `godwit: Found no migration to cancel for box; 'godwit why box -n ${namespace}' says where it is, and how\n`,
     });
     expect(await kubectl.ok('get vmim')).toBe('');
     expect(await kubectl.ok('explain vmim.spec.addedNodeSelector')).toContain('Labels that the target node must have');
