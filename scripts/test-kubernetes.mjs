@@ -3,6 +3,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { ensureHelm } from './helm-program.mjs';
 import { ensureGuestsCanRun } from './host-packages.mjs';
 import { ensureKubernetes } from './kubernetes-programs.mjs';
 import { openScratch } from './scratch.mjs';
@@ -22,7 +23,8 @@ setUp();
 const other = process.env.GODWIT_TEST_KUBECONFIG;
 // A cluster that is there already is used by one file at a time.
 const workers = other === undefined ? 2 : 1;
-const programs = other === undefined ? ensureKubernetes() : '';
+const programs =
+  other === undefined ? { GODWIT_TEST_KUBERNETES: ensureKubernetes(), GODWIT_TEST_HELM: ensureHelm() } : {};
 const leftOut = other === undefined ? [] : [`--exclude=${INSTALL}/**`];
 if (leftOut.length > 0) console.log(`== left out: ${INSTALL}, which is for Kubernetes of our own`);
 console.log(`== on ${other === undefined ? 'Kubernetes of our own' : other}, seed ${seed}`);
@@ -37,7 +39,7 @@ const { status } = spawnSync(
     // Tests that are cut short clean nothing up themselves.
     env: {
       ...process.env,
-      ...(programs === '' ? {} : { GODWIT_TEST_KUBERNETES: programs }),
+      ...programs,
       GODWIT_TEST_SEED: seed,
       TMPDIR: scratch.directory,
     },

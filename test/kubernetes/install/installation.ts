@@ -30,7 +30,9 @@ export interface Way {
   readonly reinstall: (cluster: AdminsCluster) => Promise<unknown>;
 }
 
+export const PART_OF = 'app.kubernetes.io/part-of=godwit';
 export const IMAGE = 'registry.example.com/godwit:v1';
+const NEWS = ' In the next version.';
 const NEXT_IMAGE = 'registry.example.com/godwit:v2';
 const COMPONENTS = ['virt-controller', 'virt-api', 'virt-synchronization-controller'];
 const PATIENCE_MS = 180_000;
@@ -46,6 +48,16 @@ const LIMITS = { parallelMigrationsPerCluster: 7 };
 const ADDRESSES = '192.0.2.0/24';
 
 let cluster: AdminsCluster;
+
+/** The kinds of a newer version, which says something else of each, brought in as docs/kubernetes.md says. */
+export async function bringNewerKinds(admins: AdminsCluster): Promise<void> {
+  const { items } = JSON.parse(await admins.cli('manifests', '--only', 'crds', '-o', 'json'));
+  for (const { spec } of items) for (const { schema } of spec.versions) schema.openAPIV3Schema.description += NEWS;
+  const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  await admins.kubectl.ok('apply --server-side --force-conflicts -f -', { stdin });
+  const { spec } = await admins.kubectl.json('get crd virtualmachines.kubevirt.io');
+  expect(spec.versions[0].schema.openAPIV3Schema.description).toContain(NEWS);
+}
 
 /** Defines tests of an installation; answers what they leave. */
 export function installation(way: Way): () => AdminsCluster {
@@ -76,7 +88,7 @@ async function rolledOut(): Promise<void> {
   const args = ['-n', 'kubevirt', 'rollout', 'status', 'deployment', ...COMPONENTS, '--timeout', `${PATIENCE_MS}ms`];
   const { code, stdout, stderr } = await cluster.kubectl.run(args, { killAfterMs: PATIENCE_MS + 10_000 });
   expect(code, `${stdout}${stderr}\n${cluster.hosts.output.slice(-4000)}`).toBe(0);
-  const services = 'apiservice -l app.kubernetes.io/part-of=godwit';
+  const services = `apiservice -l ${PART_OF}`;
   await cluster.kubectl.ok(`wait ${services} --for condition=Available --timeout ${PATIENCE_MS}ms`, {
     killAfterMs: PATIENCE_MS,
   });
@@ -271,11 +283,23 @@ async function upgrades(way: Way): Promise<void> {
   expect(await cluster.moves('web')).toHaveLength(4);
 }
 
+/** What nobody could make again: kinds, machines, the configuration, and whom the cluster trusts by which keys. */
+async function irreplaceable(): Promise<string[]> {
+  const names = 'configmap/godwit-trust configmap/godwit-synchronization-bundle secret/godwit-synchronization-ca';
+  const { items } = await cluster.kubectl.json(`get -n kubevirt ${names} kubevirt/kubevirt`);
+  const all = await cluster.kubectl.json(`get crd -l ${PART_OF}`);
+  const machines = await cluster.kubectl.json('get vm,vmi -A');
+  return [...items, ...all.items, ...machines.items].map(
+    ({ kind, metadata, data }: Anything) => `${kind} ${metadata.name} ${metadata.uid} ${JSON.stringify(data)}`,
+  );
+}
+
 async function returns(way: Way): Promise<void> {
   const { kubectl } = cluster;
   const { boot } = await cluster.lives('web');
+  const before = await irreplaceable();
   await way.uninstall(cluster);
-  const labelled = '-l app.kubernetes.io/part-of=godwit';
+  const labelled = `-l ${PART_OF}`;
   await eventually(async () => {
     const running = await kubectl.ok(
       `get deployments,daemonsets,pods,services,pdb,networkpolicies -n kubevirt ${labelled} -o name`,
@@ -288,11 +312,12 @@ async function returns(way: Way): Promise<void> {
   const rights = await kubectl.run(['get', 'clusterroles', 'kubevirt.io:migrate', '-o', 'name']);
   expect(rights.code === 0).toBe(way.keepsRights);
   await isSet();
-  await kubectl.ok('get secret godwit-synchronization-ca -n kubevirt');
+  expect(await irreplaceable()).toEqual(before);
   await cluster.isStill('web', boot);
   await way.reinstall(cluster);
   await rolledOut();
   await isSet();
+  expect(await irreplaceable()).toEqual(before);
   await cluster.isStill('web', boot);
   expect(await cluster.moves('web')).toHaveLength(5);
   await kubectl.ok('delete vm web --timeout 2m', { killAfterMs: PATIENCE_MS });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
 import type { AdminsCluster } from './cluster.ts';
-import { IMAGE, installation } from './installation.ts';
+import { bringNewerKinds, IMAGE, installation, PART_OF } from './installation.ts';
 
 /** `godwit manifests`, applied with kubectl to a real control plane as docs/kubernetes.md says, whose kubelets are played. */
 
@@ -20,11 +20,11 @@ describe('godwit manifests', () => {
   const cluster = installation({
     install: async (admins) => {
       await apply(admins, '--only', 'crds');
-      await admins.kubectl.ok('wait --for condition=Established crd -l app.kubernetes.io/part-of=godwit');
+      await admins.kubectl.ok(`wait --for condition=Established crd -l ${PART_OF}`);
       await apply(admins, '--image', IMAGE);
     },
     upgrade: async (admins, image) => {
-      await apply(admins, '--only', 'crds');
+      await bringNewerKinds(admins);
       await apply(admins, '--only', 'rights', 'components', '--image', image);
     },
     uninstall: (admins) => pipe(admins, ['--only', 'components', 'registrations'], 'delete'),

@@ -1,0 +1,70 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { HELM } from '../../support/kubernetes/wanted.ts';
+import type { AdminsCluster } from './cluster.ts';
+import { bringNewerKinds, IMAGE, installation } from './installation.ts';
+
+/** The chart, installed by Helm on a real control plane as docs/kubernetes.md says, whose kubelets are played. */
+
+const CHART = fileURLToPath(new URL('../../../charts/godwit', import.meta.url));
+const HELM_MS = 300_000;
+const OWN = ['godwit', CHART, '--namespace', 'kubevirt'];
+/** A value of the admin's own, which upgrades leave as it is. */
+const [SYNCHRONIZATION, PORT] = ['synchronization.servicePort', 19_185];
+
+/** Runs Helm as the admin, and answers whatever came of it. */
+function run(admins: AdminsCluster, args: readonly string[]): Promise<{ failed: boolean; printed: string }> {
+  if (HELM === undefined) throw new Error('Helm is built by npm run test:kubernetes');
+  const env = { ...process.env, HOME: admins.directory, KUBECONFIG: admins.kubeconfig };
+  const options = { env, encoding: 'utf8', timeout: HELM_MS } as const;
+  return new Promise((resolve) => {
+    execFile(HELM ?? '', args, options, (error, stdout, stderr) =>
+      resolve({ failed: error !== null, printed: stdout + stderr }),
+    );
+  });
+}
+
+async function helm(admins: AdminsCluster, ...args: readonly string[]): Promise<string> {
+  const { failed, printed } = await run(admins, args);
+  expect(failed, `helm ${args.join(' ')}: ${printed}`).toBe(false);
+  return printed;
+}
+
+const install = (admins: AdminsCluster): Promise<string> =>
+  helm(admins, 'install', ...OWN, '--create-namespace', '--set', `image=${IMAGE},${SYNCHRONIZATION}=${PORT}`);
+
+const upgrade = (admins: AdminsCluster, ...values: readonly string[]): Promise<string> =>
+  helm(admins, 'upgrade', ...OWN, '--reset-then-reuse-values', '--set', values.join(','));
+
+describe('the chart', () => {
+  const cluster = installation({
+    install,
+    upgrade: async (admins, image) => {
+      await bringNewerKinds(admins);
+      await upgrade(admins, `image=${image}`);
+      const { spec } = await admins.kubectl.json('get service virt-synchronization -n kubevirt');
+      expect(spec.ports).toMatchObject([{ port: PORT }]);
+    },
+    uninstall: (admins) => helm(admins, 'uninstall', 'godwit', '--namespace', 'kubevirt'),
+    keepsRights: false,
+    reinstall: install,
+  });
+
+  it('configures the cluster by its values, and leaves what they do not speak of', async () => {
+    const configured = async (): Promise<unknown> =>
+      (await cluster().kubectl.json('get kubevirt kubevirt -n kubevirt')).spec.configuration.migrations;
+    const before = await configured();
+    await upgrade(cluster(), 'configuration.migrations.parallelOutboundMigrationsPerNode=4');
+    expect(await configured()).toEqual({ ...(before as object), parallelOutboundMigrationsPerNode: 4 });
+  });
+
+  it('refuses any other namespace than the one where components look for each other', async () => {
+    const elsewhere = ['godwit', CHART, '--namespace', 'elsewhere', '--create-namespace'];
+    const { failed, printed } = await run(cluster(), ['install', ...elsewhere]);
+    expect(failed).toBe(true);
+    expect(printed).toContain('install it with --namespace kubevirt --create-namespace');
+    const releases = JSON.parse(await helm(cluster(), 'list', '--all', '--all-namespaces', '-o', 'json'));
+    expect(releases).toMatchObject([{ name: 'godwit', namespace: 'kubevirt', status: 'deployed' }]);
+  });
+});
