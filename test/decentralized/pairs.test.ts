@@ -4,10 +4,10 @@ import { AUTHORITY_SECRET } from '../../src/sync/trust/objects.ts';
 import { eventually } from '../support/eventually.ts';
 import { blockClaim, blockVolume, claim, probe } from '../support/guest-manifests.ts';
 import { Impostor } from '../support/impostor.ts';
+import { leftOut } from '../support/left-out.ts';
 import { loopDevice } from '../support/loop-device.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
 import { someOf } from '../support/sample.ts';
-import { say } from '../support/say.ts';
 import { TcpProxy } from '../support/tcp-proxy.ts';
 import { type Trip, TwoClusters } from '../support/two-clusters.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
@@ -238,7 +238,7 @@ describe('two migrations of a guest on a block device', () => {
     onTestFinished(() => devices.forEach((device) => device?.close()));
     const trip = clusters.trip('block', clusters.east);
     for (const [index, device] of devices.entries()) {
-      if (!device) return say('there are no block devices to be had here');
+      if (!device) return leftOut('there are no block devices to be had here');
       const { host } = clusters.both[index] as MovingGuests;
       const size = `${4 + 4 * index}Mi`;
       const body = blockVolume('block', device.path, size);

@@ -5,7 +5,7 @@ import { EvictionWebhooks } from '../support/eviction-webhooks.ts';
 import { claim, type GuestOptions, probe } from '../support/guest-manifests.ts';
 import type { Kubectl } from '../support/kubectl.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
-import { sample, someOf } from '../support/sample.ts';
+import { allOnKubernetes, sample, someOf } from '../support/sample.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
 /** Nodes that are emptied by real kubectl, with real guests on them: who moves, who stays, and what is said of it. */
@@ -187,7 +187,7 @@ describe('kubectl drain', () => {
     expect((await drainBlocked('node-1'))?.status).not.toBe('True');
   });
 
-  const some = someOf(7, 2);
+  const some = someOf(...allOnKubernetes(7, 2));
   some('that is called off half way withdraws its marks, and what has not begun', async () => {
     await guests.configure({ ...FREE, parallelOutboundMigrationsPerNode: 1 });
     const names = ['vm-a', 'vm-b', 'vm-c'];

@@ -4,7 +4,7 @@ import { DisruptedGuests } from '../support/disrupted-guests.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
-import { someOf } from '../support/sample.ts';
+import { allOnKubernetes, someOf } from '../support/sample.ts';
 import { conditionOf } from '../support/virtual-machines.ts';
 
 /** Guests on nodes that get a NoExecute taint: those that ask for it move, unless the node itself is lost. */
@@ -48,7 +48,7 @@ describe('a guest on a node with a NoExecute taint', () => {
     await guests.remove('driven');
   });
 
-  const some = someOf(4, 1);
+  const some = someOf(...allOnKubernetes(4, 1));
   some('moves though the taint is gone again before it could', async () => {
     await guests.create('briefly', spec());
     const pod = await disrupted.launcher('briefly');

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { probe } from '../support/guest-manifests.ts';
+import { leftOut } from '../support/left-out.ts';
 import { MovingGuests, type Sides } from '../support/moving-guests.ts';
 import { PostCopyOffer } from '../support/post-copy.ts';
 import { IS_PAIRED, someOf } from '../support/sample.ts';
@@ -223,7 +224,7 @@ describe('a migration that is further on its way is called off', () => {
 
 describe('a migration whose guest has gone ahead of its memory', () => {
   it('says why it is not called off any more, and comes to its end', async () => {
-    if (!postCopy.isPossible) return say('left out: nobody here may do post-copy');
+    if (!postCopy.isPossible) return leftOut('nobody here may do post-copy');
     const options = {
       bandwidthPerMigration: '4Mi',
       maxDowntimeMs: 30,

@@ -3,6 +3,7 @@ import type { Entry } from '../../src/migration/right-to-run/entry.ts';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
+import { leftOut } from '../support/left-out.ts';
 import { MovingGuests, type Side, type Sides } from '../support/moving-guests.ts';
 import { PostCopyOffer } from '../support/post-copy.ts';
 import { sample } from '../support/sample.ts';
@@ -179,7 +180,7 @@ async function eitherOf(scene: Scene, phase: string): Promise<void> {
 
 describe('a migration', () => {
   it.each(sample(cells(), SAMPLE))('ends well when, as %s, %s is killed', async (moment, victim) => {
-    if (moment === AHEAD && !postCopy.isPossible) return say('left out: nobody here may do post-copy');
+    if (moment === AHEAD && !postCopy.isPossible) return leftOut('nobody here may do post-copy');
     const scene = await begin(moment);
     const { name, migration } = scene;
     await MOMENTS[moment]?.(scene);

@@ -5,6 +5,7 @@ import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { FarNode, hasFarNodes } from '../support/far-node.ts';
 import { probe } from '../support/guest-manifests.ts';
+import { leftOut } from '../support/left-out.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
 import { PostCopyOffer } from '../support/post-copy.ts';
 import { sample } from '../support/sample.ts';
@@ -155,7 +156,7 @@ const CASES: Readonly<Record<string, () => Promise<void>>> = {
   },
 
   'the link of a post-copy is cut: it is mended': async () => {
-    if (!postCopy.isPossible) return say('left out: nobody here may do post-copy');
+    if (!postCopy.isPossible) return leftOut('nobody here may do post-copy');
     const migration = await leave('mib=24 hz=200 rate=12', { pace: 'early' });
     const { target } = await guests.sides(name);
     await guests.noted(target, (entry) => entry.kind === 'taken');

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything } from '../support/api.ts';
 import { probe } from '../support/guest-manifests.ts';
+import { leftOut } from '../support/left-out.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
 import { PostCopyOffer } from '../support/post-copy.ts';
-import { IS_PAIRED, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
+import { IS_PAIRED, sample } from '../support/sample.ts';
 
 /** What each option of a policy does to a guest that moves, and that it is told afterwards. */
 
@@ -137,7 +138,7 @@ describe('a policy', () => {
 
   it.each(sample(WAYS, 1))('has a guest that writes too fast moved all the same: $name, by $decision', async (way) => {
     const { name, options, work, decision, mode } = way;
-    if (mode === 'PostCopy' && !postCopy.isPossible) return say('left out: nobody here may do post-copy');
+    if (mode === 'PostCopy' && !postCopy.isPossible) return leftOut('nobody here may do post-copy');
     const migration = await moveUnder(name, options, work);
     expect(migration.status.phase, JSON.stringify(migration.status)).toBe('Succeeded');
     expect(decisionsOf(migration)).toContain(decision);

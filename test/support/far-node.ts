@@ -4,7 +4,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Running, startCli } from './cli.ts';
-import { say } from './say.ts';
+import { leftOut } from './left-out.ts';
 import { TcpProxy } from './tcp-proxy.ts';
 import type { VirtualMachines } from './virtual-machines.ts';
 
@@ -13,7 +13,7 @@ const relay = fileURLToPath(new URL('relay.mjs', import.meta.url));
 /** Whether this system lets tests have networks of their own; says so where it does not. */
 export function hasFarNodes(): boolean {
   const { status, stderr, error } = spawnSync('sh', ['-c', 'unshare --net ip link set lo up'], { encoding: 'utf8' });
-  if (status !== 0) say(`left out: cutting links needs a network namespace (${error?.message ?? stderr.trim()})`);
+  if (status !== 0) leftOut(`cutting links needs a network namespace (${error?.message ?? stderr.trim()})`);
   return status === 0;
 }
 

@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
+import { IS_KUBERNETES } from './kubernetes/wanted.ts';
 
 /** Whether every cell of long tables is run. */
 export const IS_FULL = process.env['GODWIT_TEST_FULL'] === '1';
@@ -25,6 +26,11 @@ export function sample<T>(values: readonly T[], sampleSize: number): T[] {
 }
 
 type Define = (name: string, body: () => Promise<void> | void) => void;
+
+/** As many of a table as are tried in a short run; all of them on real Kubernetes, where it shows what such a cluster has to show. */
+export function allOnKubernetes(count: number, sampleSize: number): [count: number, sampleSize: number] {
+  return [count, IS_KUBERNETES ? count : sampleSize];
+}
 
 /**
  * Defines tests as `it` does: of the so many of a table that are each long, only some in a short run, as the run's seed draws them.

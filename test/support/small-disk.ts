@@ -2,6 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { leftOut } from './left-out.ts';
 
 /** What a disk is filled by. */
 const PIECE_BYTES = 2 ** 20;
@@ -35,11 +36,8 @@ export class SmallDisk {
       encoding: 'utf8',
     });
     if (probe.status !== 0) {
-      // oxlint-disable-next-line no-console -- what is left out is said by name
-      console.log(
-        `left out: tests on a full disk need a mount namespace (${probe.stderr.trim() || String(probe.error)})`,
-      );
       rmSync(directory, { recursive: true });
+      leftOut(`tests on a full disk need a mount namespace (${probe.stderr?.trim() || String(probe.error)})`);
       return undefined;
     }
     const holder = spawn(
