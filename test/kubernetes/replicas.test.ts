@@ -3,6 +3,7 @@ import type { Anything, EventStream } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe, virtualMachine } from '../support/guest-manifests.ts';
 import type { GodwitOnKubernetes } from '../support/kubernetes/godwit-on-kubernetes.ts';
+import { mostAtOnce, noSlotIsTaken } from '../support/moves-at-once.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
 import { say } from '../support/say.ts';
 
@@ -11,8 +12,11 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 });
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kubevirt/leases/virt-controller';
-const LIMITS = { parallelMigrationsPerCluster: 3, parallelOutboundMigrationsPerNode: 2 };
-const MOVING = ['PreparingTarget', 'TargetReady', 'Running'];
+const LIMITS = {
+  parallelMigrationsPerCluster: 3,
+  parallelOutboundMigrationsPerNode: 2,
+  parallelInboundMigrationsPerNode: 2,
+};
 const names = Array.from({ length: 10 }, (_, index) => `guest-${index}`);
 
 let guests: MovingGuests;
@@ -34,18 +38,6 @@ async function leader(): Promise<string> {
   return (await guests.host.api.request('GET', LEASE)).expect(200).json.spec.holderIdentity;
 }
 
-/** The most that were seen to move at once. */
-function most(): number {
-  const now = new Map<string, string>();
-  let found = 0;
-  for (const { type, object } of events.events) {
-    if (type === 'DELETED') now.delete(object.metadata.name);
-    else now.set(object.metadata.name, object.status?.phase);
-    found = Math.max(found, [...now.values()].filter((phase) => MOVING.includes(phase)).length);
-  }
-  return found;
-}
-
 describe('with two replicas of the controllers', () => {
   it('the death of the leader in the middle of ten migrations loses nothing, doubles nothing and exceeds no limit', async () => {
     const asked = await Promise.all(names.map((name) => guests.ask(name)));
@@ -60,9 +52,13 @@ describe('with two replicas of the controllers', () => {
     await kubernetes.killControllers(first);
     for (const migration of asked) await eventually(() => guests.succeeds(migration), 600_000);
     const second = await leader();
-    say(`${first} was followed by ${second}; at most ${most()} moved at once`);
+    const { all, from, to } = mostAtOnce(events);
+    say(`${first} was followed by ${second}; at most ${all} moved at once, ${from} from a node, ${to} to a node`);
     expect(second).not.toBe(first);
-    expect(most()).toBeLessThanOrEqual(LIMITS.parallelMigrationsPerCluster);
+    expect(Math.min(all, from, to)).toBeGreaterThan(0);
+    expect(all).toBeLessThanOrEqual(LIMITS.parallelMigrationsPerCluster);
+    expect(from).toBeLessThanOrEqual(LIMITS.parallelOutboundMigrationsPerNode);
+    expect(to).toBeLessThanOrEqual(LIMITS.parallelInboundMigrationsPerNode);
     for (const name of names) {
       // Where it was started, and where it went: no third place.
       expect(await guests.isWhole(name)).toHaveLength(2);
@@ -71,5 +67,7 @@ describe('with two replicas of the controllers', () => {
     const targets = items.map(({ metadata }: Anything) => metadata.labels?.['kubevirt.io/migrationJobUID']);
     const named = targets.filter((uid: string | undefined) => uid !== undefined);
     expect(new Set(named).size).toBe(named.length);
+    await noSlotIsTaken(guests.host.api);
+    expect(guests.host.assertNeverDoubled()).toBeGreaterThan(names.length);
   });
 });

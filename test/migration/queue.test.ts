@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Anything, EventStream } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe, virtualMachine } from '../support/guest-manifests.ts';
+import { isOtherHalf, mostAtOnce, noSlotIsTaken } from '../support/moves-at-once.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
 import { IS_FULL, IS_PAIRED } from '../support/sample.ts';
 import { say } from '../support/say.ts';
@@ -11,7 +12,6 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 400_000, hookTimeout: 240_000 });
 
 const CROWD = IS_FULL && !IS_PAIRED ? 50 : 8;
-const SLOTS = '/api/v1/namespaces/kubevirt/configmaps/godwit-migration-slots';
 const LIMITS = {
   parallelMigrationsPerCluster: 3,
   parallelOutboundMigrationsPerNode: 2,
@@ -34,34 +34,6 @@ afterAll(() => guests.stop());
 const isUnderWay = ({ status }: Anything): boolean =>
   ['Scheduling', 'Scheduled', 'PreparingTarget', 'TargetReady', 'Running'].includes(status?.phase);
 
-/** Whether it has been handed to the agents: one that waits for room at its target has no slot until then. */
-const isMoving = ({ status }: Anything): boolean =>
-  ['PreparingTarget', 'TargetReady', 'Running'].includes(status?.phase);
-
-/** Two migrations that are one move count as one. */
-const isOther = ({ spec }: Anything): boolean => spec.receive !== undefined;
-
-/** The most that were seen to move at once, in all, from one node and to one node. */
-function most(): { all: number; from: number; to: number } {
-  const now = new Map<string, Anything>();
-  const found = { all: 0, from: 0, to: 0 };
-  for (const { type, object } of events.events) {
-    if (isOther(object)) continue;
-    if (type === 'DELETED') now.delete(object.metadata.name);
-    else now.set(object.metadata.name, object);
-    const moving = [...now.values()].filter(isMoving);
-    found.all = Math.max(found.all, moving.length);
-    for (const [side, field] of [
-      ['from', 'sourceNode'],
-      ['to', 'targetNode'],
-    ] as const) {
-      const nodes = moving.map(({ status }) => status.migrationState?.[field]).filter((node) => node !== undefined);
-      for (const node of nodes) found[side] = Math.max(found[side], nodes.filter((each) => each === node).length);
-    }
-  }
-  return found;
-}
-
 describe('migrations', () => {
   it(`of ${CROWD} guests at once all come to their turn, and never are more than may`, async () => {
     const asked = await Promise.all(names.map((name) => guests.ask(name)));
@@ -70,7 +42,7 @@ describe('migrations', () => {
       expect(left.map(({ metadata }) => metadata.name)).toEqual([]);
     }, 600_000);
     for (const migration of asked) await guests.succeeds(migration);
-    const { all, from, to } = most();
+    const { all, from, to } = mostAtOnce(events);
     say(`at most ${all} at once, ${from} from a node, ${to} to a node`);
     expect(all).toBeLessThanOrEqual(LIMITS.parallelMigrationsPerCluster);
     expect(from).toBeLessThanOrEqual(LIMITS.parallelOutboundMigrationsPerNode);
@@ -107,7 +79,7 @@ describe('migrations', () => {
     for (const { object } of events.events.slice(since))
       if (
         asked.includes(object.metadata.name) &&
-        !isOther(object) &&
+        !isOtherHalf(object) &&
         isUnderWay(object) &&
         !order.includes(object.metadata.name)
       )
@@ -161,10 +133,7 @@ describe('migrations', () => {
   });
 
   it('leave no slot taken, and no guest that ran twice', async () => {
-    await eventually(async () => {
-      const { json } = await guests.host.api.request('GET', SLOTS);
-      expect(json.data.holders ?? '').toBe('');
-    });
+    await noSlotIsTaken(guests.host.api);
     expect(guests.host.assertNeverDoubled()).toBeGreaterThan(10);
   });
 });
