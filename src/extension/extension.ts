@@ -20,7 +20,7 @@ import { hostsOf, type Reach, registrations } from './registrations.ts';
 import { type FrontProxyTrust, readTrust, userOf } from './server/front-proxy.ts';
 import { HttpsServer } from './server/https-server.ts';
 import type { ExtensionRequest, ExtensionResponse } from './server/message.ts';
-import { servingCertificate, type ServingCertificate } from './server/serving-certificate.ts';
+import { isRecognised, servingCertificate, type ServingCertificate } from './server/serving-certificate.ts';
 import { HttpsAgents } from './subresources/https-agents.ts';
 import { OwnToken } from './subresources/own-token.ts';
 import { SubresourceServer } from './subresources/subresource-server.ts';
@@ -89,6 +89,8 @@ class Extension implements Service {
   readonly #knowledge: Knowledge;
   #resolveSynced: () => void = () => undefined;
   #standing: Standing | undefined;
+  /** The authorities that API servers were last told to recognise us by. */
+  #announced: string | undefined;
   /** The registrations that were missing at the last look, and were left so; undefined before there was one. */
   #missing: ReadonlySet<string> | undefined;
 
@@ -138,7 +140,7 @@ class Extension implements Service {
       if (signal.aborted) return;
       env.log.info('the extension serves', { port });
       this.#resolveSynced();
-      await this.#keep(server, port, signal);
+      await this.#keep(server, port, standing.certificate, signal);
     } finally {
       await server.stop();
       agents.close();
@@ -158,15 +160,20 @@ class Extension implements Service {
   }
 
   /** Looks again and again, until the signal aborts. */
-  async #keep(server: HttpsServer, port: number, signal: AbortSignal): Promise<void> {
+  async #keep(server: HttpsServer, port: number, first: ServingCertificate, signal: AbortSignal): Promise<void> {
     const { env } = this.#options;
+    let shown = first;
     for (;;) {
       await sleep(env.clock, CHECK_INTERVAL_MS, signal);
       if (signal.aborted) return;
       try {
         const standing = await this.#findStanding(signal);
         this.#standing = standing;
-        server.renew(tlsOf(standing));
+        const { certificate } = standing;
+        // API servers hear of another authority a look before they see it, if they recognise what is shown until then.
+        const isNews = certificate.authoritiesPem !== this.#announced;
+        if (!isNews || !isRecognised(shown, certificate.authoritiesPem)) shown = certificate;
+        server.renew(tlsOf({ ...standing, certificate: shown }));
         await this.#register(port, signal);
       } catch (error) {
         if (!signal.aborted) env.log.warn('the extension could not look after itself', { error: errorMessage(error) });
@@ -211,6 +218,7 @@ class Extension implements Service {
       signal,
     );
     this.#missing = left;
+    this.#announced = authoritiesPem;
   }
 
   #reach(port: number): Reach {

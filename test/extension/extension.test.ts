@@ -1,10 +1,14 @@
+import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { get } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
+import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../src/api/meta.ts';
+import { realClock, realRandom } from '../../src/env/real.ts';
 import { ManualClock } from '../../src/env/test.ts';
 import { registrations } from '../../src/extension/registrations.ts';
+import { createAuthority, DAY_MS, issueIdentity } from '../../src/machinery/x509/authority.ts';
 import type { Answer } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { ExtensionScene } from '../support/extension-scene.ts';
@@ -16,6 +20,8 @@ const NAMESPACE = 'shop';
 const MACHINES = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachines`;
 const GUESTS = `/apis/kubevirt.io/v1/namespaces/${NAMESPACE}/virtualmachineinstances`;
 const SUBRESOURCES = `/apis/subresources.kubevirt.io/v1/namespaces/${NAMESPACE}`;
+
+const SECRET = '/api/v1/namespaces/kubevirt/secrets/kubevirt-virt-api-certs';
 
 /** How often the extension looks after itself. */
 const LOOK_MS = 60_000;
@@ -383,6 +389,46 @@ describe('the extension', () => {
       clock.advance(LOOK_MS);
       (await scene.request('GET', removed)).expect(200);
     });
+  });
+
+  it('has API servers hear of another authority before it shows a certificate of it', async () => {
+    await scene.stopExtension();
+    const [clock, port] = [new ManualClock(Date.now()), await freePort()];
+    await scene.startExtension({ clock, port });
+    const shown = (): Promise<string> =>
+      new Promise((resolve, reject) => {
+        const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false }, () => {
+          resolve(socket.getPeerCertificate().fingerprint256);
+          socket.destroy();
+        }).once('error', reject);
+      });
+    const before = await shown();
+    const text = (encoded: string): string => Buffer.from(encoded, 'base64').toString();
+    const known = (await scene.request('GET', SECRET)).expect(200).json.data;
+    const authority = await createAuthority({ clock: realClock, random: realRandom }, 'another');
+    const dnsNames = ['virt-api.kubevirt.svc', 'virt-api.kubevirt.svc.cluster.local'];
+    const serving = { commonName: 'virt-api', dnsNames, ipAddresses: ['127.0.0.1'], usages: ['server'] } as const;
+    const next = await issueIdentity(authority, { ...serving, validityMs: 365 * DAY_MS });
+    const data = Object.entries({
+      'ca.crt': authority.certificatePem,
+      'ca.key': authority.keyPem,
+      'ca-bundle.crt': authority.certificatePem + text(known['ca.crt']),
+      'tls.crt': next.certificatePem,
+      'tls.key': next.keyPem,
+    }).map(([key, pem]) => [key, Buffer.from(pem).toString('base64')]);
+    (await scene.request('PATCH', SECRET, { data: Object.fromEntries(data) })).expect(200);
+    clock.advance(LOOK_MS);
+    const registered = '/apis/apiregistration.k8s.io/v1/apiservices/v1.subresources.kubevirt.io';
+    await eventually(async () => {
+      const { caBundle } = (await scene.request('GET', registered)).expect(200).json.spec;
+      expect(text(caBundle)).toContain(authority.certificatePem);
+    });
+    expect(await shown()).toBe(before);
+    await eventually(async () => {
+      clock.advance(LOOK_MS);
+      expect(await shown()).toBe(new X509Certificate(next.certificatePem).fingerprint256);
+    });
+    (await create(machine('recognised'))).expect(201);
   });
 
   it('leaves it to whoever installs its Service to make its registrations, and makes them where nobody does', async () => {

@@ -34,6 +34,7 @@ const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets',
 
 /** As KubeVirt names its own. */
 export const SECRET_NAME = 'kubevirt-virt-api-certs';
+const CERTIFICATES = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 const VALIDITY_MS = 365 * DAY_MS;
 /** Renewed when less than this is left, so that no replica ever shows one that has expired. */
 const RENEW_BEFORE_MS = 120 * DAY_MS;
@@ -61,6 +62,13 @@ export async function servingCertificate(
       if (!(error instanceof ApiError && error.code === 409) || attempt === ATTEMPTS_MAX) throw error;
     }
   }
+}
+
+/** Whether who trusts these authorities recognises a certificate. */
+export function isRecognised({ certificatePem }: Identity, authoritiesPem: string): boolean {
+  const certificate = new X509Certificate(certificatePem);
+  const authorities = authoritiesPem.match(CERTIFICATES) ?? [];
+  return authorities.some((pem) => certificate.verify(new X509Certificate(pem).publicKey));
 }
 
 async function findOrMake(options: CertificateOptions, signal: AbortSignal): Promise<Kept> {
