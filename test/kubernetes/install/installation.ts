@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type AskRules, rightsPage } from '../../../src/cli/manifests/rights-page.fixture.ts';
 import { realClock, realRandom } from '../../../src/env/real.ts';
-import { DAY_MS, issueIdentity } from '../../../src/machinery/x509/authority.ts';
+import { type Authority, createAuthority, DAY_MS, issueIdentity } from '../../../src/machinery/x509/authority.ts';
 import type { Answer, Anything } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { probe, virtualMachine } from '../../support/guest-manifests.ts';
@@ -42,6 +42,10 @@ const GUESTS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances'
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const SECRET = '/api/v1/namespaces/kubevirt/secrets/kubevirt-virt-api-certs';
 const LEASE = 'get lease virt-controller -n kubevirt';
+/** As the kernel writes it of a socket, and of the addresses of the machine itself. */
+const LISTENS = '0A';
+const LOOPBACK = /^(?:0100007F|0{24}01000000)$/;
+const REAL = { clock: realClock, random: realRandom };
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 /** What the admin has set since: limits of migrations, and addresses that may be dialed. */
 const LIMITS = { parallelMigrationsPerCluster: 7 };
@@ -69,6 +73,7 @@ export function installation(way: Way): () => AdminsCluster {
   afterAll(() => cluster?.stop());
 
   it('has two replicas of each component, on different hosts, which work', works);
+  it('is reached at the ports that its pods listen at, and at no others', opensPorts);
   it('has machines join that run guests, and guests move', moves);
   it('lets components do what is written down, and nothing else', async () =>
     expect(await rightsPage(rulesOf)).toBe(readFileSync(PAGE, 'utf8')));
@@ -111,6 +116,29 @@ async function works(): Promise<void> {
     const { data } = await cluster.kubectl.json('get configmap godwit-synchronization-bundle -n kubevirt');
     expect(data?.['ca.crt']).toContain('CERTIFICATE');
   }, PATIENCE_MS);
+}
+
+/** The ports at which a pod listens for others than itself. */
+function listensAt(pod: Anything): number[] {
+  const { pid } = cluster.hosts.podOf(pod).place.namespace;
+  const sockets = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/${pid}/net/${name}`, 'latin1').split('\n'));
+  const listening = sockets.map((line) => line.trim().split(/\s+/)).filter(([, , , state]) => state === LISTENS);
+  return listening.flatMap(([, local = '']) => {
+    const [address = '', port = ''] = local.split(':');
+    return LOOPBACK.test(address) ? [] : [Number.parseInt(port, 16)];
+  });
+}
+
+async function opensPorts(): Promise<void> {
+  for (const component of COMPONENTS) {
+    const { spec } = await cluster.kubectl.json(`get networkpolicy ${component} -n kubevirt`);
+    const open = spec.ingress[0].ports.map(({ port }: Anything) => port);
+    const pods = await cluster.podsOf(component);
+    for (const { metadata } of pods)
+      for (const [key, value] of Object.entries(spec.podSelector.matchLabels)) expect(metadata.labels[key]).toBe(value);
+    // Where only one of them works, the other does not listen for what it would do.
+    expect([...new Set(pods.flatMap(listensAt))].toSorted()).toEqual(open.toSorted());
+  }
 }
 
 async function moves(): Promise<void> {
@@ -207,34 +235,56 @@ async function shownBy(pod: Anything): Promise<string> {
   });
 }
 
-async function renews(): Promise<void> {
-  const { api } = cluster;
-  const { data } = (await api.request('GET', SECRET)).expect(200).json;
+/** What the extension keeps of its certificates. */
+async function certificatesNow(): Promise<{ authority: Authority; authoritiesPem: string }> {
+  const { data } = (await cluster.api.request('GET', SECRET)).expect(200).json;
   const text = (key: string): string => Buffer.from(data[key], 'base64').toString();
-  const authority = {
-    certificatePem: text('ca.crt'),
-    keyPem: text('ca.key'),
-    env: { clock: realClock, random: realRandom },
-  };
-  const dnsNames = ['virt-api.kubevirt.svc', 'virt-api.kubevirt.svc.cluster.local'];
-  const soonOver = { commonName: 'virt-api', dnsNames, usages: ['server'], validityMs: 30 * DAY_MS } as const;
-  const { certificatePem, keyPem } = await issueIdentity(authority, soonOver);
-  const encoded = (pem: string): string => Buffer.from(pem).toString('base64');
-  const body = { data: { 'tls.crt': encoded(certificatePem), 'tls.key': encoded(keyPem) } };
-  (await api.request('PATCH', SECRET, { body, headers: MERGE })).expect(200);
+  const authority = { certificatePem: text('ca.crt'), keyPem: text('ca.key'), env: REAL };
+  return { authority, authoritiesPem: text('ca-bundle.crt') };
+}
+
+/** Has the extension find these instead of what it has kept, and waits until both replicas show the same, and this. */
+async function renewsFrom(kept: Readonly<Record<string, string>>, isIt: (shown: string) => boolean): Promise<void> {
+  const { api } = cluster;
+  const data = Object.entries(kept).map(([key, pem]) => [key, Buffer.from(pem).toString('base64')]);
+  (await api.request('PATCH', SECRET, { body: { data: Object.fromEntries(data) }, headers: MERGE })).expect(200);
   const [first, second] = await cluster.podsOf('virt-api');
-  const before = [await shownBy(first), new X509Certificate(certificatePem).fingerprint256];
   const refused: string[] = [];
   await eventually(async () => {
     // Nobody is to notice, all the while.
-    const machine = virtualMachine('try', probe());
-    const answer = await api.request('POST', `${MACHINES}?dryRun=All`, { body: machine });
+    const answer = await api.request('POST', `${MACHINES}?dryRun=All`, { body: virtualMachine('try', probe()) });
     if (answer.status !== 201) refused.push(answer.text);
     const shown = await shownBy(first);
-    expect(before).not.toContain(shown);
+    expect(isIt(shown)).toBe(true);
     expect(await shownBy(second)).toBe(shown);
   }, PATIENCE_MS);
   expect(refused).toEqual([]);
+}
+
+async function renews(): Promise<void> {
+  const [pod] = await cluster.podsOf('virt-api');
+  const seen = [await shownBy(pod)];
+  const issued = async (by: Authority, validityMs: number): Promise<Record<string, string>> => {
+    const dnsNames = ['virt-api.kubevirt.svc', 'virt-api.kubevirt.svc.cluster.local'];
+    const options = { commonName: 'virt-api', dnsNames, usages: ['server'], validityMs } as const;
+    const { certificatePem, keyPem } = await issueIdentity(by, options);
+    seen.push(new X509Certificate(certificatePem).fingerprint256);
+    return { 'tls.crt': certificatePem, 'tls.key': keyPem };
+  };
+  const isNew = (shown: string): boolean => !seen.includes(shown);
+  const { authority, authoritiesPem } = await certificatesNow();
+  await renewsFrom(await issued(authority, 30 * DAY_MS), isNew);
+  expect((await certificatesNow()).authoritiesPem).toBe(authoritiesPem);
+  seen.push(await shownBy(pod));
+  // An authority that would not outlive what it signs is followed by another, and recognised as long as its certificates may be shown.
+  const old = await createAuthority(REAL, 'old', 400 * DAY_MS);
+  const bundle = old.certificatePem + authority.certificatePem;
+  const kept = { 'ca.crt': old.certificatePem, 'ca.key': old.keyPem, 'ca-bundle.crt': bundle };
+  await renewsFrom({ ...kept, ...(await issued(old, 300 * DAY_MS)) }, (shown) => shown === seen.at(-1));
+  await renewsFrom(await issued(old, 30 * DAY_MS), isNew);
+  const now = await certificatesNow();
+  expect([old.certificatePem, authority.certificatePem]).not.toContain(now.authority.certificatePem);
+  expect(now.authoritiesPem).toBe(now.authority.certificatePem + old.certificatePem);
   for (const { status } of await cluster.podsOf('virt-api')) expect(status.containerStatuses[0].restartCount).toBe(0);
 }
 
