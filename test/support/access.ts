@@ -8,10 +8,16 @@ export function accessIn(kubeconfig: string): Access {
     users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
   };
   const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
-  return {
+  const access = {
     url: clusters[0]?.cluster.server ?? '',
     ca: decode(clusters[0]?.cluster['certificate-authority-data']),
     certificate: decode(users[0]?.user['client-certificate-data']),
     key: decode(users[0]?.user['client-key-data']),
   };
+  const missing = Object.entries(access).flatMap(([name, value]) => (value === '' ? [name] : []));
+  if (missing.length > 0)
+    throw new Error(
+      `the kubeconfig has no ${missing.join(', ')} of its first cluster and user within: a client certificate is needed, and kubectl config view --raw --minify --flatten puts it there`,
+    );
+  return access;
 }

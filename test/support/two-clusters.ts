@@ -6,6 +6,7 @@ import type { Anything } from './api.ts';
 import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { assertNeverDoubled } from './guests.ts';
+import { needsOwnCluster } from './kubernetes/wanted.ts';
 import { MovingGuests, type Side } from './moving-guests.ts';
 import type { Stay } from './one-life.ts';
 import { Wire } from './wire.ts';
@@ -44,6 +45,7 @@ export class TwoClusters {
 
   /** Starts both, with one node each unless said otherwise; their guests may go from one to the other. */
   static async start({ nodes = 1, linux = false } = {}): Promise<TwoClusters> {
+    needsOwnCluster('it is about two clusters, and one is given');
     const wire = await Wire.lay();
     const [east, west] = await Promise.all(
       [wire.east, wire.west].map((place) => MovingGuests.start({ nodes, linux, place })),

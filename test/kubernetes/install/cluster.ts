@@ -15,6 +15,7 @@ import { ControlPlane } from '../../support/kubernetes/control-plane.ts';
 import { KeptProcess } from '../../support/kubernetes/kept-process.ts';
 import { StandInHosts } from '../../support/kubernetes/stand-in/hosts.ts';
 import { PodNetwork } from '../../support/kubernetes/stand-in/pod-network.ts';
+import { needsOwnCluster } from '../../support/kubernetes/wanted.ts';
 import { oneLife, type Stay } from '../../support/one-life.ts';
 import { processesIn } from '../../support/processes-in.ts';
 import { SerialKeeper } from '../../support/serial-keeper.ts';
@@ -53,6 +54,7 @@ export class AdminsCluster {
   }
 
   static async start(): Promise<AdminsCluster> {
+    needsOwnCluster('it plays the hosts of its cluster, whose API server has to reach their pods');
     // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
     const directory = mkdtempSync('/tmp/gw-');
     chmodSync(directory, 0o711);

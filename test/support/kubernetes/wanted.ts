@@ -9,5 +9,11 @@ export const HELM = process.env['GODWIT_TEST_HELM'];
 /** The kubeconfig of a cluster that is there already, to be used instead of one of our own. */
 export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
 
+/** Fails, with the reason, where there is a cluster already, and something is to be shown that only one of our own can show. */
+export function needsOwnCluster(reason: string): void {
+  if (FOREIGN_KUBECONFIG === undefined) return;
+  throw new Error(`this cannot be shown on the cluster of GODWIT_TEST_KUBECONFIG: ${reason}; run it without`);
+}
+
 /** Whether clusters under test are to be real Kubernetes. */
 export const IS_KUBERNETES = FOREIGN_KUBECONFIG !== undefined || (PROGRAMS !== undefined && PROGRAMS !== '');
