@@ -104,6 +104,12 @@ export class Informer<T extends KubeObject> implements Service {
     return items.map(transform);
   }
 
+  /** Asks the server instead of the cache, for all that was stored by now. */
+  async listNow(scope: Pick<ReflectorScope, 'namespace'>, signal: AbortSignal): Promise<readonly T[]> {
+    const { client, resource, transform = (object: T) => object } = this.#options;
+    return (await client.list(resource, scope, signal)).items.map(transform);
+  }
+
   /** Adds indexes, at any time; a name that is there already must have the same function. */
   addIndexes(indexes: Indexes<T>): void {
     this.#cache.addIndexes(indexes);

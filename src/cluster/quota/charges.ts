@@ -19,8 +19,10 @@ interface Charge {
 interface Known {
   used: Used;
   charge: Charge | undefined;
-  /** What is being written here, which is no charge. */
-  written: Used;
+  /** The one before that. */
+  earlier: Charge | undefined;
+  /** The version that was written here last, which is no charge. */
+  ownVersion: string | undefined;
 }
 
 type Used = NonNullable<ResourceQuota['status']>['used'];
@@ -35,18 +37,26 @@ export class Charges {
     const known = this.#known.get(key);
     const charge = { atMs: nowMs, version: quota.metadata.resourceVersion ?? '' };
     if (!known) {
-      this.#known.set(key, { used, charge: isNew && used === undefined ? undefined : charge, written: undefined });
+      const first = isNew && used === undefined ? undefined : charge;
+      this.#known.set(key, { used, charge: first, earlier: undefined, ownVersion: undefined });
       return;
     }
-    const isOwn = known.written !== undefined && deepEqual(used, known.written);
-    if (!isOwn && !deepEqual(used, known.used)) known.charge = charge;
+    if (charge.version !== known.ownVersion && !deepEqual(used, known.used)) {
+      known.earlier = known.charge;
+      known.charge = charge;
+    }
     known.used = used;
   }
 
-  /** Says what is about to be written here. */
-  writing(key: string, used: Used): void {
+  /**
+   * Says which version was written here, though it may have been heard of before. Not known by what it says: a charge may come
+   * to the same, and the write be refused. One whose answer is lost counts as a charge.
+   */
+  wrote(key: string, version: string | undefined): void {
     const known = this.#known.get(key);
-    if (known) known.written = used;
+    if (!known) return;
+    known.ownVersion = version;
+    if (known.charge?.version === version) known.charge = known.earlier;
   }
 
   forget(key: string): void {
@@ -57,10 +67,5 @@ export class Charges {
   settlesInMs(key: string, nowMs: number): number {
     const atMs = this.#known.get(key)?.charge?.atMs ?? Number.NEGATIVE_INFINITY;
     return atMs + SETTLED_AFTER_MS - nowMs;
-  }
-
-  /** The version of the quota that was charged last; undefined where none is known. */
-  lastVersion(key: string): string | undefined {
-    return this.#known.get(key)?.charge?.version;
   }
 }

@@ -6,7 +6,6 @@ import { Controller, type Result } from '../../kube/controller.ts';
 import type { Informer, InformerChange } from '../../kube/informer.ts';
 import type { KubeMetrics } from '../../kube/metrics.ts';
 import { keyOf } from '../../kube/resource.ts';
-import { compareVersions } from '../../kube/resource-version.ts';
 import type { Service } from '../../kube/service.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { addAmounts, type Amounts } from '../../machinery/pod-resources.ts';
@@ -41,7 +40,8 @@ interface Total {
 
 /**
  * Recounts what quotas have used: admission only ever adds to it. Usage is lowered only once the last charge has
- * settled, and only on the word of what is at least as new as that, or a quota would let in more than it allows.
+ * settled, and only on the word of what is stored from then on, or a quota would let in more than it allows. (A cache that
+ * is newer than the charge does not do: one charge may be for several objects, each of which is stored a while later.)
  */
 export class QuotaController implements Service {
   readonly name = 'resourcequota';
@@ -116,12 +116,12 @@ export class QuotaController implements Service {
     const { quotas, env } = this.#options;
     const quota = quotas.get(key);
     if (!quota) return undefined;
-    let total = await this.#count(quota, undefined, signal);
+    let total = await this.#count(quota, 'known', signal);
     const settlesInMs = this.#charges.settlesInMs(key, env.clock.now());
     let decision = decide(quota, total.amounts, settlesInMs <= 0);
     if (decision.lowered.length > 0 && settlesInMs <= 0) {
       // Nothing new came meanwhile: it would be another version, and the write would be refused.
-      total = await this.#count(quota, this.#charges.lastVersion(key), signal);
+      total = await this.#count(quota, 'stored', signal);
       decision = decide(quota, total.amounts, true);
     }
     if (decision.status !== quota.status) await this.#write(quota, decision.status, signal);
@@ -131,8 +131,8 @@ export class QuotaController implements Service {
     return { requeueAfterMs: Math.min(waitMs, total.untilMs - env.clock.now()) };
   }
 
-  /** Counts from the caches; of those that may be older than the given version, the server is asked instead. */
-  async #count(quota: ResourceQuota, notOlderThan: string | undefined, signal: AbortSignal): Promise<Total> {
+  /** Counts what the caches know, or what the server has stored. */
+  async #count(quota: ResourceQuota, which: 'known' | 'stored', signal: AbortSignal): Promise<Total> {
     const { env } = this.#options;
     const { namespace = '' } = quota.metadata;
     const total: { amounts: Amounts; untilMs: number; unknown: ResourceRef[] } = {
@@ -146,10 +146,8 @@ export class QuotaController implements Service {
         total.unknown.push(resource);
         continue;
       }
-      const isCurrent = notOlderThan === undefined || isAfter(informer.position, notOlderThan);
-      const objects = isCurrent
-        ? informer.byIndex('namespace', namespace)
-        : await informer.listNotOlderThan(notOlderThan, { namespace }, signal);
+      const objects =
+        which === 'known' ? informer.byIndex('namespace', namespace) : await informer.listNow({ namespace }, signal);
       const { amounts, untilMs } = countOf(quota, resource, objects, env.clock.now());
       addAmounts(total.amounts, amounts);
       total.untilMs = Math.min(total.untilMs, untilMs);
@@ -158,9 +156,10 @@ export class QuotaController implements Service {
   }
 
   async #write(quota: ResourceQuota, status: ResourceQuota['status'], signal: AbortSignal): Promise<void> {
-    this.#charges.writing(keyOf(quota), status?.used);
+    const { client } = this.#options;
     try {
-      await this.#options.client.update(resourceQuotas, { ...quota, status }, signal, { subresource: 'status' });
+      const written = await client.update(resourceQuotas, { ...quota, status }, signal, { subresource: 'status' });
+      this.#charges.wrote(keyOf(quota), written.metadata.resourceVersion);
     } catch (error) {
       if (!(error instanceof ApiError && error.code === 404)) throw error;
     }
@@ -180,9 +179,4 @@ export class QuotaController implements Service {
       await this.#objects.keep(counted.values());
     }
   }
-}
-
-function isAfter(position: string | undefined, version: string): boolean {
-  const order = compareVersions(position, version);
-  return order !== undefined && order > 0;
 }

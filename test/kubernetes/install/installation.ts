@@ -137,7 +137,7 @@ async function opensPorts(): Promise<void> {
     for (const { metadata } of pods)
       for (const [key, value] of Object.entries(spec.podSelector.matchLabels)) expect(metadata.labels[key]).toBe(value);
     // Where only one of them works, the other does not listen for what it would do.
-    expect([...new Set(pods.flatMap(listensAt))].toSorted()).toEqual(open.toSorted());
+    expect(new Set(pods.flatMap(listensAt))).toEqual(new Set(open));
   }
 }
 
