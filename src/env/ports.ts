@@ -109,6 +109,8 @@ export interface Processes {
    */
   findByArgument(argument: string, directory?: string, pid?: number): Promise<ProcessIdentity | undefined>;
   isRunning(process: ProcessIdentity): Promise<boolean>;
+  /** How the process of a directory ends that was started before this one. Absent where nobody could say. */
+  watch?(directory: string): Promise<ProcessExit>;
   /** Does nothing to a process that has ended. */
   kill(process: ProcessIdentity, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
 }

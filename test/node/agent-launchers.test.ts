@@ -160,13 +160,17 @@ describe('a guest in the pod of a kubelet', () => {
     await scene.say(running.name, false, { phase: 'Failed', reason: 'Evicted' });
     await remove(running);
   }, 120_000);
-  it('whose QEMU is killed has failed, and its pod with it, also while a stranger shows the mark of its machine', async () => {
+  it('whose QEMU is killed has failed, and its pod with it, also for an agent that came later, and while a stranger shows its mark', async () => {
     let stranger: ChildProcess | undefined;
     const running = await run(async (uid) => {
       const wait = 'setInterval(() => undefined, 1e9)';
       stranger = spawn(process.execPath, ['-e', wait, `null,id=instance-${uid}`], { stdio: 'ignore' });
       await once(stranger, 'spawn');
     });
+    await scene.stopAgent();
+    await scene.startAgent();
+    // It knows its machines by then.
+    await scene.agent?.access.pause(NAMESPACE, 'web');
     process.kill((await pidOf(running.uid, join(scene.directory, 'runs', running.uid))) ?? 0, 'SIGKILL');
     await scene.phaseBecomes('Failed');
     stranger?.kill('SIGKILL');

@@ -71,6 +71,19 @@ export class LauncherProcesses implements Processes {
     }
   }
 
+  /** Nobody knows where its launcher is gone, or knows nothing of this. */
+  async watch(directory: string): Promise<ProcessExit> {
+    const { clock, connector, socketOf } = this.#options;
+    try {
+      const talk = await Talk.open(connector, socketOf(directory));
+      await talk.order(clock, { kind: 'watch' });
+      return await talk.exited;
+    } catch {
+      // It is as good as gone: whoever asks hears that nobody knows.
+      return { code: undefined, signal: undefined };
+    }
+  }
+
   run(command: string, args: readonly string[]): Promise<string> {
     return this.#options.processes.run(command, args);
   }

@@ -90,6 +90,18 @@ describe('a launcher', () => {
     await expect(agent().spawnDetached(SPEC)).rejects.toThrow('a machine ran here');
   });
 
+  it('tells how it ended to agents that come later, too', async () => {
+    const unknown = { code: undefined, signal: undefined };
+    await expect.poll(() => existsSync(path), PATIENCE).toBe(true);
+    expect(await agent().watch('/runs/a')).toEqual(unknown);
+    await agent().spawnDetached(SPEC);
+    const meanwhile = agent().watch('/runs/a');
+    exit({ code: undefined, signal: 'SIGKILL' });
+    expect(await meanwhile).toEqual({ code: undefined, signal: 'SIGKILL' });
+    expect(await agent().watch('/runs/a')).toEqual({ code: undefined, signal: 'SIGKILL' });
+    expect(await agent(join(directory, 'gone.sock')).watch('/runs/a')).toEqual(unknown);
+  });
+
   it('stays while a machine runs, whatever it is told, and ends as its agent says', async () => {
     await agent().spawnDetached(SPEC);
     launcher.terminate();

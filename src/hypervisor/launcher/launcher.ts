@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { createServer, type Socket } from 'node:net';
 import { errorMessage } from '../../api/error-message.ts';
-import type { ChildProcess, Logger, Processes } from '../../env/ports.ts';
+import type { Logger, Processes, ProcessExit } from '../../env/ports.ts';
 import { LineSplitter } from '../qemu/line-splitter.ts';
 import { runFiles } from '../qemu/run-files.ts';
 import { checkArguments } from './checked-arguments.ts';
@@ -29,7 +29,8 @@ export class Launcher {
   #end: (end: LauncherEnd) => void = () => undefined;
   /** Whether there is a machine, or is about to be. */
   #isBusy = false;
-  #hasStarted = false;
+  /** How the machine ends that was started. */
+  #exited: Promise<ProcessExit> | undefined;
 
   constructor(options: LauncherOptions) {
     this.#options = options;
@@ -81,19 +82,19 @@ export class Launcher {
   async #obey(order: LauncherOrder, socket: Socket): Promise<void> {
     // Who is gone has drawn its own conclusions.
     if (socket.destroyed) return;
+    // Agents come and go while it runs, and only this process sees how it ends.
+    if (order.kind === 'watch') return this.#tell(socket);
     if (this.#isBusy) return this.#refuse(socket, 'a machine runs here');
     if (order.kind === 'end') {
       const { exitCode, message } = order;
       socket.end(line({ kind: 'ending' }), () => this.#end({ exitCode, message }));
       return;
     }
-    if (this.#hasStarted) return this.#refuse(socket, 'a machine ran here, and a pod has one');
+    if (this.#exited) return this.#refuse(socket, 'a machine ran here, and a pod has one');
     this.#isBusy = true;
     try {
-      const { exited } = await this.#start(order.arguments);
-      this.#hasStarted = true;
-      socket.write(line({ kind: 'started' }));
-      socket.end(line({ kind: 'exited', ...(await exited) }));
+      this.#exited = (await this.#start(order.arguments)).exited;
+      await this.#tell(socket);
     } catch (error) {
       this.#refuse(socket, errorMessage(error));
     } finally {
@@ -101,11 +102,18 @@ export class Launcher {
     }
   }
 
-  async #start(args: readonly string[]): Promise<ChildProcess> {
+  async #start(args: readonly string[]): ReturnType<Processes['spawnDetached']> {
     const { processes, program, directory } = this.#options;
     checkArguments(args);
     const outputPath = runFiles(directory).log;
     return processes.spawnDetached({ command: program, arguments: args, directory, outputPath, user: undefined });
+  }
+
+  /** Says that a machine was started, and how it ends. */
+  async #tell(socket: Socket): Promise<void> {
+    if (!this.#exited) return this.#refuse(socket, 'no machine was started here');
+    socket.write(line({ kind: 'started' }));
+    socket.end(line({ kind: 'exited', ...(await this.#exited) }));
   }
 
   #refuse(socket: Socket, message: string): void {

@@ -4,6 +4,8 @@
 export type LauncherOrder =
   /** Start the pod's machine: QEMU, with these arguments. */
   | { readonly kind: 'start'; readonly arguments: readonly string[] }
+  /** Say how the machine ends that was started here before. */
+  | { readonly kind: 'watch' }
   /** End, as a container that has ended like that. */
   | ({ readonly kind: 'end' } & LauncherEnd);
 
@@ -14,7 +16,7 @@ export interface LauncherEnd {
   readonly message: string;
 }
 
-/** What a launcher answers; of a program that was started, it later says that it has exited. */
+/** What a launcher answers; of a program that was started, or is watched, it later says that it has exited. */
 export type LauncherAnswer =
   | { readonly kind: 'started' | 'ending' }
   | { readonly kind: 'refused'; readonly message: string }
@@ -36,6 +38,7 @@ export function parseOrder(text: string): LauncherOrder {
   const said = parsed(text);
   const { kind, arguments: args, exitCode, message } = said;
   if (kind === 'start' && Array.isArray(args) && args.every(isText)) return { kind, arguments: args };
+  if (kind === 'watch') return { kind };
   if (kind === 'end' && typeof exitCode === 'number' && isText(message)) return { kind, exitCode, message };
   throw new Error(`this is no order: ${text.slice(0, 100)}`);
 }
