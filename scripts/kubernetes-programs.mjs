@@ -1,8 +1,9 @@
 // The programs of a Kubernetes control plane: etcd as Debian has it, the others built from Kubernetes' own Go module.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { unpackPackages } from './debian-packages.mjs';
 import { ensureGoPrograms, releaseOf } from './go-programs.mjs';
 import { root } from './setup.mjs';
 
@@ -16,26 +17,15 @@ function fail(reason) {
   process.exit(1);
 }
 
-function output(command, args, options = {}) {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
-  if (error || status !== 0) fail(`${[command, ...args].join(' ')}: ${error?.message ?? stderr.trim().slice(-2000)}`);
-  return stdout.trim();
-}
-
-/** The one that is installed, or out of Debian's package, which is taken apart and not installed: nothing is to be started. */
+/** The one that is installed, or that of Debian's package. */
 function provideEtcd(directory) {
   const installed = spawnSync('sh', ['-c', 'command -v etcd'], { encoding: 'utf8' });
   if (installed.status === 0) {
     copyFileSync(installed.stdout.trim(), join(directory, 'etcd'));
     return;
   }
-  if (spawnSync('sh', ['-c', 'command -v apt-get dpkg-deb'], { stdio: 'ignore' }).status !== 0)
-    fail('there is no etcd, and no apt-get to take it from Debian with');
-  console.log(`== getting etcd (Debian's ${ETCD_PACKAGE})`);
   const below = mkdtempSync(join(directory, 'etcd-'));
-  output('apt-get', ['download', '-qq', ETCD_PACKAGE], { cwd: below });
-  const [archive] = readdirSync(below).filter((name) => name.endsWith('.deb'));
-  output('dpkg-deb', ['-x', archive, '.'], { cwd: below });
+  unpackPackages([ETCD_PACKAGE], below, fail);
   renameSync(join(below, 'usr', 'bin', 'etcd'), join(directory, 'etcd'));
   rmSync(below, { recursive: true });
 }
