@@ -67,7 +67,7 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/kubernetes.md', 'godwit manifests', INSTALL],
   ['docs/kubernetes.md', 'kubectl wait', INSTALL],
   ['docs/kubernetes.md', 'kubectl -n kubevirt rollout', INSTALL],
-  ['docs/kubernetes.md', 'helm install', INSTALL],
+  ['docs/kubernetes.md', 'helm', INSTALL],
   ['docs/kubernetes.md', 'godwit token create', TUTORIAL],
   ['docs/kubernetes.md', 'kubectl label node', BESIDE],
   ['docs/kubernetes.md', 'kubectl get csr', BESIDE],
