@@ -7,6 +7,7 @@ import type { Client } from '../kube/client.ts';
 import { errorText } from '../kube/error-text.ts';
 import { LeadershipLostError } from '../kube/leader-election.ts';
 import { synchronizationRights } from '../sync/rights.ts';
+import { changeTrust } from '../sync/trust/store.ts';
 import { FAR_NAMESPACE } from './actions/clusters.ts';
 import { type ClusterStrike, ClusterStrikes } from './cluster-strikes.ts';
 import { Component, type Program } from './component.ts';
@@ -30,6 +31,7 @@ import { SimulatedServer } from './server.ts';
 import type { Streams } from './streams.ts';
 import { addressOf, syncProgram } from './sync-program.ts';
 import type { SyncNetwork } from './sync-network.ts';
+import { trusting } from './sync-trust.ts';
 import type { Trace, Tracer } from './trace.ts';
 import { tracingLogger } from './tracing-logger.ts';
 import { prepare } from './user.ts';
@@ -51,6 +53,8 @@ export interface SimulatedClusterOptions {
   readonly modelNodes: ModelNodes;
   /** The way to other clusters, where there are any. */
   readonly network: SyncNetwork | undefined;
+  /** Their names: all are trusted in the beginning. */
+  readonly peers: readonly string[];
   /** Whether nothing fails any more, and has not for a while. */
   readonly isCalm: () => boolean;
   readonly onObservation: (observation: Observation, state: State) => void;
@@ -150,7 +154,7 @@ export class SimulatedCluster {
 
   /** Before anything fails, there is a server, and what all scenarios take for granted. */
   async setUp(): Promise<void> {
-    const { scenario, clock } = this.#options;
+    const { scenario, clock, peers } = this.#options;
     await this.#server.start();
     const process = this.#world.newProcess({ name: 'setup', life: 1, canCrash: false, onCrash: () => undefined });
     process.calm();
@@ -163,6 +167,7 @@ export class SimulatedCluster {
       ...(scenario.hasPairs === true ? synchronizationRights() : []),
     ];
     if (scenario.hasMachines === true) await install(client, clock, installation({ ours, initial: [] }), unending());
+    if (peers.length > 0) await changeTrust(client, (data) => trusting(data, peers), unending());
     process.kill();
   }
 

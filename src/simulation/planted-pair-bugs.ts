@@ -1,4 +1,5 @@
 import type { PeerAnswer } from '../node/migrations/peer.ts';
+import { TRUST_CONFIG_MAP } from '../sync/trust/objects.ts';
 import type { Plan } from './plan.ts';
 import type { PlantedBug } from './planted-bug.ts';
 import { CONTROLLERS, MIGRATIONS, onlyWith, repeated } from './provocations.ts';
@@ -18,6 +19,17 @@ function withReusedKeys(plan: Plan): Plan {
   const guests = repeated('createTraveller', 8, 0, 500);
   const travels = repeated('moveAway', 8, 30_000, 4000);
   return onlyWith(plan, 80_000, [...guests, ...travels, ...repeated('reuseKey', 16, 31_000, 2000)]);
+}
+
+/** Trust is taken back and given again while guests go to and fro. */
+function withRevocations(plan: Plan): Plan {
+  const travels = withTravels(plan);
+  const acts = [...repeated('revokeTrust', 24, 40_000, 6000), ...repeated('trustAll', 24, 43_000, 6000)];
+  const { actions } = onlyWith(plan, 0, acts);
+  return {
+    ...travels,
+    actions: [...travels.actions, ...actions.map((act) => ({ ...act, stream: `${act.stream}/trust` }))],
+  };
 }
 
 /** Bugs that invariants of guests in several clusters have to find. */
@@ -88,7 +100,28 @@ export const PLANTED_PAIR_BUGS: readonly PlantedBug[] = [
           path.includes(MIGRATIONS) ? body.replace('"phase":"Succeeded"', '"phase":"Failed"') : body,
       }),
   },
+  {
+    name: 'hasty-revocations',
+    description: 'trust that is taken back is gone at once',
+    scenario: 'clusters',
+    invariant: 'trust-outlasts-moves',
+    firstSeed: 1,
+    seedsMax: 3,
+    provoke: withRevocations,
+    whose: /^user/,
+    spoilTransport: (transport, random) =>
+      miswriting(transport, random, {
+        chance: 1,
+        miswrite: (body, path) => (path.includes(TRUST_CONFIG_MAP) ? withoutRevoked(body) : body),
+      }),
+  },
 ];
+
+/** Takes everything about clusters out of a ConfigMap in which trust was revoked. */
+function withoutRevoked(body: string): string {
+  const revoked = [...body.matchAll(/"([^"]+)\.revoked":/g)].map(([, peer]) => peer);
+  return revoked.reduce<string>((text, peer) => text.replaceAll(`"${peer}.`, `"former-${peer}-`), body);
+}
 
 type Letter = PeerAnswer['letters'][number];
 

@@ -110,7 +110,10 @@ class Simulation {
     });
     const names = clustersOf(scenario, this.#streams);
     this.#network = names.length > 1 ? this.#newNetwork() : undefined;
-    this.#clusters = names.map((name) => this.#newCluster(name, scenario));
+    this.#clusters = names.map((name) => {
+      const peers = names.filter((other) => other !== name);
+      return this.#newCluster(name, peers, scenario);
+    });
   }
 
   async run(): Promise<Outcome> {
@@ -301,7 +304,7 @@ class Simulation {
     return make.map((each) => each()).filter(({ name }) => !this.#bug || this.#bug.invariant === name);
   }
 
-  #newCluster(name: string, scenario: Scenario): Watched {
+  #newCluster(name: string, peers: readonly string[], scenario: Scenario): Watched {
     const invariants = this.#asked(scenario.invariants);
     const cluster = new SimulatedCluster({
       name,
@@ -313,6 +316,7 @@ class Simulation {
       bug: this.#bug,
       modelNodes: this.#modelNodes,
       network: this.#network,
+      peers,
       isCalm: () => this.#clock.elapsedMs > this.#calmAtMs,
       onObservation: (observation, state) => this.#judge(name, invariants, observation, state),
       onLoad: (load) => {

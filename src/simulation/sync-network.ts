@@ -1,5 +1,5 @@
 import type { Clock, Random } from '../env/ports.ts';
-import { SyncError } from '../sync/channel.ts';
+import { SyncError, UnprovenError } from '../sync/channel.ts';
 import { decodeFrame, encodeFrame } from '../sync/wire/codec.ts';
 import type { Frame } from '../sync/wire/frame.ts';
 import type { Link, LinkHandlers, Network } from '../sync/wire/link.ts';
@@ -13,6 +13,8 @@ type Speaker = Pick<SimulatedProcess, 'clock' | 'killed'>;
 export interface SyncEnd {
   readonly cluster: string;
   readonly speaker: Speaker;
+  /** Whether another cluster is trusted in this one. */
+  isKnown(cluster: string): boolean;
 }
 
 interface Listener extends SyncEnd {
@@ -54,7 +56,7 @@ export class SyncNetwork {
   }
 
   /** Nobody is reached there any more, unless another one is by now. */
-  stopListening(address: string, { speaker }: SyncEnd): void {
+  stopListening(address: string, { speaker }: Pick<SyncEnd, 'speaker'>): void {
     if (this.#listeners.get(address)?.speaker === speaker) this.#listeners.delete(address);
   }
 
@@ -98,6 +100,8 @@ export class SyncNetwork {
     if (listener && this.#isCut(own, listener)) await this.#pause(own, CONNECT_TIMEOUT_MS);
     if (!listener || listener.speaker.killed.aborted || this.#isCut(own, listener) || signal.aborted)
       throw new SyncError('Unreachable', `nobody answers at ${address}`);
+    if (!own.isKnown(listener.cluster)) throw new UnprovenError('NotTrusted', untrusted(listener, own));
+    if (!listener.isKnown(own.cluster)) throw new SyncError('NotTrusted', untrusted(own, listener));
     const [near, far] = this.#wire(own, listener);
     listener.speaker.clock.setTimer(() => listener.accept(far), 0);
     await this.#pause(own, this.#delayMs());
@@ -111,10 +115,12 @@ export class SyncNetwork {
     const pipes = [pipe(one, other), pipe(other, one)] as const;
     const wire: Wire = { ends: [one, other], pipes };
     this.#wires.add(wire);
-    const link = (peer: SyncEnd, incoming: Pipe, outgoing: Pipe): Link => ({
+    const link = (end: SyncEnd, peer: SyncEnd, incoming: Pipe, outgoing: Pipe): Link => ({
       peer: peer.cluster,
       validUntilMs: Number.POSITIVE_INFINITY,
-      check: () => undefined,
+      check: () => {
+        if (!end.isKnown(peer.cluster)) throw new SyncError('NotTrusted', untrusted(peer, end));
+      },
       listen: (handlers) => incoming.listen(handlers),
       send: (frame) => outgoing.push(frame),
       close: () => {
@@ -123,7 +129,7 @@ export class SyncNetwork {
         this.#wires.delete(wire);
       },
     });
-    return [link(other, pipes[0], pipes[1]), link(one, pipes[1], pipes[0])];
+    return [link(one, other, pipes[0], pipes[1]), link(other, one, pipes[1], pipes[0])];
   }
 
   /** A process is dead: whoever it spoke with hears that. */
@@ -225,6 +231,10 @@ class Pipe {
     };
     clock.setTimer(() => void to.speaker.clock.setTimer(arrive, 0), delayMs());
   }
+}
+
+function untrusted(peer: SyncEnd, by: SyncEnd): string {
+  return `cluster ${peer.cluster} is not among those that ${by.cluster} trusts`;
 }
 
 function pairOf(one: string, other: string): string {

@@ -18,7 +18,17 @@ import {
   preempt,
   untaintAll,
 } from './actions/evictions.ts';
-import { cancelPair, completePair, createTraveller, moveAway, pairAgain, reuseKey } from './actions/clusters.ts';
+import {
+  cancelPair,
+  completePair,
+  createTraveller,
+  moveAway,
+  pairAgain,
+  renewNamespace,
+  reuseKey,
+  revokeTrust,
+  trustAll,
+} from './actions/clusters.ts';
 import { createNamespace, deleteNamespace, fillNamespace, releaseThings } from './actions/namespaces.ts';
 import { createThings, deleteQuota, deleteThings, setQuota } from './actions/quotas.ts';
 import { adoptMember, createFamily, deleteMember } from './actions/ownership.ts';
@@ -278,6 +288,9 @@ export const ACTIONS = {
   reuseKey,
   completePair,
   cancelPair,
+  revokeTrust,
+  trustAll,
+  renewNamespace,
   createProtected,
   drainNode,
   evictLauncher,

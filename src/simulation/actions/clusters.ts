@@ -7,11 +7,14 @@ import {
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
 import { RESTORE_STRATEGY_ANNOTATION } from '../../api/kubevirt/well-known.ts';
+import { namespaces } from '../../cluster/resources.ts';
 import type { Random } from '../../env/ports.ts';
 import { virtualMachineInstanceMigrations as migrations, virtualMachines } from '../../kube/kubevirt-resources.ts';
+import { changeTrust } from '../../sync/trust/store.ts';
 import { VMIS } from '../buckets.ts';
 import { migrationsOf } from '../moves.ts';
 import { oneOf } from '../streams.ts';
+import { revoking, trusting } from '../sync-trust.ts';
 import type { UserCluster, UserContext } from './context.ts';
 
 /** What people do who move guests between clusters, and between namespaces. They make mistakes with keys and addresses. */
@@ -113,6 +116,38 @@ export async function cancelPair(context: UserContext): Promise<void> {
     cluster.client.delete(migrations, metadata.namespace ?? '', metadata.name ?? '', signal),
   );
   await Promise.allSettled(deletions);
+}
+
+/** Two clusters take their trust in each other back, whatever is on its way between them. */
+export async function revokeTrust({ clusters, random, signal }: UserContext): Promise<void> {
+  const one = oneOf(random, clusters);
+  const other = oneOf(
+    random,
+    clusters.filter((each) => each !== one),
+  );
+  if (!one || !other) return;
+  const revocations = [
+    [one, other],
+    [other, one],
+  ] as const;
+  const all = revocations.map(([{ client }, { name }]) => changeTrust(client, (data) => revoking(data, name), signal));
+  await Promise.allSettled(all);
+}
+
+/** All clusters trust each other, those, too, that trusted each other no more. */
+export async function trustAll({ clusters, signal }: UserContext): Promise<void> {
+  const all = clusters.map(({ client, name }) => {
+    const others = clusters.flatMap((each) => (each.name === name ? [] : [each.name]));
+    return changeTrust(client, (data) => trusting(data, others), signal);
+  });
+  await Promise.allSettled(all);
+}
+
+/** Gives up a namespace with all that is in it, and has come there; or makes it anew. */
+export async function renewNamespace({ client, state, signal }: UserContext): Promise<void> {
+  const metadata = { name: FAR_NAMESPACE };
+  if (state.get('namespaces', FAR_NAMESPACE)) await client.delete(namespaces, '', FAR_NAMESPACE, signal);
+  else await client.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata }, signal);
 }
 
 async function pairUp(context: UserContext, source: Placed, target: Omit<Half, 'spec'>): Promise<void> {

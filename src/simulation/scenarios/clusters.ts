@@ -10,6 +10,7 @@ import { noGuestLost } from '../invariants/no-guest-lost.ts';
 import { nodesSettle } from '../invariants/nodes-settle.ts';
 import { oneSideHolds } from '../invariants/one-side-holds.ts';
 import { runsOnce } from '../invariants/runs-once.ts';
+import { trustOutlastsMoves } from '../invariants/trust-outlasts-moves.ts';
 import type { Scenario } from '../scenario.ts';
 
 /** Guests that go to other clusters, and on to a third, and back, while any of them, and what lies between them, fails. */
@@ -30,6 +31,10 @@ export const clustersScenario: Scenario = {
     pairAgain: 4,
     completePair: 3,
     cancelPair: 4,
+    reuseKey: 1,
+    revokeTrust: 0.7,
+    trustAll: 2,
+    renewNamespace: 1,
     migrate: 0.5,
     deleteMigration: 1,
     deleteMachine: 0.5,
@@ -38,6 +43,6 @@ export const clustersScenario: Scenario = {
     easeMoves: 1,
   },
   lastActions: ['createTraveller', 'moveAway', 'completePair'],
-  invariants: [runsOnce, epochsGrow, migrationsSettle, deletionsEnd, nodesSettle, cachesCatchUp],
+  invariants: [runsOnce, epochsGrow, migrationsSettle, deletionsEnd, nodesSettle, cachesCatchUp, trustOutlastsMoves],
   across: [bootsRunOnce, keysMeanOne, crossingsHaveHalves, noGuestLost, halvesAgree, oneSideHolds],
 };
