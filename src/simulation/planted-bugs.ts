@@ -164,14 +164,13 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'undercounted-quotas',
-    description: 'whoever counts for quotas is not told of some new objects',
+    description: 'whoever counts for quotas is not shown the last of the objects that are stored',
     scenario: 'quotas',
     invariant: 'quotas-hold',
     firstSeed: 1,
     seedsMax: 10,
     whose: /^(resourcequota|manager)/,
-    spoilTransport: (transport, random) =>
-      forgetful(transport, random, { chance: 0.3, isForgotten: (_, line) => line.startsWith('{"type":"ADDED"') }),
+    spoilTransport: (transport) => misreading(transport, withoutLast, '/namespaces/'),
   },
   {
     name: 'swallowed-usage',
@@ -292,3 +291,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   ...PLANTED_EVICTION_BUGS,
   ...PLANTED_PAIR_BUGS,
 ];
+
+/** A list without its last object; whatever else as it is. */
+function withoutLast(text: string): string {
+  const list = JSON.parse(text) as { readonly items?: readonly unknown[] };
+  return list.items ? JSON.stringify({ ...list, items: list.items.slice(0, -1) }) : text;
+}
