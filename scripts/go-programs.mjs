@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path';
 const BUILD = ['build', '-mod=readonly'];
 const PROGRESS_MS = 20_000;
 
-const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
+/** Where the user has what can be made again. */
+export const cacheHome = () => process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
 
 /** What is built with: values of variables, by their full names, are told to the linker, as whoever releases a program does it. */
 function buildArguments({ variables = {} }) {

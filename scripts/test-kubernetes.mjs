@@ -4,6 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { ensureContainers } from './container-programs.mjs';
 import { ensureHelm } from './helm-program.mjs';
 import { ensureGuestsCanRun } from './host-packages.mjs';
 import { ensureKubernetes } from './kubernetes-programs.mjs';
@@ -15,6 +16,7 @@ const SUITES = ['test/kubernetes', 'test/cluster', 'test/migration', 'test/evict
 const TWO_CLUSTERS = 'it is about two clusters, and one is given';
 const OWN_ALONE = new Map([
   ['test/kubernetes/install/**', 'it plays the hosts of its cluster, whose API server has to reach their pods'],
+  ['test/kubernetes/kubelets.test.ts', 'its nodes are kubelets of its own'],
   ...['crashes', 'deletions', 'furnished', 'move-to-cluster', 'pairs', 'there-and-back'].map((name) => [
     `test/decentralized/${name}.test.ts`,
     TWO_CLUSTERS,
@@ -32,7 +34,13 @@ const other = process.env.GODWIT_TEST_KUBECONFIG;
 // A cluster that is there already is used by one file at a time.
 const workers = other === undefined ? 2 : 1;
 const programs =
-  other === undefined ? { GODWIT_TEST_KUBERNETES: ensureKubernetes(), GODWIT_TEST_HELM: ensureHelm() } : {};
+  other === undefined
+    ? {
+        GODWIT_TEST_KUBERNETES: ensureKubernetes(),
+        GODWIT_TEST_HELM: ensureHelm(),
+        GODWIT_TEST_CONTAINERS: ensureContainers(),
+      }
+    : {};
 const leftOut = other === undefined || given.length > 0 ? [] : [...OWN_ALONE];
 for (const [path, reason] of leftOut) console.log(`== left out: ${path}: ${reason}`);
 console.log(`== on ${other === undefined ? 'Kubernetes of our own' : other}, seed ${seed}`);

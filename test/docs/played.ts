@@ -46,7 +46,7 @@ const LOST = 'needs a host that is lost for good: src/control/seizure/seizures.t
 const RECLAIM = 'needs a guest that was lost: test/extension/reclaim.test.ts types it of one';
 const INSTALL = 'needs an image and kubelets: test/kubernetes/install does it where these are played';
 const TUTORIAL = 'needs Kubernetes: docs/tutorials/kubernetes.md plays it, test/kubernetes/tutorial.test.ts follows';
-const BESIDE = 'no test: it needs a kubelet that runs the pod of the agent';
+const BESIDE = 'needs kubelets: test/kubernetes/kubelets.test.ts does it with two';
 const SEEDS = 'takes minutes: test/cli/simulate.test.ts runs it for less';
 const TRUST = 'needs two clusters: docs/tutorials/another-cluster.md plays it';
 

@@ -41,15 +41,20 @@ export class ControlPlane {
   /** An admin's, as text. */
   readonly kubeconfig: string;
   readonly #client: HttpClient;
+  readonly #authority: Authority;
+  readonly #server: string;
 
   private constructor(
     processes: Readonly<Record<'etcd' | 'apiserver' | 'manager' | 'scheduler', KeptProcess>>,
-    kubeconfig: string,
-    client: HttpClient,
+    server: string,
+    { authority, admin }: Keys,
   ) {
     this.#processes = processes;
-    this.kubeconfig = kubeconfig;
-    this.#client = client;
+    this.#server = server;
+    this.#authority = authority;
+    this.kubeconfig = kubeconfigOf(server, authority, admin);
+    const { certificatePem: certificate, keyPem: key } = admin;
+    this.#client = new HttpClient({ url: server, ca: authority.certificatePem, certificate, key });
   }
 
   /** Starts one below this directory; returns once it serves and its loops run. */
@@ -70,7 +75,6 @@ export class ControlPlane {
         outputPath: join(directory, `${name}.log`),
         wrap,
       });
-    const kubeconfig = kubeconfigOf(server, files.authority, files.admin);
     for (const name of ['manager', 'scheduler'] as const)
       writeFileSync(join(directory, `${name}.kubeconfig`), kubeconfigOf(server, files.authority, files[name]), PRIVATE);
     const path = (name: string): string => join(directory, name);
@@ -85,11 +89,9 @@ export class ControlPlane {
       manager: kept('kube-controller-manager', { ...loops, ...managerOptions(path) }),
       scheduler: kept('kube-scheduler', { ...loops, kubeconfig: path('scheduler.kubeconfig') }),
     };
-    const { certificatePem: certificate, keyPem: key } = files.admin;
-    const client = new HttpClient({ url: server, ca: files.authority.certificatePem, certificate, key });
-    const plane = new ControlPlane(processes, kubeconfig, client);
+    const plane = new ControlPlane(processes, server, files);
     await plane.start();
-    await plane.#publish(server, files.authority);
+    await plane.#publish();
     if (letsNodesJoin) await plane.#letNodesJoin();
     return plane;
   }
@@ -111,6 +113,15 @@ export class ControlPlane {
     await this.#processes.apiserver.kill();
   }
 
+  /** What a kubelet is given by whoever makes its host a node: its kubeconfig, and what it serves with at this address. */
+  async kubeletKeys(node: string, address: string): Promise<{ kubeconfig: string; serving: Identity; ca: string }> {
+    const name = { commonName: `system:node:${node}`, organizations: ['system:nodes'], validityMs: 30 * DAY_MS };
+    const client = await issueIdentity(this.#authority, { ...name, usages: ['client'] });
+    const serving = await issueIdentity(this.#authority, { ...name, usages: ['server'], ipAddresses: [address] });
+    const kubeconfig = kubeconfigOf(this.#server, this.#authority, client);
+    return { kubeconfig, serving, ca: this.#authority.certificatePem };
+  }
+
   /** Ends everything. */
   async stop(): Promise<void> {
     this.#client.close();
@@ -128,8 +139,12 @@ export class ControlPlane {
   }
 
   /** As kubeadm does it: anybody may know where the cluster is, and by which authority it is recognised. */
-  async #publish(server: string, { certificatePem }: Authority): Promise<void> {
-    const cluster = { server, 'certificate-authority-data': Buffer.from(certificatePem).toString('base64') };
+  async #publish(): Promise<void> {
+    const { certificatePem } = this.#authority;
+    const cluster = {
+      server: this.#server,
+      'certificate-authority-data': Buffer.from(certificatePem).toString('base64'),
+    };
     const [name, role] = ['cluster-info', 'kubeadm:bootstrap-signer-clusterinfo'];
     const kubeconfig = stringify({ apiVersion: 'v1', kind: 'Config', clusters: [{ name: '', cluster }] });
     const objects = {

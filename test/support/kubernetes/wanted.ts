@@ -6,6 +6,9 @@ export const PROGRAMS = process.env['GODWIT_TEST_KUBERNETES'];
 /** Helm's program; undefined where no chart is to be installed. */
 export const HELM = process.env['GODWIT_TEST_HELM'];
 
+/** Below which directory the programs are that run containers for kubelets; undefined where no kubelets are wanted. */
+export const CONTAINER_PROGRAMS = process.env['GODWIT_TEST_CONTAINERS'];
+
 /** The kubeconfig of a cluster that is there already, to be used instead of one of our own. */
 export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
 

@@ -1,0 +1,222 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import type { Anything } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import { IMAGES, probe, virtualMachine } from '../support/guest-manifests.ts';
+import { probeGuest } from '../support/guests.ts';
+import { buildImage, buildPauseImage } from '../support/kubernetes/kubelets/images.ts';
+import { KubeletCluster } from '../support/kubernetes/kubelets/kubelet-cluster.ts';
+
+/**
+ * `godwit manifests --kubelets` on real kubelets with containerd, in the image that the script makes: launcher pods are containers, and
+ * guests in them move, and outlive whatever looks after them. Each test goes on from where the one before it was.
+ */
+
+vi.setConfig({ testTimeout: 900_000, hookTimeout: 1_800_000 });
+
+const IMAGE = 'godwit/godwit:test';
+const [FIRST, SECOND] = ['worker-1', 'worker-2'];
+const HOSTS = [FIRST, SECOND];
+const PATIENCE_MS = 300_000;
+const COMPONENTS = ['virt-controller', 'virt-api', 'virt-synchronization-controller'];
+/** As whom agents ask that have not joined. */
+const AGENT = 'system:serviceaccount:kubevirt:kubevirt-agent';
+const UNPAUSED = 'kubevirt.io/virtual-machine-unpaused';
+
+let files: string;
+let built: string;
+let cluster: KubeletCluster;
+
+beforeAll(async () => {
+  files = mkdtempSync(join(tmpdir(), 'godwit-kubelets-'));
+  built = await buildImage(join(files, 'godwit.tar'), IMAGE);
+  cluster = await KubeletCluster.start(HOSTS, [join(files, 'godwit.tar'), await buildPauseImage(files)]);
+  const kernel = probeGuest(files);
+  for (const host of HOSTS) {
+    const directory = join(cluster.nodesDirectory, host);
+    await cluster.cli('image', 'import', IMAGES.probe, '--kernel', kernel, '--data-dir', directory);
+  }
+});
+afterAll(async () => {
+  await cluster?.stop();
+  rmSync(files, { recursive: true, force: true });
+});
+
+const kubectl = (...args: readonly string[]): Promise<string> =>
+  cluster.kubectl.ok(args, { killAfterMs: PATIENCE_MS + 10_000 });
+
+async function apply(...manifests: readonly string[]): Promise<void> {
+  const stdin = await cluster.cli('manifests', ...manifests);
+  await cluster.kubectl.ok('apply --server-side -f -', { stdin, killAfterMs: PATIENCE_MS });
+}
+
+async function rolledOut(): Promise<void> {
+  await kubectl('-n', 'kubevirt', 'rollout', 'status', 'deployment', ...COMPONENTS, `--timeout=${PATIENCE_MS}ms`);
+}
+
+/** Approves what agents ask for who have no certificates yet, as an admin does who has looked at the names. */
+async function approved(agents: number): Promise<void> {
+  await eventually(async () => {
+    const { items } = await cluster.kubectl.json('get csr');
+    const asked = items.filter(({ spec, status }: Anything) => spec.username === AGENT && !status.certificate);
+    expect(asked).toHaveLength(agents);
+    for (const { metadata } of asked) await kubectl('certificate', 'approve', metadata.name);
+  }, PATIENCE_MS);
+}
+
+/** Waits until guests can be scheduled to these nodes, and to no others. */
+async function schedulable(nodes: readonly string[]): Promise<void> {
+  await eventually(async () => {
+    const { items } = await cluster.kubectl.json('get nodes -l kubevirt.io/schedulable=true');
+    expect(items.map(({ metadata }: Anything) => metadata.name)).toEqual(nodes);
+  }, PATIENCE_MS);
+}
+
+/** The pod that has the guest. */
+async function launcherOf(name: string): Promise<Anything> {
+  const { status } = await cluster.kubectl.json(`get vmi ${name}`);
+  const { items } = await cluster.kubectl.json(`get pods -l vm.kubevirt.io/name=${name}`);
+  return items.find(({ metadata }: Anything) => metadata.uid === status.rightToRun.holder.podUID);
+}
+
+const otherThan = (host: string): string => HOSTS.find((each) => each !== host) ?? '';
+
+/** How the container of a pod has ended. */
+async function endOf(pod: Anything): Promise<Anything> {
+  return eventually(async () => {
+    const { status } = await cluster.kubectl.json(`get pod ${pod.metadata.name}`);
+    expect(status.containerStatuses[0].state.terminated, JSON.stringify(status)).toBeDefined();
+    return { phase: status.phase, ...status.containerStatuses[0].state.terminated };
+  }, PATIENCE_MS);
+}
+
+it('is installed in containers, of which those of agents are nodes once they are approved', async () => {
+  await apply('--only', 'crds');
+  await kubectl('wait', '--for', 'condition=Established', 'crd', '-l', 'app.kubernetes.io/part-of=godwit');
+  await apply('--kubelets', '--image', IMAGE);
+  await kubectl('label', 'node', ...HOSTS, 'node-restriction.kubernetes.io/godwit-agent=true');
+  await rolledOut();
+  await approved(HOSTS.length);
+  await schedulable(HOSTS);
+  for (const component of [...COMPONENTS, 'virt-handler'])
+    for (const { metadata, status } of await cluster.podsOf(component)) {
+      if (status.containerStatuses[0].restartCount === 0) continue;
+      // On a busy machine a lease is not renewed in time, and who had it ends.
+      expect(await kubectl('logs', '--previous', '-n', 'kubevirt', metadata.name)).toContain('leadership lost');
+    }
+});
+
+it('runs QEMU in a container of the kubelet, and has the guest move to that of another', async () => {
+  await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100, evictionStrategy: 'LiveMigrate' })));
+  await cluster.lives('web');
+  const source = await launcherOf('web');
+  expect(await cluster.host(source.spec.nodeName).programsOf(source)).toEqual(['node', 'qemu-system-x86_64']);
+  expect(await cluster.moves('web')).toHaveLength(2);
+  const target = await launcherOf('web');
+  expect(target.spec.nodeName).toBe(otherThan(source.spec.nodeName));
+  expect(await cluster.host(target.spec.nodeName).programsOf(target)).toEqual(['node', 'qemu-system-x86_64']);
+  expect(await endOf(source)).toMatchObject({ phase: 'Succeeded', exitCode: 0 });
+  expect(await kubectl('logs', source.metadata.name)).toContain('the launcher ends');
+  await eventually(async () => {
+    const { status } = await launcherOf('web');
+    const isTrue = (type: string): boolean =>
+      status.conditions.some((each: Anything) => each.type === type && each.status === 'True');
+    expect([UNPAUSED, 'Ready'].map(isTrue)).toEqual([true, true]);
+  }, PATIENCE_MS);
+  expect(await cluster.cli('logs', 'web', '--tail', '1')).toContain('guest boot=');
+});
+
+it('moves guests when kubectl drains a node, whose agent stays', async () => {
+  const { boot } = await cluster.lives('web');
+  const { spec } = await launcherOf('web');
+  const agents = await agentsOf();
+  await kubectl('drain', spec.nodeName, '--ignore-daemonsets', '--delete-emptydir-data', `--timeout=${PATIENCE_MS}ms`);
+  expect((await launcherOf('web')).spec.nodeName).toBe(otherThan(spec.nodeName));
+  expect(await cluster.isStill('web', boot)).toHaveLength(3);
+  expect(await agentsOf()).toEqual(agents);
+  await kubectl('uncordon', spec.nodeName);
+});
+
+/** The agents' pods by their nodes. */
+async function agentsOf(): Promise<Record<string, string>> {
+  const pods = await cluster.podsOf('virt-handler');
+  const running = pods.filter(({ metadata, status }) => !metadata.deletionTimestamp && status.phase === 'Running');
+  return Object.fromEntries(running.map(({ metadata, spec }) => [spec.nodeName, metadata.uid]));
+}
+
+/** Waits until each host has an agent that looks after it, and none of those that were there before. */
+async function agentsAreOthersThan(before: Readonly<Record<string, string>>): Promise<void> {
+  await eventually(async () => {
+    const now = await agentsOf();
+    for (const host of HOSTS) {
+      expect(now[host], host).toBeDefined();
+      expect(now[host], host).not.toBe(before[host]);
+    }
+  }, PATIENCE_MS);
+}
+
+it('keeps guests while agents are deleted and updated, and while kubelet and containerd are killed', async () => {
+  const { boot } = await cluster.lives('web');
+  const { spec, metadata } = await launcherOf('web');
+  const host = cluster.host(spec.nodeName);
+  const first = await agentsOf();
+  await kubectl('delete', 'pod', '-n', 'kubevirt', '-l', 'kubevirt.io=virt-handler');
+  await agentsAreOthersThan(first);
+  await cluster.isStill('web', boot);
+  for (const each of [host.kubelet, host.containerd]) {
+    await each.kill();
+    await cluster.isStill('web', boot);
+    each.start();
+  }
+  const second = await agentsOf();
+  await kubectl('-n', 'kubevirt', 'rollout', 'restart', 'daemonset', 'virt-handler');
+  await kubectl('-n', 'kubevirt', 'rollout', 'status', 'daemonset', 'virt-handler', `--timeout=${PATIENCE_MS}ms`);
+  await agentsAreOthersThan(second);
+  await cluster.isStill('web', boot);
+  const { metadata: now, status } = await launcherOf('web');
+  expect(now.uid).toBe(metadata.uid);
+  expect(status.containerStatuses[0].restartCount).toBe(0);
+  expect(await cluster.moves('web')).toHaveLength(4);
+});
+
+it('leaves the agent where a taint drives all others off, and moves the guest', async () => {
+  const { boot } = await cluster.lives('web');
+  const { spec } = await launcherOf('web');
+  const agents = await agentsOf();
+  await kubectl('taint', 'node', spec.nodeName, 'maintenance:NoExecute');
+  await eventually(async () => {
+    expect((await launcherOf('web'))?.spec.nodeName).toBe(otherThan(spec.nodeName));
+  }, PATIENCE_MS);
+  expect(await cluster.isStill('web', boot)).toHaveLength(5);
+  expect(await agentsOf()).toEqual(agents);
+  await kubectl('taint', 'node', spec.nodeName, 'maintenance-');
+});
+
+it('has a pod fail whose QEMU is killed, says why, and starts the guest again', async () => {
+  const { boot } = await cluster.lives('web');
+  const pod = await launcherOf('web');
+  const watch = cluster.kubectl.start(['get', 'pod', pod.metadata.name, '-w', '-o', 'json']);
+  await cluster.host(pod.spec.nodeName).killQemu(pod);
+  await eventually(async () => expect((await cluster.lives('web')).boot).not.toBe(boot), PATIENCE_MS);
+  watch.stop();
+  expect(watch.output()).toContain('SIGKILL');
+  expect(watch.output()).toContain('"phase": "Failed"');
+});
+
+it('ends the container of a machine that is deleted, and leaves nothing of it', async () => {
+  const { spec } = await launcherOf('web');
+  await kubectl('delete', 'vm', 'web', '--timeout=3m');
+  await eventually(async () => {
+    const { items } = await cluster.kubectl.json('get pods -l kubevirt.io=virt-launcher');
+    expect(items.map(({ metadata }: Anything) => metadata.name)).toEqual([]);
+  }, PATIENCE_MS);
+  expect(await cluster.host(spec.nodeName).run('ps', '-eo', 'comm')).not.toContain('qemu-system');
+});
+
+it('is in an image that is the same whenever it is made of the same packages', async () => {
+  const [digest] = /sha256:\w+/.exec(built) ?? [];
+  expect(digest).toBeDefined();
+  expect(await buildImage(join(files, 'again.tar'), IMAGE)).toContain(digest);
+});
