@@ -243,7 +243,7 @@ describe('a migration whose guest has gone ahead of its memory', () => {
       return found;
     });
     say(`called off in post-copy: ${JSON.stringify(conditions)}`);
-    await guests.isGone(migration);
+    await guests.isGone(migration, 'Succeeded');
     expect(await guests.isWhole('ahead')).toHaveLength(2);
     expect((await guests.holder('ahead')).podUID).toBe(target.podUID);
     await guests.remove('ahead');

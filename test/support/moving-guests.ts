@@ -201,9 +201,9 @@ export class MovingGuests {
     else await this.host.api.request('DELETE', this.#pathOf(migration));
   }
 
-  /** Waits until there is no such migration, and what may be left of a pair is over. */
-  async isGone(migration: string): Promise<void> {
-    if (this.#pairs) await this.#pairs.isGone(migration);
+  /** Waits until there is no such migration, and what may be left of a pair is over like this. */
+  async isGone(migration: string, phase: 'Failed' | 'Succeeded' = 'Failed'): Promise<void> {
+    if (this.#pairs) await this.#pairs.isGone(migration, phase);
     else await eventually(async () => expect(await this.migration(migration)).toBeUndefined(), PATIENCE_MS);
   }
 

@@ -98,14 +98,15 @@ export class PairedMoves {
     if (phase === 'Succeeded') this.#host.isIn(name, target.namespace);
   }
 
-  /** Waits until a pair that was called off, or whose guest was removed, is over on both sides, and not all of it is there. */
-  async isGone(migration: string): Promise<void> {
-    const { source, target } = this.#of(migration);
+  /** Waits until a pair that was called off, or whose guest was removed, is over like this, and not all of it is there. */
+  async isGone(migration: string, phase: 'Failed' | 'Succeeded'): Promise<void> {
+    const { name, source, target } = this.#of(migration);
     await eventually(async () => {
       const halves = [await this.#find(source), await this.#find(target)].filter((half) => half !== undefined);
-      for (const { status } of halves) expect(status?.phase, JSON.stringify(status)).toBe('Failed');
+      for (const { status } of halves) expect(status?.phase, JSON.stringify(status)).toBe(phase);
       expect(halves.length).toBeLessThan(2);
     }, PATIENCE_MS);
+    if (phase === 'Succeeded') this.#host.isIn(name, target.namespace);
   }
 
   /** The half that a pair's guest comes by. */
