@@ -19,12 +19,13 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, Logger, Timer } from '../../env/ports.ts';
 import { SyncError } from '../channel.ts';
 import { FRAME_BYTES_MAX } from './frame.ts';
+import { Handshakes } from './handshakes.ts';
 import type { Link } from './link.ts';
 import { type FrameMessage, synchronizationService } from './schema.ts';
 import { FAREWELL_MS, type ProvenPeer, StreamLink } from './stream-link.ts';
@@ -41,6 +42,8 @@ const STREAMS_PER_SESSION_MAX = 2;
 /** How long a connection may be without a stream. */
 const IDLE_MS = 15_000;
 const HANDSHAKE_MS = 10_000;
+/** Connections on which nobody has said yet who it is. */
+const HANDSHAKES_MAX = 64;
 /** Connections of whoever is not trusted, and how long they last. */
 const STRANGERS_MAX = 32;
 const STRANGER_MS = 5_000;
@@ -53,6 +56,8 @@ export interface GrpcServerOptions {
   readonly log: Logger;
   readonly trust: TlsTrust;
   readonly accept: (link: Link) => void;
+  /** How long it may take to say over TLS who one is. */
+  readonly handshakeMs?: number;
 }
 
 /** Who is at the other end of a connection; throws where nobody is who is trusted. */
@@ -102,6 +107,7 @@ export class GrpcServer {
   readonly #server: Http2SecureServer;
   readonly #sessions = new Map<Http2Session, Caller>();
   readonly #strangers = new Set<Http2Session>();
+  readonly #handshakes = new Handshakes(HANDSHAKES_MAX);
   readonly #handler: UniversalHandler;
 
   constructor(options: GrpcServerOptions) {
@@ -112,7 +118,7 @@ export class GrpcServer {
       requestCert: true,
       // Strangers are told that they are some, which TLS could not.
       rejectUnauthorized: false,
-      handshakeTimeout: HANDSHAKE_MS,
+      handshakeTimeout: options.handshakeMs ?? HANDSHAKE_MS,
       maxSessionMemory: SESSION_MEMORY_MB,
       maxHeaderListPairs: HEADER_PAIRS_MAX,
       settings: {
@@ -121,7 +127,11 @@ export class GrpcServer {
         initialWindowSize: STREAM_WINDOW_BYTES,
       },
     });
-    this.#server.maxConnections = SESSIONS_MAX;
+    // Whoever is not known yet, or not trusted, takes no place of those who are.
+    this.#server.maxConnections = SESSIONS_MAX + HANDSHAKES_MAX + STRANGERS_MAX;
+    this.#server.on('connection', (socket: Socket) => this.#handshakes.begin(socket));
+    // Nobody of ours speaks anything else.
+    this.#server.on('unknownProtocol', (socket: Socket) => socket.destroy());
     this.#server.on('session', (session) => this.#meet(session));
     this.#server.on('request', (request, response) => void this.#serve(request, response));
     this.#server.on('sessionError', (error) => this.#note('a connection of another cluster broke', error));
@@ -143,12 +153,14 @@ export class GrpcServer {
   /** Ends every connection. */
   async stop(): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    this.#handshakes.stop();
     for (const session of this.#sessions.keys()) session.destroy();
     await closed;
   }
 
   #meet(session: ServerHttp2Session): void {
     const socket = session.socket as TLSSocket;
+    this.#handshakes.end(socket);
     const certificate = socket.getPeerX509Certificate();
     // Node says here why it does not believe a certificate: as a text, whatever the types say.
     const objection = socket.authorized ? undefined : String(socket.authorizationError);

@@ -1,5 +1,6 @@
 import { constants, type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2';
 import { once } from 'node:events';
+import { connect as connectTcp } from 'node:net';
 import * as fc from 'fast-check';
 import type { X509Certificate } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -50,7 +51,9 @@ beforeAll(async () => {
   });
   trusts = new Map(await Promise.all(entries));
   board = boardOf('own', listener);
-  server = new GrpcServer({ ...env, trust: trustOf('own'), accept: (link) => board.accept(link) });
+  // Nobody who says nothing goes by himself, however slow the machine is.
+  const handshakeMs = DAY_MS;
+  server = new GrpcServer({ ...env, trust: trustOf('own'), accept: (link) => board.accept(link), handshakeMs });
   port = await server.listen('127.0.0.1', 0);
 });
 
@@ -65,9 +68,9 @@ function trustOf(id: string): TlsTrust {
   return trust;
 }
 
-function boardOf(clusterId: string, listener: ChannelListener): Switchboard {
+function boardOf(clusterId: string, listener: ChannelListener, incarnation = `${clusterId}-1`): Switchboard {
   const network = new GrpcNetwork({ clock: realClock, trust: trustOf(clusterId) });
-  const own = { clusterId, incarnation: `${clusterId}-1`, bundle: () => '', renewed: () => undefined };
+  const own = { clusterId, incarnation, bundle: () => '', renewed: () => undefined };
   return new Switchboard({ env, network, listener, ...own });
 }
 
@@ -202,5 +205,25 @@ describe('a peer that writes its own bytes', () => {
     for (const peer of raw) peer.close();
     honest.stop();
     await eventually(() => expect(closed).toContain('honest Closed'));
+  });
+});
+
+describe('whoever connects and says nothing', () => {
+  it('takes the place of nobody but others who do', async () => {
+    let open = 0;
+    const idle = Array.from({ length: 100 }, () => {
+      const socket = connectTcp(port, '127.0.0.1', () => void open++);
+      socket.on('error', () => undefined);
+      socket.once('close', () => void open--);
+      return socket.resume();
+    });
+    await eventually(() => expect(open).toBe(64));
+    const heard = `while ${open} wait`;
+    const opened: ChannelListener['opened'] = (channel) => channel.offer({ key: 'k', role: 'source', half: { heard } });
+    const honest = boardOf('honest', { ...listener, opened }, 'honest-2');
+    honest.dial(`127.0.0.1:${port}`);
+    await eventually(() => expect(halves.get('honest/k')).toEqual({ heard }));
+    for (const socket of idle) socket.destroy();
+    honest.stop();
   });
 });
