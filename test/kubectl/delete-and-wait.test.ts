@@ -238,17 +238,17 @@ describe('pods', () => {
   });
 
   it('are given their time, and are gone when the kubelet says so', async () => {
-    await kubectl.apply(pod('graceful', { terminationGracePeriodSeconds: 17 }));
+    await kubectl.apply(pod('graceful', { terminationGracePeriodSeconds: 600 }));
     const kubelet = new TestKubelet(cluster, namespace);
     const deletion = kubectl.start(['delete', 'pod', 'graceful']);
     await expect.poll(deletion.output, { timeout: 20_000 }).toBe('pod "graceful" deleted\n');
     const { metadata } = await kubectl.json('get pod graceful');
-    expect(metadata.deletionGracePeriodSeconds).toBe(17);
+    expect(metadata.deletionGracePeriodSeconds).toBe(600);
     expect(await kubectl.ok('get pod graceful --no-headers')).toMatch(/^graceful +0\/1 +Terminating /);
-    // A second request may shorten the time, never lengthen it.
-    await kubectl.ok('delete pod graceful --grace-period=60 --wait=false');
+    // A second request may shorten the time, never lengthen it. All of them are far longer than the commands take.
+    await kubectl.ok('delete pod graceful --grace-period=900 --wait=false');
     expect((await kubectl.json('get pod graceful')).metadata).toMatchObject({
-      deletionGracePeriodSeconds: 17,
+      deletionGracePeriodSeconds: 600,
       deletionTimestamp: metadata.deletionTimestamp,
     });
     await kubectl.ok('delete pod graceful --grace-period=3 --wait=false');
