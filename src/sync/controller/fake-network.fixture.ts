@@ -16,7 +16,8 @@ export class FakeNetwork {
   readonly messages: string[] = [];
   readonly #members = new Map<string, Member>();
   readonly #addresses = new Map<string, string>();
-  readonly #cuts = new Set<string>();
+  /** Who is told what instead of hearing from the other. */
+  readonly #cuts = new Map<string, SyncError>();
 
   /**
    * A process of a cluster that can be reached at an address, once it is ready. A new one takes the place of an older one
@@ -46,9 +47,20 @@ export class FakeNetwork {
   }
 
   cut(one: string, other: string): void {
-    this.#cuts.add(pairOf(one, other));
-    this.#members.get(one)?.lost(other, new SyncError('Silent', 'nothing was heard for too long'));
-    this.#members.get(other)?.lost(one, new SyncError('Silent', 'nothing was heard for too long'));
+    this.#cuts.set(pairOf(one, other), new SyncError('Unreachable', 'nobody answers'));
+    this.#lose(one, other, new SyncError('Silent', 'nothing was heard for too long'));
+  }
+
+  /** One of them lets the other in no more. */
+  distrust(one: string, other: string): void {
+    const error = new SyncError('NotTrusted', 'the trust in this cluster was revoked');
+    this.#cuts.set(pairOf(one, other), error);
+    this.#lose(one, other, error);
+  }
+
+  #lose(one: string, other: string, error: SyncError): void {
+    this.#members.get(one)?.lost(other, error);
+    this.#members.get(other)?.lost(one, error);
   }
 
   heal(one: string, other: string): void {
@@ -76,6 +88,11 @@ export class FakeNetwork {
 
   at(address: string): string | undefined {
     return this.#addresses.get(address);
+  }
+
+  /** What is between two clusters. */
+  cutBetween(one: string, other: string): SyncError | undefined {
+    return this.#cuts.get(pairOf(one, other));
   }
 
   /** Who is there for this cluster. */
@@ -156,7 +173,12 @@ class Member implements Dialer {
       return this.listener.unreachable(connectURL, new SyncError('OwnCluster', 'it leads back to this cluster'));
     const peer = cluster === undefined ? undefined : this.#network.reach(this.cluster, cluster);
     const Cause = this.#proven.has(connectURL) ? SyncError : UnprovenError;
-    if (!peer) return this.listener.unreachable(connectURL, new Cause('Unreachable', 'nobody answers'));
+    const cut = cluster === undefined ? undefined : this.#network.cutBetween(this.cluster, cluster);
+    if (!peer)
+      return this.listener.unreachable(
+        connectURL,
+        new Cause(cut?.code ?? 'Unreachable', cut?.message ?? 'nobody answers'),
+      );
     this.#proven.add(connectURL);
     peer.open(this.cluster);
     this.listener.reached(connectURL, this.open(peer.cluster));

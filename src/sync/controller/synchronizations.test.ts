@@ -653,6 +653,29 @@ describe('a cluster in which trust was revoked', () => {
     }
   });
 
+  it('lets its half go where it is let in no more, and has heard how the other one ended', async () => {
+    const third = await FakeCluster.start('coast', network, clock);
+    try {
+      await third.half('source', { connectURL: west.address, name, key });
+      await target();
+      for (const phase of ['Pending', 'Running'] as const) {
+        await third.phase(phase, name);
+        await west.phase(phase, name);
+      }
+      await settle(clock);
+      west.revoke('coast');
+      await west.finish('Failed', name);
+      await settle(clock);
+      expect(west.released).toContain('coast');
+      network.distrust('west', 'coast');
+      await third.finish('Failed', name);
+      await settle(clock);
+      expect(await finalizersOf(third)).toEqual([]);
+    } finally {
+      await third.stop();
+    }
+  });
+
   it('is trusted while a half is bound to it, though the controller has not heard of that yet', async () => {
     const third = await FakeCluster.start('island', network, clock);
     let hear = (): void => undefined;

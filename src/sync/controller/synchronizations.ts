@@ -442,10 +442,12 @@ export class Synchronizations implements Service, ChannelListener {
   }
 
   /** Whether a migration that is over need not be kept any more for the sake of the other side. */
-  #mayGo(migration: Migration, guest: Guest | undefined, talk: Talk, { channel }: Link): boolean {
+  #mayGo(migration: Migration, guest: Guest | undefined, talk: Talk, { channel, problem }: Link): boolean {
     if (talk.isEndKnown || !hasHeard(migration)) return true;
-    // A source can always dial, and hear that the other is gone; were it gone itself, its target could wait for it for ever.
-    if (talk.side.role === 'target' && this.#isOtherOver(migration, guest, talk.side)) return true;
+    // A source can dial, and hear that the other is gone; were it gone itself, its target could wait for it for ever. Where it is
+    // not let in any more it hears nothing: trust is revoked there once all is settled.
+    const mayAsk = talk.side.role === 'source' && problem?.reason !== 'NotTrusted';
+    if (!mayAsk && this.#isOtherOver(migration, guest, talk.side)) return true;
     // Nobody can have begun, or nobody is to be waited for: the other side's own patience ends it, too.
     const isRevoked = this.#isRevoked(peerOf(migration) ?? '');
     const isDispensable = !mayOtherRely(talk.side.role, migration, guest) || isRevoked;
@@ -453,7 +455,7 @@ export class Synchronizations implements Service, ChannelListener {
   }
 
   /**
-   * Whether the source is known to be over, or gone: nothing that it could hear from us changes how it ended. Sources that are
+   * Whether the other half is known to be over, or gone: nothing that it could hear from us changes how it ended. Sources that are
    * over hang up, whether or not their target has said the same by then.
    */
   #isOtherOver(migration: Migration, guest: Guest | undefined, side: Side): boolean {
