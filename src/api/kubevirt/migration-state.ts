@@ -35,7 +35,9 @@ const side = {
   virtualMachineInstanceUID: text("UID of the guest's object on this side."),
   domainName: text('Name of the guest on this side.'),
   domainNamespace: text('Namespace of the guest on this side.'),
-  syncAddress: text('Where the synchronization controller of this side is reached.'),
+  syncAddress: text(
+    'Where the synchronization controller of this side is reached. Not written here: see connectURL and syncEndpoint of the migration.',
+  ),
   persistentStatePVCName: text('Claim that holds the state of firmware and TPM.'),
   selinuxContext: text('SELinux context of the launcher.'),
 };
