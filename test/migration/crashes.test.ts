@@ -41,7 +41,7 @@ beforeAll(async () => {
   await guests.configure({}, ['MigrationDowntimeTuning']);
   // About two seconds of copying.
   await guests.policy('paced', { pace: 'slow' }, { bandwidthPerMigration: '12Mi' });
-  const ahead = { bandwidthPerMigration: '4Mi', maxDowntimeMs: 30, completionTimeoutPerGiB: 14, allowPostCopy: true };
+  const ahead = { bandwidthPerMigration: '4Mi', maxDowntimeMs: 1, completionTimeoutPerGiB: 14, allowPostCopy: true };
   await guests.policy('ahead', { pace: 'ahead' }, ahead);
 });
 afterAll(async () => {
