@@ -100,7 +100,7 @@ export class KubeletHost {
     const containers = (await eventually(() => this.#ctr('containers', 'ls', '-q'))).trim().split('\n');
     await this.containerd.kill();
     await this.#namespace.release();
-    removeGroups(containers);
+    await removeGroups(containers);
   }
 
   /** The programs of a container's processes, by the numbers that these have on the host. */
@@ -126,12 +126,12 @@ export class KubeletHost {
   }
 }
 
-/** The groups of containers are this machine's, and stay when those who are in them end: removes them. */
-function removeGroups(containers: readonly string[]): void {
+/** The groups of containers are this machine's, and stay when those who are in them end, which takes a moment: removes them. */
+async function removeGroups(containers: readonly string[]): Promise<void> {
   for (const hierarchy of ['.', ...readdirSync(GROUPS)])
     for (const container of containers) {
       const group = join(GROUPS, hierarchy, CONTAINERD_NAMESPACE, container);
-      if (existsSync(group)) rmdirSync(group);
+      if (existsSync(group)) await eventually(() => rmdirSync(group));
     }
 }
 
