@@ -145,7 +145,7 @@ export function resourcesOf(
   const memoryBytes = share.memoryBytes ?? host.memoryBytes;
   const common = {
     cpu,
-    pods: String(share.pods ?? PODS_MAX),
+    pods: canonical(String(share.pods ?? PODS_MAX)),
     'devices.kubevirt.io/kvm': accelerator === 'kvm' ? DEVICES : '0',
     'devices.kubevirt.io/tun': devices.tun ? DEVICES : '0',
     'devices.kubevirt.io/vhost-net': devices.vhostNet ? DEVICES : '0',
