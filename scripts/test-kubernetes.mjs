@@ -1,7 +1,7 @@
 // `npm run test:kubernetes`: the suites that speak to a cluster through its API alone, on a real Kubernetes control plane with our
 // agents as its nodes. `npm run test:kubernetes -- PATH` runs only what is below a path. On a cluster that is there already
 // (GODWIT_TEST_KUBECONFIG) what cannot be shown on it is left out of the whole, by name, and fails with the reason where it is asked for.
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { ensureContainers } from './container-programs.mjs';
@@ -22,6 +22,8 @@ const OWN_ALONE = new Map([
     TWO_CLUSTERS,
   ]),
 ]);
+/** By this label of its namespace `default` an admin says that tests may remove whatever is in a cluster. */
+const CONSENT = 'godwit.dev/emptied-by-tests';
 /** The machine has a whole control plane more to carry for each file than in other runs. */
 const LIMITS = ['--testTimeout=300000', '--hookTimeout=600000'];
 
@@ -31,6 +33,7 @@ const seed = process.env.GODWIT_TEST_SEED ?? (process.env.CI ? '1' : String(rand
 ensureGuestsCanRun();
 setUp();
 const other = process.env.GODWIT_TEST_KUBECONFIG;
+if (other !== undefined) requireConsent(other);
 // A cluster that is there already is used by one file at a time.
 const workers = other === undefined ? 2 : 1;
 const programs =
@@ -72,3 +75,13 @@ const { status } = spawnSync(
 );
 await scratch.close();
 process.exit(status ?? 1);
+
+function requireConsent(kubeconfig) {
+  const args = ['--kubeconfig', kubeconfig, 'get', 'namespace', 'default', '-o', 'json'];
+  const { metadata } = JSON.parse(execFileSync('kubectl', args, { stdio: ['ignore', 'pipe', 'inherit'] }));
+  if (metadata.labels?.[CONSENT] === 'true') return;
+  console.error(
+    `godwit: tests remove all namespaces of the cluster of ${kubeconfig}, and all machines, but for kube-*. Where that is meant, say so: kubectl --kubeconfig ${kubeconfig} label namespace default ${CONSENT}=true`,
+  );
+  process.exit(1);
+}

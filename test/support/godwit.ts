@@ -8,7 +8,7 @@ import { holderOf, synchronizationBelow } from '../../src/cli/data-directory.ts'
 import { accessIn } from './access.ts';
 import type { Wrap } from './cli.ts';
 import { GodwitOnKubernetes } from './kubernetes/godwit-on-kubernetes.ts';
-import { IS_KUBERNETES } from './kubernetes/wanted.ts';
+import { ADDRESS, IS_KUBERNETES } from './kubernetes/wanted.ts';
 
 /**
  * A real `godwit up` in a process and a directory of its own, as a user would start it; or all that it runs, on a Kubernetes
@@ -30,7 +30,7 @@ export interface Place {
 }
 
 /** This machine. */
-export const HERE: Place = { host: '127.0.0.1', wrap: (command, args) => [command, [...args]] };
+export const HERE: Place = { host: ADDRESS, wrap: (command, args) => [command, [...args]] };
 
 /** How many nodes are asked for; the last word counts. */
 function nodesIn(args: readonly string[]): number {

@@ -12,6 +12,9 @@ export const CONTAINER_PROGRAMS = process.env['GODWIT_TEST_CONTAINERS'];
 /** The kubeconfig of a cluster that is there already, to be used instead of one of our own. */
 export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
 
+/** This machine's address, at which that cluster reaches what tests run. */
+export const ADDRESS = process.env['GODWIT_TEST_ADDRESS'] ?? '127.0.0.1';
+
 /** Fails, with the reason, where there is a cluster already, and something is to be shown that only one of our own can show. */
 export function needsOwnCluster(reason: string): void {
   if (FOREIGN_KUBECONFIG === undefined) return;
