@@ -3,6 +3,7 @@ import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
 import { objectsOf, POLICIES } from '../../api/kubevirt/manifests.fixture.ts';
 import type { MigrationPolicy } from '../../api/kubevirt/migration-policy.ts';
 import type { KubeObject } from '../../api/meta.ts';
+import type { Client } from '../../kube/client.ts';
 import { mutateMigrationPolicy, validateMigrationPolicy } from './migration-policies.ts';
 import type { Verdict } from './review.ts';
 import type { Rivals } from './rivals.ts';
@@ -23,14 +24,17 @@ interface Scene {
   readonly old?: MigrationPolicy;
   readonly rivals?: readonly MigrationPolicy[];
   readonly configuration?: KubeVirtConfiguration;
+  /** Where it has changed since it was heard of. */
+  readonly configurationNow?: KubeVirtConfiguration;
   readonly dryRun?: boolean;
 }
 
 const noted: string[] = [];
 
 async function judge(object: MigrationPolicy, scene: Scene = {}): Promise<Verdict> {
+  const configuration = scene.configurationNow ?? scene.configuration;
   const context = {
-    client: undefined as never,
+    client: { list: async () => ({ items: [{ spec: { configuration } }] }) } as unknown as Client,
     random: undefined as never,
     clock: undefined as never,
     recorder: undefined as never,
@@ -87,6 +91,7 @@ describe('a policy', () => {
     expect((await judge(object, { old: object })).allowed).toBe(true);
     const configuration = { developerConfiguration: { featureGates: ['MigrationDowntimeTuning'] } };
     expect((await judge(object, { configuration })).allowed).toBe(true);
+    expect((await judge(object, { configurationNow: configuration })).allowed).toBe(true);
   });
   it('is remembered when it is let pass for good', async () => {
     noted.length = 0;

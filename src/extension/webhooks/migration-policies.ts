@@ -6,6 +6,7 @@ import {
   withTextLabels,
 } from '../../api/kubevirt/validate-migration-policy.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import { configuredErrors } from './configured.ts';
 import type { WebhookContext } from './context.ts';
 import { ALLOWED, verdictOf, type Webhook } from './review.ts';
 import { isWellFormed } from './well-formed.ts';
@@ -29,7 +30,9 @@ export function validateMigrationPolicy(context: WebhookContext): Webhook {
     if (!object) return ALLOWED;
     const policy = object as MigrationPolicy;
     const old = (oldObject as MigrationPolicy | null | undefined)?.spec;
-    const errors = migrationPolicyErrors(policy.spec, context.configuration(), old);
+    const errors = await configuredErrors(context, signal, (configuration) =>
+      migrationPolicyErrors(policy.spec, configuration, old),
+    );
     // Of two that were made at the same instant, each can still be put right.
     const isNewSelection = !old || selectorSignature(old) !== selectorSignature(policy.spec);
     if (isNewSelection) errors.push(...equalPolicyErrors(policy, await context.rivals.ofPolicy(policy, signal)));

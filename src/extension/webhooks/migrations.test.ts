@@ -53,6 +53,7 @@ async function create(object: KubeObject, scene: Scene = {}): Promise<Verdict> {
   const client = {
     find: async (_resource: unknown, _namespace: string, name: string) =>
       Object.hasOwn(guests, name) ? { metadata: { name }, status: guests[name] } : undefined,
+    list: async () => ({ items: [{ spec: { configuration } }] }),
     create: async (_resource: unknown, review: { readonly spec: JsonObject }) => {
       asked.push(review.spec);
       const { name } = review.spec['resourceAttributes'] as { readonly name: string };

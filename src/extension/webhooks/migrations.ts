@@ -18,6 +18,7 @@ import { virtualMachineInstances } from '../../kube/kubevirt-resources.ts';
 import { deepEqual } from '../../machinery/equal.ts';
 import { isAllowed } from '../access-review.ts';
 import { isOwnComponent } from '../identity.ts';
+import { configuredErrors } from './configured.ts';
 import type { WebhookContext } from './context.ts';
 import { type AdmissionRequest, ALLOWED, invalidVerdict, type Verdict, verdictOf, type Webhook } from './review.ts';
 import { isWellFormed } from './well-formed.ts';
@@ -51,7 +52,9 @@ export function validateNewMigration(context: WebhookContext): Webhook {
     const { object, namespace = '' } = request;
     if (!object) return ALLOWED;
     const migration = { ...object, metadata: { ...object.metadata, namespace } } as Migration;
-    const errors = migrationErrors(migration.spec, context.configuration());
+    const errors = await configuredErrors(context, signal, (configuration) =>
+      migrationErrors(migration.spec, configuration),
+    );
     if (errors.length > 0) return invalidVerdict(errors);
     const refusal = await priorityRefusal(migration, request, context.client, signal);
     if (refusal) return refusal;

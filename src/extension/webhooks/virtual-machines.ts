@@ -8,9 +8,10 @@ import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
 import { child, entry, type FieldError, forbidden } from '../../api/field-error.ts';
 import { MACHINE_NAME_LABEL } from '../../api/kubevirt/well-known.ts';
 import { deepEqual } from '../../machinery/equal.ts';
+import { configuredErrors } from './configured.ts';
 import type { WebhookContext } from './context.ts';
 import { reservedLabels } from './reserved-labels.ts';
-import { ALLOWED, type AdmissionRequest, type Verdict, verdictOf, type Webhook } from './review.ts';
+import { ALLOWED, type AdmissionRequest, verdictOf, type Webhook } from './review.ts';
 import { sizingOf } from './sizing.ts';
 import { isWellFormed } from './well-formed.ts';
 
@@ -46,18 +47,13 @@ export function validateVirtualMachine(context: WebhookContext): Webhook {
     const old = machineOf(request.oldObject);
     // Metadata that is not ours, such as a finalizer, must be writable whatever we think of the rest by now.
     if (old && deepEqual(old.spec, spec)) return ALLOWED;
-    return verdictFor(machine, context, await sizingOf(context.client, machine, signal));
+    const errors = [
+      ...(await configuredErrors(context, signal, (configuration) => virtualMachineErrors(spec, configuration))),
+      ...templateLabelErrors(machine),
+      ...sizingErrors(machine, await sizingOf(context.client, machine, signal)),
+    ];
+    return verdictOf(errors, virtualMachineWarnings(spec));
   };
-}
-
-function verdictFor(machine: VirtualMachine, { configuration }: WebhookContext, sizing: Sizing): Verdict {
-  const { spec } = machine;
-  const errors = [
-    ...virtualMachineErrors(spec, configuration()),
-    ...templateLabelErrors(machine),
-    ...sizingErrors(machine, sizing),
-  ];
-  return verdictOf(errors, virtualMachineWarnings(spec));
 }
 
 /** What the template, the instance type and the preference cannot be together. */
