@@ -6,6 +6,7 @@ import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
+import { LeadershipLostError } from '../kube/leader-election.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { HealthServer } from './health-server.ts';
@@ -43,7 +44,10 @@ interface ClusterWork {
   readonly fieldManager: string;
 }
 
-/** Finds the cluster, and works until SIGTERM or SIGINT, or until the work fails. */
+/**
+ * Finds the cluster, and works until SIGTERM or SIGINT, or until the work fails. Where it loses its lease it begins anew: nothing of
+ * what it was is left by then.
+ */
 export async function runForCluster(
   { name, options, fieldManager }: ClusterWork,
   env: Env,
@@ -61,17 +65,35 @@ export async function runForCluster(
     const ports = systemKubeconfigPorts(env.clock, process.env);
     const path = options.kubeconfig === undefined ? {} : { path: resolve(options.kubeconfig) };
     const access = await loadKubeconfig({ ...path, ports });
-    const metrics = new KubeMetrics(env.clock);
-    addProcessMetrics(metrics, name);
-    const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
-    const client = new Client(transport, fieldManager);
-    const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
-    await work({ env, access, client, metrics, identity: identityOf(directory, env), health }, stopping.signal);
+    for (;;) {
+      const metrics = new KubeMetrics(env.clock);
+      addProcessMetrics(metrics, name);
+      const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
+      const client = new Client(transport, fieldManager);
+      const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
+      const self = { env, access, client, metrics, identity: identityOf(directory, env), health };
+      const isLost = await losesLeadership(work(self, stopping.signal));
+      transport.close();
+      if (!isLost) return;
+      // An API server that was slow for a moment is no reason to end, where nobody may be there who would start it again.
+      env.log.warn('everything was put down: standing for leadership again');
+    }
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
   } finally {
     alive.cancel();
     lock?.release();
+  }
+}
+
+/** Whether the work ends because another may have the lease by now. */
+async function losesLeadership(work: Promise<void>): Promise<boolean> {
+  try {
+    await work;
+    return false;
+  } catch (error) {
+    if (error instanceof LeadershipLostError) return true;
+    throw error;
   }
 }
 

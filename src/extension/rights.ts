@@ -109,7 +109,7 @@ export function extensionRights(): KubeObject[] {
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: SERVICE_ACCOUNT, namespace: SYSTEM_NAMESPACE } },
     clusterRole(EXTENSION_ROLE, [
-      rule(['get', 'list', 'watch', 'patch'], 'kubevirt.io', MACHINES),
+      rule(['get', 'patch'], 'kubevirt.io', MACHINES),
       rule(['patch'], 'kubevirt.io', ['virtualmachines/status', 'virtualmachineinstances/status']),
       rule(READ, 'kubevirt.io', ['kubevirts']),
       rule([...READ, 'create'], 'kubevirt.io', MIGRATIONS),

@@ -50,7 +50,6 @@ export function synchronizationRights(): KubeObject[] {
       rule(READ, '', 'nodes'),
       // Its UID is the cluster's.
       { ...rule(['get'], '', 'namespaces'), resourceNames: ['kube-system'] },
-      rule(['create', 'patch'], '', 'events'),
     ]),
     binding('ClusterRole', { name: ROLE }),
     role('Role', { name: ROLE, namespace: SYSTEM_NAMESPACE }, [
