@@ -10,6 +10,8 @@ export interface Accepted {
   /** What each says there; not looked at where it is left out. */
   readonly embedded?: unknown;
   readonly real?: unknown;
+  /** Where it depends on what the real server runs on, or on who is first: then it may have become needless without being so. */
+  readonly isOccasional?: true;
 }
 
 /** Keeps account of which entries are needed: one that is not has outlived its reason. */
@@ -34,7 +36,8 @@ export class Acceptance {
 
   /** What no difference has needed. */
   unneeded(): string[] {
-    return this.#entries.flatMap(({ reason, requests, at }) =>
+    const lasting = this.#entries.filter(({ isOccasional }) => !isOccasional);
+    return lasting.flatMap(({ reason, requests, at }) =>
       [...requests, ...at].map((each) => `${reason} ${each}`).filter((each) => !this.#needed.has(each)),
     );
   }
