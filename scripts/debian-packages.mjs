@@ -1,23 +1,68 @@
-// Debian's packages as files: taken apart and never installed, so that nothing of them is started, nor found by others.
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+// Debian's packages as files: taken apart and never installed, so that nothing of them is run or started, nor found by others.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** Puts all files of packages below a directory. `fail` ends the process, with the reason. */
-export function unpackPackages(packages, directory, fail) {
-  const run = (command, args, options = {}) => {
-    const { status, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
-    if (error || status !== 0) fail(`${[command, ...args].join(' ')}: ${error?.message ?? stderr.trim().slice(-2000)}`);
-  };
-  if (spawnSync('sh', ['-c', 'command -v apt-get dpkg-deb'], { stdio: 'ignore' }).status !== 0)
-    fail(`there is no apt-get to get ${packages.join(', ')} from Debian with`);
-  console.log(`== getting ${packages.join(', ')} from Debian`);
+/** Where Debian has one directory under two names. */
+const MERGED = ['bin', 'sbin', 'lib', 'lib64'];
+/** What nobody reads in a container. */
+const UNREAD = ['doc', 'man', 'locale', 'info', 'lintian'];
+/** What dpkg knows where nothing is installed. */
+const NOTHING = '/dev/null';
+const FETCH = ['-qq', '-y', '--no-install-recommends', '--reinstall', '--download-only'];
+
+/** Fails with what the command said, where it fails. */
+const run = (command, args) => execFileSync(command, args, { stdio: 'pipe', maxBuffer: 2 ** 31 });
+
+/** Gets packages with what they depend on, apart from what is installed by dpkg's `status`, and gives each to `unpack`. Answers their names. */
+function eachPackage(packages, status, unpack) {
   const archives = mkdtempSync(join(tmpdir(), 'godwit-packages-'));
+  mkdirSync(join(archives, 'partial'));
+  const settings = {
+    ...(status === undefined ? {} : { 'Dir::State::status': status }),
+    'Dir::Cache::archives': `${archives}/`,
+    'Debug::NoLocking': 'true',
+    'APT::Sandbox::User': '',
+  };
   try {
-    run('apt-get', ['download', '-qq', ...packages], { cwd: archives });
-    for (const name of readdirSync(archives)) run('dpkg-deb', ['-x', join(archives, name), directory]);
+    const flags = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
+    run('apt-get', [...FETCH, ...flags, 'install', ...packages]);
+    const names = readdirSync(archives).filter((name) => name.endsWith('.deb'));
+    for (const name of names.toSorted()) unpack(join(archives, name));
+    return names.toSorted();
   } finally {
     rmSync(archives, { recursive: true });
   }
+}
+
+/** Puts all files of packages, and of what they need that this machine lacks, below a directory. `fail` ends the process, with the reason. */
+export function unpackPackages(packages, directory, fail) {
+  console.log(`== getting ${packages.join(', ')} from Debian`);
+  try {
+    eachPackage(packages, undefined, (archive) => run('dpkg-deb', ['-x', archive, directory]));
+  } catch (error) {
+    fail(error.message.slice(-2000));
+  }
+}
+
+/** Makes the root of a system of packages and all that they depend on, which has to be of some shell. Answers the names of all packages. */
+export function makeRoot(place, packages) {
+  for (const each of MERGED) {
+    mkdirSync(join(place, 'usr', each), { recursive: true });
+    symlinkSync(`usr/${each}`, join(place, each));
+  }
+  const names = eachPackage(packages, NOTHING, (archive) => {
+    const input = run('dpkg-deb', ['--fsys-tarfile', archive]);
+    execFileSync('tar', ['-xp', '--keep-directory-symlink', '--no-same-owner', '-C', place], { input });
+  });
+  for (const unread of UNREAD) rmSync(join(place, 'usr/share', unread), { recursive: true, force: true });
+  rmSync(join(place, 'usr/bin/sh'), { force: true });
+  symlinkSync('dash', join(place, 'usr/bin/sh'));
+  writeFileSync(
+    join(place, 'etc/passwd'),
+    'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n',
+  );
+  writeFileSync(join(place, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n');
+  return names;
 }

@@ -1,31 +1,28 @@
 // Makes the image of all components without Docker: an OCI archive of Debian's packages, as this machine's apt has them, this
-// machine's Node, and this package with what it depends on. Packages are unpacked, never installed: nothing of them is
-// run. Made again from the same packages it is the same, byte by byte.
+// machine's Node, and this package with what it depends on. Made again from the same packages it is the same, byte by byte.
+// `--directory` leaves the files of the image there instead, which is what the Containerfile does with them.
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { makeRoot } from './debian-packages.mjs';
 import { digestOf, layerOf, ociArchive } from './oci-archive.mjs';
 import { root, run } from './setup.mjs';
 
-/** The Containerfile has the same. */
 const PACKAGES = ['base-files', 'dash', 'coreutils', 'iproute2', 'libstdc++6', 'qemu-system-x86', 'tzdata'];
-/** Where Debian has one directory under two names. */
-const MERGED = ['bin', 'sbin', 'lib', 'lib64'];
 const HOME = 'usr/lib/godwit';
+/** The Containerfile has the same. */
+const CONFIG = {
+  Env: ['PATH=/usr/sbin:/usr/bin', 'NODE_ENV=production'],
+  Cmd: ['godwit', '--help'],
+  WorkingDir: '/',
+};
 
-const { values: options, positionals } = parseArgs({ allowPositionals: true, options: { name: { type: 'string' } } });
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { name: { type: 'string' }, directory: { type: 'string' } },
+});
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const [output = `godwit-v${version}.tar`] = positionals;
 const name = options.name ?? `godwit/godwit:v${version}`;
@@ -35,14 +32,8 @@ const work = mkdtempSync(join(tmpdir(), 'godwit-image-'));
 try {
   run(process.execPath, [join(root, 'scripts', 'setup.mjs')]);
   const layers = [systemLayer(join(work, 'system')), packageLayer(join(work, 'package'))];
-  const config = {
-    Env: ['PATH=/usr/sbin:/usr/bin', 'NODE_ENV=production'],
-    Cmd: ['godwit', '--help'],
-    WorkingDir: '/',
-  };
-  const archive = ociArchive(join(work, 'image'), { name, layers, config, createdBy: 'scripts/image.mjs' });
-  writeFileSync(resolve(output), archive);
-  console.log(`${output}: ${name}, sha256:${digestOf(archive)}`);
+  if (options.directory === undefined) pack(layers);
+  else unpack(layers, directory(options.directory));
 } finally {
   rmSync(work, { recursive: true, force: true });
 }
@@ -53,42 +44,22 @@ function directory(...parts) {
   return path;
 }
 
+function pack(layers) {
+  const archive = ociArchive(join(work, 'image'), { name, layers, config: CONFIG, createdBy: 'scripts/image.mjs' });
+  writeFileSync(resolve(output), archive);
+  console.log(`${output}: ${name}, sha256:${digestOf(archive)}`);
+}
+
+/** Through the layers, whose times, modes and owners are the same whoever made them, and when. */
+function unpack(layers, place) {
+  for (const { contents } of layers) execFileSync('tar', ['-xzp', '-C', place], { input: contents });
+}
+
 /** Debian, with Node. */
 function systemLayer(place) {
-  const archives = directory(work, 'debs');
-  directory(archives, 'partial');
-  const status = join(work, 'status');
-  writeFileSync(status, '');
-  const settings = {
-    'Dir::State::status': status,
-    'Dir::Cache::archives': `${archives}/`,
-    'Debug::NoLocking': 'true',
-    'APT::Sandbox::User': '',
-  };
-  const flags = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
-  // As if nothing were installed here: apt then fetches all that they depend on.
-  run('apt-get', ['-qq', '-y', '--no-install-recommends', '--download-only', ...flags, 'install', ...PACKAGES]);
-  directory(place, 'usr');
-  for (const each of MERGED) {
-    directory(place, 'usr', each);
-    symlinkSync(`usr/${each}`, join(place, each));
-  }
-  const files = readdirSync(archives).filter((file) => file.endsWith('.deb'));
-  for (const file of files.toSorted()) {
-    const contents = execFileSync('dpkg-deb', ['--fsys-tarfile', join(archives, file)], { maxBuffer: 2 ** 31 });
-    execFileSync('tar', ['-xp', '--keep-directory-symlink', '--no-same-owner', '-C', place], { input: contents });
-  }
-  for (const unused of ['usr/share/doc', 'usr/share/man', 'usr/share/locale', 'usr/share/info', 'usr/share/lintian'])
-    rmSync(join(place, unused), { recursive: true, force: true });
-  rmSync(join(place, 'usr/bin/sh'), { force: true });
-  symlinkSync('dash', join(place, 'usr/bin/sh'));
-  writeFileSync(
-    join(place, 'etc/passwd'),
-    'root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n',
-  );
-  writeFileSync(join(place, 'etc/group'), 'root:x:0:\nnogroup:x:65534:\n');
+  const packages = makeRoot(place, PACKAGES);
   // Who has which packages can say which holes they have.
-  writeFileSync(join(place, 'etc/godwit-packages'), `${files.toSorted().join('\n')}\n`);
+  writeFileSync(join(place, 'etc/godwit-packages'), `${packages.join('\n')}\n`);
   cpSync(process.execPath, join(place, 'usr/bin/node'));
   chmodSync(join(place, 'usr/bin/node'), 0o755);
   return layerOf(place);
