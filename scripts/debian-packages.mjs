@@ -10,14 +10,16 @@ const MERGED = ['bin', 'sbin', 'lib', 'lib64'];
 const UNREAD = ['doc', 'man', 'locale', 'info', 'lintian'];
 /** What dpkg knows where nothing is installed. */
 const NOTHING = '/dev/null';
-const FETCH = ['-qq', '-y', '--no-install-recommends', '--reinstall', '--download-only'];
+const RESOLVE = ['-qq', '-y', '--no-install-recommends', '--reinstall', '--download-only'];
 
 /** Fails with what the command said, where it fails. */
-const run = (command, args) => execFileSync(command, args, { stdio: 'pipe', maxBuffer: 2 ** 31 });
+const run = (command, args, options) => execFileSync(command, args, { stdio: 'pipe', maxBuffer: 2 ** 31, ...options });
 
-/** Gets packages with what they depend on, apart from what is installed by dpkg's `status`, and gives each to `unpack`. Answers their names. */
-function eachPackage(packages, status, unpack) {
-  const archives = mkdtempSync(join(tmpdir(), 'godwit-packages-'));
+/** Gets packages into a directory. */
+const getAlone = (packages, archives) => run('apt-get', ['download', '-qq', ...packages], { cwd: archives });
+
+/** Gets packages and what they depend on into a directory, apart from what is installed, here or by dpkg's `status`. */
+function getWhole(packages, archives, status) {
   mkdirSync(join(archives, 'partial'));
   const settings = {
     ...(status === undefined ? {} : { 'Dir::State::status': status }),
@@ -25,9 +27,15 @@ function eachPackage(packages, status, unpack) {
     'Debug::NoLocking': 'true',
     'APT::Sandbox::User': '',
   };
+  const flags = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
+  run('apt-get', [...RESOLVE, ...flags, 'install', ...packages]);
+}
+
+/** Has packages put into a directory, and gives each to `unpack`. Answers their names. */
+function eachPackage(get, unpack) {
+  const archives = mkdtempSync(join(tmpdir(), 'godwit-packages-'));
   try {
-    const flags = Object.entries(settings).flatMap(([key, value]) => ['-o', `${key}=${value}`]);
-    run('apt-get', [...FETCH, ...flags, 'install', ...packages]);
+    get(archives);
     const names = readdirSync(archives).filter((name) => name.endsWith('.deb'));
     for (const name of names.toSorted()) unpack(join(archives, name));
     return names.toSorted();
@@ -36,26 +44,36 @@ function eachPackage(packages, status, unpack) {
   }
 }
 
-/** Puts all files of packages, and of what they need that this machine lacks, below a directory. `fail` ends the process, with the reason. */
-export function unpackPackages(packages, directory, fail) {
+/**
+ * Puts all files of packages below a directory; `withMissing` also those of packages that they depend on and this machine lacks. `fail`
+ * ends the process, with the reason.
+ */
+export function unpackPackages(packages, directory, fail, { withMissing = false } = {}) {
   console.log(`== getting ${packages.join(', ')} from Debian`);
+  const get = withMissing ? getWhole : getAlone;
   try {
-    eachPackage(packages, undefined, (archive) => run('dpkg-deb', ['-x', archive, directory]));
+    eachPackage(
+      (archives) => get(packages, archives),
+      (archive) => run('dpkg-deb', ['-x', archive, directory]),
+    );
   } catch (error) {
     fail(error.message.slice(-2000));
   }
 }
 
-/** Makes the root of a system of packages and all that they depend on, which has to be of some shell. Answers the names of all packages. */
+/** Makes the root of a system, of packages and all that they depend on; dash has to be among them. Answers the names of all. */
 export function makeRoot(place, packages) {
   for (const each of MERGED) {
     mkdirSync(join(place, 'usr', each), { recursive: true });
     symlinkSync(`usr/${each}`, join(place, each));
   }
-  const names = eachPackage(packages, NOTHING, (archive) => {
-    const input = run('dpkg-deb', ['--fsys-tarfile', archive]);
-    execFileSync('tar', ['-xp', '--keep-directory-symlink', '--no-same-owner', '-C', place], { input });
-  });
+  const names = eachPackage(
+    (archives) => getWhole(packages, archives, NOTHING),
+    (archive) => {
+      const input = run('dpkg-deb', ['--fsys-tarfile', archive]);
+      run('tar', ['-xp', '--keep-directory-symlink', '--no-same-owner', '-C', place], { input });
+    },
+  );
   for (const unread of UNREAD) rmSync(join(place, 'usr/share', unread), { recursive: true, force: true });
   rmSync(join(place, 'usr/bin/sh'), { force: true });
   symlinkSync('dash', join(place, 'usr/bin/sh'));
