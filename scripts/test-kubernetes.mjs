@@ -4,7 +4,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { ensureContainers } from './container-programs.mjs';
+import { ensureBuildah, ensureContainers } from './container-programs.mjs';
 import { ensureHelm } from './helm-program.mjs';
 import { ensureGuestsCanRun } from './host-packages.mjs';
 import { ensureKubernetes } from './kubernetes-programs.mjs';
@@ -16,6 +16,7 @@ const SUITES = ['test/kubernetes', 'test/cluster', 'test/migration', 'test/evict
 const TWO_CLUSTERS = 'it is about two clusters, and one is given';
 const OWN_ALONE = new Map([
   ['test/kubernetes/install/**', 'it plays the hosts of its cluster, whose API server has to reach their pods'],
+  ['test/kubernetes/image.test.ts', 'it is about no cluster'],
   ['test/kubernetes/kubelets.test.ts', 'its nodes are kubelets of its own'],
   ...['crashes', 'deletions', 'furnished', 'move-to-cluster', 'pairs', 'there-and-back'].map((name) => [
     `test/decentralized/${name}.test.ts`,
@@ -42,6 +43,7 @@ const programs =
         GODWIT_TEST_KUBERNETES: ensureKubernetes(),
         GODWIT_TEST_HELM: ensureHelm(),
         GODWIT_TEST_CONTAINERS: ensureContainers(),
+        GODWIT_TEST_BUILDAH: ensureBuildah(),
       }
     : {};
 const leftOut = other === undefined || given.length > 0 ? [] : [...OWN_ALONE];

@@ -9,6 +9,9 @@ export const HELM = process.env['GODWIT_TEST_HELM'];
 /** Below which directory the programs are that run containers for kubelets; undefined where no kubelets are wanted. */
 export const CONTAINER_PROGRAMS = process.env['GODWIT_TEST_CONTAINERS'];
 
+/** Below which directory buildah is, with runc and what it needs; undefined where no Containerfile is to be built. */
+export const BUILDAH = process.env['GODWIT_TEST_BUILDAH'];
+
 /** The kubeconfig of a cluster that is there already, to be used instead of one of our own. */
 export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
 
