@@ -47,6 +47,7 @@ const RECLAIM = 'needs a guest that was lost: test/extension/reclaim.test.ts typ
 const INSTALL = 'needs an image and kubelets: test/kubernetes/install does it where these are played';
 const TUTORIAL = 'needs Kubernetes: docs/tutorials/kubernetes.md plays it, test/kubernetes/tutorial.test.ts follows';
 const BESIDE = 'needs kubelets: test/kubernetes/kubelets.test.ts does it with two';
+const IMAGE = 'takes minutes: test/kubernetes/image.test.ts does it';
 const SEEDS = 'takes minutes: test/cli/simulate.test.ts runs it for less';
 const TRUST = 'needs two clusters: docs/tutorials/another-cluster.md plays it';
 
@@ -72,8 +73,9 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/kubernetes.md', 'kubectl label node', BESIDE],
   ['docs/kubernetes.md', 'kubectl get csr', BESIDE],
   ['docs/kubernetes.md', 'kubectl certificate approve', BESIDE],
-  ['docs/kubernetes.md', 'node scripts/image.mjs', 'no test: it needs the packages of a whole Debian'],
-  ['docs/kubernetes.md', 'docker build', 'no test: it needs Docker'],
+  ['docs/kubernetes.md', 'node scripts/image.mjs', IMAGE],
+  ['docs/kubernetes.md', 'buildah build', IMAGE],
+  ['docs/kubernetes.md', 'docker buildx', 'no test: it needs Docker'],
   ['docs/operations.md', 'godwit down', RESTORE],
   ['docs/operations.md', 'cd ~/.godwit', RESTORE],
   ['docs/operations.md', 'cp -a ~/backups', RESTORE],
