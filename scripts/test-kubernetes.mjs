@@ -1,7 +1,7 @@
 // `npm run test:kubernetes`: the suites that speak to a cluster through its API alone, on a real Kubernetes control plane with our
 // agents as its nodes. `npm run test:kubernetes -- PATH` runs only what is below a path. On a cluster that is there already
 // (GODWIT_TEST_KUBECONFIG) what cannot be shown on it is left out of the whole, by name, and fails with the reason where it is asked for.
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { ensureBuildah, ensureContainers } from './container-programs.mjs';
@@ -35,8 +35,6 @@ ensureGuestsCanRun();
 setUp();
 const other = process.env.GODWIT_TEST_KUBECONFIG;
 if (other !== undefined) requireConsent(other);
-// A cluster that is there already is used by one file at a time.
-const workers = other === undefined ? 2 : 1;
 const programs =
   other === undefined
     ? {
@@ -53,16 +51,7 @@ const scratch = openScratch();
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
 const { status } = spawnSync(
   process.execPath,
-  [
-    vitest,
-    'run',
-    '--project',
-    'real',
-    `--maxWorkers=${workers}`,
-    ...LIMITS,
-    ...leftOut.map(([path]) => `--exclude=${path}`),
-    ...paths,
-  ],
+  [vitest, 'run', '--project', 'real', ...LIMITS, ...leftOut.map(([path]) => `--exclude=${path}`), ...paths],
   {
     cwd: root,
     stdio: 'inherit',
@@ -80,10 +69,11 @@ process.exit(status ?? 1);
 
 function requireConsent(kubeconfig) {
   const args = ['--kubeconfig', kubeconfig, 'get', 'namespace', 'default', '-o', 'json'];
-  const { metadata } = JSON.parse(execFileSync('kubectl', args, { stdio: ['ignore', 'pipe', 'inherit'] }));
-  if (metadata.labels?.[CONSENT] === 'true') return;
+  const { status, stdout } = spawnSync('kubectl', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] });
+  if (status !== 0) process.exit(1);
+  if (JSON.parse(stdout).metadata.labels?.[CONSENT] === 'true') return;
   console.error(
-    `godwit: tests remove all namespaces of the cluster of ${kubeconfig}, and all machines, but for kube-*. Where that is meant, say so: kubectl --kubeconfig ${kubeconfig} label namespace default ${CONSENT}=true`,
+    `godwit: tests remove all machines of the cluster of ${kubeconfig}, and all namespaces but default and kube-*. Where that is meant, say so: kubectl --kubeconfig ${kubeconfig} label namespace default ${CONSENT}=true`,
   );
   process.exit(1);
 }

@@ -12,7 +12,7 @@ const NODE = /^node-\d+$/;
 const OWN_NAMESPACES = /^(?:default|kube-.*)$/;
 
 /**
- * Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds it as it was.
+ * Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds nothing.
  * A cluster that is given to tests must have nothing of Godwit or KubeVirt that is still needed.
  */
 export async function clearCluster(access: Access): Promise<void> {

@@ -114,7 +114,6 @@ export class GodwitOnKubernetes {
     await this.kill();
     this.#transport?.close();
     await this.#plane?.stop();
-    if (FOREIGN_KUBECONFIG !== undefined) await clearCluster(accessIn(this.#kubeconfig));
   }
 
   async #startAll(): Promise<void> {
@@ -162,7 +161,12 @@ export class GodwitOnKubernetes {
 
   /** An admin's kubeconfig of the cluster that is there, or of one of our own. */
   async #provideCluster(): Promise<string> {
-    if (FOREIGN_KUBECONFIG !== undefined) return readFileSync(FOREIGN_KUBECONFIG, 'utf8');
+    if (FOREIGN_KUBECONFIG !== undefined) {
+      const given = readFileSync(FOREIGN_KUBECONFIG, 'utf8');
+      // Not when the test before ends, whose agents bring their nodes back for as long as they run.
+      await clearCluster(accessIn(given));
+      return given;
+    }
     this.#plane = await ControlPlane.startIn(join(this.#directory, 'control-plane'), this.#place);
     return this.#plane.kubeconfig;
   }
