@@ -25,8 +25,7 @@ const PAIRED = readdirSync(new URL('test/migration', import.meta.url))
   .map((name) => `test/migration/${name}`);
 /** What only `npm run test:kubernetes` can show. */
 const KUBERNETES = 'test/kubernetes/**';
-const isGiven = process.env['GODWIT_TEST_KUBECONFIG'] !== undefined;
-const isOnKubernetes = isGiven || (process.env['GODWIT_TEST_KUBERNETES'] ?? '') !== '';
+const isOnKubernetes = (process.env['GODWIT_TEST_KUBERNETES'] ?? process.env['GODWIT_TEST_KUBECONFIG'] ?? '') !== '';
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const drawn = PAIRED[Number(process.env['GODWIT_TEST_SEED'] ?? 1) % PAIRED.length] ?? '';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
@@ -52,8 +51,8 @@ export default defineConfig({
     setupFiles: ['test/support/setup.ts'],
     testTimeout: 60_000,
     hookTimeout: 120_000,
-    // Twice the two cores: tests of real processes wait for most of their time. A cluster that is given is for one at a time.
-    maxWorkers: isGiven ? 1 : 4,
+    // Twice the two cores: tests of real processes wait for most of their time. (What the command line says does not reach projects.)
+    maxWorkers: process.env['GODWIT_TEST_ALONE'] === '1' ? 1 : 4,
     sequence: { sequencer: LongFirst },
     projects: [
       { extends: true, test: { name: 'apart', include: APART } },

@@ -60,6 +60,8 @@ const { status } = spawnSync(
       ...process.env,
       ...programs,
       GODWIT_TEST_SEED: seed,
+      // A cluster that is given is for one file at a time.
+      GODWIT_TEST_ALONE: other === undefined ? '' : '1',
       TMPDIR: scratch.directory,
     },
   },

@@ -41,7 +41,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 let isStopped = false;
 
 /** Runs the tests below the paths, in a group of processes that ends as one. */
-async function runTests(args) {
+async function runTests(args, { isAlone = false } = {}) {
   const scratch = openScratch();
   const progress = join(scratch.directory, 'progress');
   writeFileSync(progress, '');
@@ -58,6 +58,7 @@ async function runTests(args) {
         GODWIT_TEST_SEED: seed,
         GODWIT_TEST_FULL: isFull ? '1' : '',
         GODWIT_TEST_PROGRESS: progress,
+        GODWIT_TEST_ALONE: isAlone ? '1' : '',
         // Tests that are cut short clean nothing up themselves.
         TMPDIR: scratch.directory,
       },
@@ -101,7 +102,7 @@ const isLuck = names.length > 0 && names.length <= MOST_AGAIN && !names.some((na
 if (isLuck && !isStopped) {
   // Machines are busy, and guests slow: what fails by itself, too, fails.
   console.log(`== once more, alone: ${names.join(' ')}`);
-  const again = await runTests(['--maxWorkers=1', ...names]);
+  const again = await runTests(names, { isAlone: true });
   // A run that was cut short said nothing of errors.
   const own = isCutShort ? [] : errors.filter((file) => file === '');
   errors = [...own, ...again.errors];
