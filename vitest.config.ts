@@ -25,7 +25,11 @@ const PAIRED = readdirSync(new URL('test/migration', import.meta.url))
   .map((name) => `test/migration/${name}`);
 /** What only `npm run test:kubernetes` can show. */
 const KUBERNETES = 'test/kubernetes/**';
-const isOnKubernetes = (process.env['GODWIT_TEST_KUBERNETES'] ?? process.env['GODWIT_TEST_KUBECONFIG'] ?? '') !== '';
+const isGiven = process.env['GODWIT_TEST_KUBECONFIG'] !== undefined;
+const isOnKubernetes = isGiven || (process.env['GODWIT_TEST_KUBERNETES'] ?? '') !== '';
+/** What is to run alone runs so: a cluster that is given is used by one file at a time. */
+const isAlone = isGiven || process.env['GODWIT_TEST_ALONE'] === '1';
+const leftOut = (process.env['GODWIT_TEST_LEFT_OUT'] ?? '').split(',').filter((path) => path !== '');
 const isFull = process.env['GODWIT_TEST_FULL'] === '1';
 const drawn = PAIRED[Number(process.env['GODWIT_TEST_SEED'] ?? 1) % PAIRED.length] ?? '';
 /** Whole clusters in one thread, what dies in the middle of a write, and what changes something of its process. */
@@ -49,10 +53,12 @@ class LongFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     setupFiles: ['test/support/setup.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
-    // Twice the two cores: tests of real processes wait for most of their time. (What the command line says does not reach projects.)
-    maxWorkers: process.env['GODWIT_TEST_ALONE'] === '1' ? 1 : 4,
+    // What the command line says of this, of workers and of what is left out does not reach projects. Where each file has a whole
+    // control plane more to carry, it has more time.
+    testTimeout: isOnKubernetes ? 300_000 : 60_000,
+    hookTimeout: isOnKubernetes ? 600_000 : 120_000,
+    // Twice the two cores: tests of real processes wait for most of their time.
+    maxWorkers: isAlone ? 1 : 4,
     sequence: { sequencer: LongFirst },
     projects: [
       { extends: true, test: { name: 'apart', include: APART } },
@@ -66,7 +72,7 @@ export default defineConfig({
         test: {
           name: REAL,
           include: ['test/**/*.test.ts'],
-          exclude: isOnKubernetes ? [] : [KUBERNETES],
+          exclude: isOnKubernetes ? leftOut : [KUBERNETES],
           isolate: false,
         },
       },

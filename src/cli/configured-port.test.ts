@@ -22,6 +22,23 @@ it('knows none before there is a configuration', () => {
   expect(configuredPort(undefined)).toBeUndefined();
 });
 
+it('is followed no more once the work has failed', async () => {
+  const scene = new ControlScene();
+  await scene.start();
+  const env = { clock: scene.clock, random: seededRandom(1), log: silentLogger };
+  const changed: number[] = [];
+  const failed = followPort(scene.client, env, new AbortController().signal, async (port, until) => {
+    until.addEventListener('abort', () => changed.push(port));
+    throw new Error('leadership lost');
+  });
+  await expect(failed).rejects.toThrow('leadership lost');
+  const body = { spec: { synchronizationPort: '9300' } };
+  await scene.client.patch(kubeVirts, 'kubevirt', 'kubevirt', { type: 'merge', body }, scene.signal);
+  await scene.pass(1000);
+  expect(changed).toEqual([]);
+  await scene.stop();
+});
+
 it('is followed while it changes, and let go of when nobody wants it any more', async () => {
   const scene = new ControlScene();
   await scene.start();

@@ -15,7 +15,7 @@ export function configuredPort(spec: KubeVirt['spec'] | undefined): number | und
 
 /**
  * Has work done on the port that the configuration says, and begun anew on another one when it says so. Work ends, without
- * an error, when its signal aborts.
+ * an error, when its signal aborts; where it fails nothing is followed any more.
  */
 export async function followPort(
   client: Client,
@@ -29,11 +29,16 @@ export async function followPort(
   informer.onChange(() => {
     if (port !== 0 && wanted() !== port) other.abort();
   });
-  const following = informer.run(signal);
-  await unlessAborted(informer.synced, signal);
-  while (!signal.aborted) {
-    [port, other] = [wanted(), new AbortController()];
-    await work(port, AbortSignal.any([signal, other.signal]));
+  const leaving = new AbortController();
+  const following = informer.run(AbortSignal.any([signal, leaving.signal]));
+  try {
+    await unlessAborted(informer.synced, signal);
+    while (!signal.aborted) {
+      [port, other] = [wanted(), new AbortController()];
+      await work(port, AbortSignal.any([signal, other.signal]));
+    }
+  } finally {
+    leaving.abort();
+    await following;
   }
-  await following;
 }

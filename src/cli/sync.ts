@@ -52,7 +52,7 @@ interface Tools extends ClusterProcess {
 /** Stands for the lease, and works while it has it, reached at this address. */
 async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: AbortSignal): Promise<void> {
   const { options, env, access, identity, client, metrics, health } = tools;
-  const reached = WILDCARDS.has(host) ? await ownAddress(access.server) : host;
+  const reached = WILDCARDS.has(host) ? await persistently(env, signal, () => ownAddress(access.server)) : host;
   const addresses = (bound: number): readonly string[] =>
     options.advertise ?? [isIPv6(reached) ? `[${reached}]:${bound}` : `${reached}:${bound}`];
   const lease = { namespace: SYSTEM_NAMESPACE, name: SYNCHRONIZATION_LEASE };

@@ -57,7 +57,7 @@ export interface LeaderElectionOptions {
   readonly onNewLeader?: (identity: string) => void;
 }
 
-/** The lease was not renewed in time, or was taken by another. Whoever led must end. */
+/** The lease was not renewed in time, or was taken by another. Whoever led has put everything down. */
 export class LeadershipLostError extends Error {
   constructor(message: string) {
     super(message);

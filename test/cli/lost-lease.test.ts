@@ -3,6 +3,7 @@ import { type Running, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { Godwit } from '../support/godwit.ts';
 import { Kubectl } from '../support/kubectl.ts';
+import { freePorts } from '../support/network.ts';
 
 /** A process that works while it has a lease goes on as a candidate when it has lost it. */
 
@@ -12,11 +13,13 @@ const PATIENCE_MS = 60_000;
 let godwit: Godwit;
 let kubectl: Kubectl;
 let controllers: Running;
+let metrics: string;
 
 beforeAll(async () => {
   godwit = await Godwit.start();
   kubectl = new Kubectl(godwit.kubeconfig);
-  controllers = startCli(['controllers', '--kubeconfig', godwit.kubeconfig]);
+  metrics = `127.0.0.1:${(await freePorts(1))[0]}`;
+  controllers = startCli(['controllers', '--kubeconfig', godwit.kubeconfig, '--metrics', metrics]);
 });
 afterAll(async () => {
   controllers.child.kill('SIGTERM');
@@ -39,5 +42,9 @@ it('stands again, as another, once its lease was taken', async () => {
   await kubectl.ok(`patch ${LEASE} --type merge -p ${JSON.stringify(taken)}`);
   await eventually(() => expect(controllers.output()).toContain('standing for leadership again'), PATIENCE_MS);
   expect(await leads()).not.toBe(first);
+  await eventually(async () => {
+    const told = await (await fetch(`http://${metrics}/metrics`)).text();
+    expect(told).toContain('leader_election_master_status{name="virt-controller"} 1');
+  }, PATIENCE_MS);
   expect(controllers.child.exitCode).toBeNull();
 });

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, it, vi } from 'vitest';
@@ -6,7 +6,7 @@ import { ON_KUBERNETES } from '../docs/played.ts';
 import { Reader } from '../docs/reader.ts';
 import { HERE } from '../support/godwit.ts';
 import { ControlPlane } from '../support/kubernetes/control-plane.ts';
-import { FOREIGN_KUBECONFIG } from '../support/kubernetes/wanted.ts';
+import { givenCluster } from '../support/kubernetes/foreign-cluster.ts';
 
 /** Somebody who has a Kubernetes cluster, and does what the tutorial for it says, with real guests. */
 
@@ -18,8 +18,9 @@ let reader: Reader;
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-  if (FOREIGN_KUBECONFIG === undefined) plane = await ControlPlane.startIn(join(directory, 'control-plane'), HERE);
-  reader = new Reader(plane?.kubeconfig ?? readFileSync(FOREIGN_KUBECONFIG ?? '', 'utf8'));
+  const given = await givenCluster();
+  if (given === undefined) plane = await ControlPlane.startIn(join(directory, 'control-plane'), HERE);
+  reader = new Reader(given ?? plane?.kubeconfig ?? '');
 });
 afterAll(async () => {
   await reader.leave();

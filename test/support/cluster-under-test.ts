@@ -15,6 +15,7 @@ import type { Resource } from '../../src/kube/resource.ts';
 import { HERE } from './godwit.ts';
 import { InProcessApi } from './in-process.ts';
 import { ControlPlane } from './kubernetes/control-plane.ts';
+import { givenCluster } from './kubernetes/foreign-cluster.ts';
 import { FOREIGN_KUBECONFIG, IS_KUBERNETES } from './kubernetes/wanted.ts';
 
 /**
@@ -34,7 +35,7 @@ export class ClusterUnderTest {
   }
 
   static async start(): Promise<ClusterUnderTest> {
-    if (FOREIGN_KUBECONFIG !== undefined) return ClusterUnderTest.#reach(FOREIGN_KUBECONFIG);
+    if ((await givenCluster()) !== undefined) return ClusterUnderTest.#reach(FOREIGN_KUBECONFIG ?? '');
     return IS_KUBERNETES ? ClusterUnderTest.#startKubernetes() : ClusterUnderTest.#startHere();
   }
 

@@ -5,7 +5,7 @@ import type { WebhookContext } from './context.ts';
 
 /**
  * What is wrong by the cluster's configuration. Whatever that of a moment ago refuses is held against the server's, too: whoever has
- * just opened a gate may use it.
+ * just opened a gate may use it. Where the server does not answer, the first word counts.
  */
 export async function configuredErrors(
   { client, configuration }: Pick<WebhookContext, 'client' | 'configuration'>,
@@ -14,6 +14,6 @@ export async function configuredErrors(
 ): Promise<FieldError[]> {
   const errors = errorsBy(configuration());
   if (errors.length === 0) return errors;
-  const { items } = await client.list(kubeVirts, {}, signal);
-  return errorsBy(items[0]?.spec.configuration ?? {});
+  const found = await client.list(kubeVirts, {}, signal).catch(() => undefined);
+  return found ? errorsBy(found.items[0]?.spec.configuration ?? {}) : errors;
 }

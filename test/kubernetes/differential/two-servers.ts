@@ -9,7 +9,7 @@ import type { Api } from '../../support/api.ts';
 import { HERE } from '../../support/godwit.ts';
 import { HttpClient } from '../../support/http-client.ts';
 import { ControlPlane } from '../../support/kubernetes/control-plane.ts';
-import { FOREIGN_KUBECONFIG } from '../../support/kubernetes/wanted.ts';
+import { givenCluster } from '../../support/kubernetes/foreign-cluster.ts';
 
 /** The two servers that are to answer alike, each reached as its administrator. */
 export interface TwoServers {
@@ -21,9 +21,9 @@ export interface TwoServers {
 /** Starts the embedded API and a real one, unless there is one already. */
 export async function twoServers(): Promise<TwoServers> {
   const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
-  const plane =
-    FOREIGN_KUBECONFIG === undefined ? await ControlPlane.startIn(join(directory, 'kubernetes'), HERE) : undefined;
-  const real = clientOf(plane?.kubeconfig ?? readFileSync(FOREIGN_KUBECONFIG ?? '', 'utf8'));
+  const given = await givenCluster();
+  const plane = given === undefined ? await ControlPlane.startIn(join(directory, 'kubernetes'), HERE) : undefined;
+  const real = clientOf(given ?? plane?.kubeconfig ?? '');
   const embeddedDirectory = join(directory, 'embedded');
   const stopEmbedded = await startEmbedded(embeddedDirectory);
   const embedded = clientOf(readFileSync(join(embeddedDirectory, 'kubeconfig'), 'utf8'));

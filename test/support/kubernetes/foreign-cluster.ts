@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs';
+import { accessIn } from '../access.ts';
 import { eventually } from '../eventually.ts';
 import type { Access } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
 import type { Anything } from '../api.ts';
+import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
 const PATIENCE_MS = 120_000;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -11,13 +14,29 @@ const NODE = /^node-\d+$/;
 /** What a cluster has by itself. */
 const OWN_NAMESPACES = /^(?:default|kube-.*)$/;
 
+/** By this label of its namespace `default` an admin says that tests may remove whatever is in a cluster. */
+const CONSENT = 'godwit.dev/emptied-by-tests';
+
 /**
- * Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds nothing.
- * A cluster that is given to tests must have nothing of Godwit or KubeVirt that is still needed.
+ * The kubeconfig of the cluster that is given to this run, which is emptied first; undefined where none is given. Not when a test ends,
+ * whose agents bring their nodes back for as long as they run.
  */
-export async function clearCluster(access: Access): Promise<void> {
+export async function givenCluster(): Promise<string | undefined> {
+  if (FOREIGN_KUBECONFIG === undefined) return undefined;
+  const kubeconfig = readFileSync(FOREIGN_KUBECONFIG, 'utf8');
+  await clear(accessIn(kubeconfig));
+  return kubeconfig;
+}
+
+/** Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds nothing. */
+async function clear(access: Access): Promise<void> {
   const client = new HttpClient(access);
   try {
+    const { metadata } = (await client.request('GET', '/api/v1/namespaces/default')).expect(200).json;
+    if (metadata.labels?.[CONSENT] !== 'true')
+      throw new Error(
+        `tests remove all machines of the cluster of GODWIT_TEST_KUBECONFIG, and all namespaces but default and kube-*. Where that is meant, say so there: kubectl label namespace default ${CONSENT}=true`,
+      );
     await remove(client, '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', isOurs);
     await remove(client, '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', isOurs);
     await remove(client, '/apis/apiregistration.k8s.io/v1/apiservices', isOurs);

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -18,14 +18,12 @@ import { loadKubeconfig } from '../../../src/kube/kubeconfig.ts';
 import type { Resource } from '../../../src/kube/resource.ts';
 import { synchronizationRights } from '../../../src/sync/rights.ts';
 import type { KubeObject } from '../../../src/api/meta.ts';
-import { accessIn } from '../access.ts';
 import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { ControlPlane } from './control-plane.ts';
-import { clearCluster } from './foreign-cluster.ts';
+import { givenCluster } from './foreign-cluster.ts';
 import { freePorts } from '../network.ts';
 import { KeptProcess } from './kept-process.ts';
-import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
 /** Benchmarks have this file below `dist`, too, where it is compiled. */
 const isCompiled = import.meta.url.endsWith('.js');
@@ -161,12 +159,8 @@ export class GodwitOnKubernetes {
 
   /** An admin's kubeconfig of the cluster that is there, or of one of our own. */
   async #provideCluster(): Promise<string> {
-    if (FOREIGN_KUBECONFIG !== undefined) {
-      const given = readFileSync(FOREIGN_KUBECONFIG, 'utf8');
-      // Not when the test before ends, whose agents bring their nodes back for as long as they run.
-      await clearCluster(accessIn(given));
-      return given;
-    }
+    const given = await givenCluster();
+    if (given !== undefined) return given;
     this.#plane = await ControlPlane.startIn(join(this.#directory, 'control-plane'), this.#place);
     return this.#plane.kubeconfig;
   }
