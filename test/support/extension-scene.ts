@@ -1,6 +1,7 @@
 import { install, installation } from '../../src/control/installation/install.ts';
 import type { Clock } from '../../src/env/ports.ts';
 import { realClock } from '../../src/env/real.ts';
+import { ManualClock } from '../../src/env/test.ts';
 import { EXTENSION_IDENTITY } from '../../src/extension/identity.ts';
 import { extensionServices } from '../../src/extension/extension.ts';
 import { extensionRights, userRights } from '../../src/extension/rights.ts';
@@ -72,7 +73,10 @@ export class ExtensionScene {
     const running = manager.run(stopping.signal);
     this.#stopExtension = async () => {
       stopping.abort();
+      // Whoever is still being answered is given time, by its own clock.
+      const passing = clock instanceof ManualClock && setInterval(() => clock.advance(1000), 100);
       await running;
+      if (passing) clearInterval(passing);
     };
     return Promise.race([manager.synced, running]);
   }
