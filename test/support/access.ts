@@ -3,9 +3,9 @@ import type { Access } from './godwit.ts';
 
 /** The one cluster of a kubeconfig, and its one user, whose credentials must be within. */
 export function accessIn(kubeconfig: string): Access {
-  const { clusters, users } = parse(kubeconfig) as {
-    clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
-    users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
+  const { clusters = [], users = [] } = parse(kubeconfig) as {
+    clusters?: { cluster: { server: string; 'certificate-authority-data': string } }[];
+    users?: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
   };
   const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
   // Which of several is meant others might see otherwise.

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
+import { accessIn } from '../../support/access.ts';
 import type { Api } from '../../support/api.ts';
 import { HERE } from '../../support/godwit.ts';
 import { HttpClient } from '../../support/http-client.ts';
@@ -23,10 +23,10 @@ export async function twoServers(): Promise<TwoServers> {
   const directory = mkdtempSync(join(tmpdir(), 'godwit-test-'));
   const given = await givenCluster();
   const plane = given === undefined ? await ControlPlane.startIn(join(directory, 'kubernetes'), HERE) : undefined;
-  const real = clientOf(given ?? plane?.kubeconfig ?? '');
+  const real = new HttpClient(accessIn(given ?? plane?.kubeconfig ?? ''));
   const embeddedDirectory = join(directory, 'embedded');
   const stopEmbedded = await startEmbedded(embeddedDirectory);
-  const embedded = clientOf(readFileSync(join(embeddedDirectory, 'kubeconfig'), 'utf8'));
+  const embedded = new HttpClient(accessIn(readFileSync(join(embeddedDirectory, 'kubeconfig'), 'utf8')));
   return {
     embedded,
     real,
@@ -62,19 +62,4 @@ async function startEmbedded(directory: string): Promise<() => Promise<void>> {
     child.kill('SIGTERM');
     await ended;
   };
-}
-
-/** A client with the first cluster and user of a kubeconfig, which holds its credentials itself. */
-function clientOf(kubeconfig: string): HttpClient {
-  const { clusters, users } = parse(kubeconfig) as {
-    clusters: { cluster: { server: string; 'certificate-authority-data': string } }[];
-    users: { user: { 'client-certificate-data': string; 'client-key-data': string } }[];
-  };
-  const decode = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
-  return new HttpClient({
-    url: clusters[0]?.cluster.server ?? '',
-    ca: decode(clusters[0]?.cluster['certificate-authority-data']),
-    certificate: decode(users[0]?.user['client-certificate-data']),
-    key: decode(users[0]?.user['client-key-data']),
-  });
 }

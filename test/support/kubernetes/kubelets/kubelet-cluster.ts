@@ -7,6 +7,7 @@ import { eventually } from '../../eventually.ts';
 import { HERE } from '../../godwit.ts';
 import { AdministeredCluster, clusterDirectory, NODES } from '../administered-cluster.ts';
 import { ControlPlane } from '../control-plane.ts';
+import { needsOwnCluster } from '../wanted.ts';
 import { HostsNetwork } from './hosts-network.ts';
 import { KubeletHost } from './kubelet-host.ts';
 
@@ -29,6 +30,7 @@ export class KubeletCluster extends AdministeredCluster {
 
   /** Starts one with hosts of these names that have the images, which are archives; returns once all are ready. */
   static async start(names: readonly string[], images: readonly string[]): Promise<KubeletCluster> {
+    needsOwnCluster('its nodes are kubelets of its own');
     const directory = clusterDirectory();
     const network = await HostsNetwork.lay();
     const options = { hasPodNetwork: true, letsNodesJoin: false };
