@@ -33,7 +33,7 @@ const REGRESSIONS: readonly Regression[] = [
     horizonMs: 270_000,
   },
   {
-    name: 'a source hears that its target is gone, though the target went while they were cut off',
+    name: 'a source hears how its target ended that went while they were cut off, though its own node is lost, too',
     scenario: 'clusters',
     seed: 7,
   },

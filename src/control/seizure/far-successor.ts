@@ -11,16 +11,20 @@ import type {
  * successor knows whether it has the guest; it is asked, and answers, by letters in the guest's status.
  */
 
-/** What it has answered about the right as it is on record; undefined for nothing. */
+/**
+ * What it has answered about the right as it is on record; undefined for nothing. Its half that has succeeded is an answer, too: of a
+ * guest that is over by then no letter is left.
+ */
 export function answerOf({ status }: VirtualMachineInstance): 'taken' | 'refused' | undefined {
   const { migrationState, rightToRun } = status ?? {};
-  const letter = migrationState?.targetLetter;
+  const { targetLetter: letter, targetRunner, targetState } = migrationState ?? {};
+  const { holder, successor, epoch } = rightToRun ?? {};
+  if (!holder || !successor) return undefined;
   const isAnswer =
-    rightToRun !== undefined &&
-    letter?.epoch === rightToRun.epoch &&
-    letter.sourcePodUID === rightToRun.holder?.podUID &&
-    letter.targetPodUID === rightToRun.successor?.podUID;
-  return isAnswer && (letter.kind === 'taken' || letter.kind === 'refused') ? letter.kind : undefined;
+    letter?.epoch === epoch && letter?.sourcePodUID === holder.podUID && letter.targetPodUID === successor.podUID;
+  if (isAnswer && (letter.kind === 'taken' || letter.kind === 'refused')) return letter.kind;
+  const hasCome = targetState?.verdict?.phase === 'Succeeded' && targetRunner?.podUID === successor.podUID;
+  return hasCome ? 'taken' : undefined;
 }
 
 /** The status with which it is asked to refuse; nothing where it was asked, was granted the right, or there is none. */

@@ -118,6 +118,24 @@ describe('the right to run a guest', () => {
       expect((await scene.get(virtualMachineInstances, 'web')).status?.phase).toBe(phase);
     });
 
+    it('is settled once the half of the successor has succeeded, whose guest may be over and has no letter', async () => {
+      await says({ phase: 'Running', rightToRun: reserved(), migrationState });
+      await taint('node-a');
+      await scene.until(async () => expect(await letter()).toMatchObject({ kind: 'please-refuse' }));
+      await says({ migrationState: { completed: true, targetState: { verdict: { phase: 'Succeeded' } } } });
+      await scene.until(async () => expect(await record()).toEqual({ epoch: 2, holder: FAR, across: true }));
+    });
+
+    it('is not settled by the half of a successor that is not the one on record', async () => {
+      const targetState = { virtualMachineInstanceUID: 'other', verdict: { phase: 'Succeeded' } };
+      const another = { ...migrationState, targetRunner: { ...FAR, podUID: 'another' }, targetState };
+      await says({ phase: 'Running', rightToRun: reserved(), migrationState: another });
+      await taint('node-a');
+      await scene.until(async () => expect(await letter()).toMatchObject({ kind: 'please-refuse' }));
+      await scene.pass(5000);
+      expect(await record()).toEqual(reserved());
+    });
+
     it('is not asked back where its grant is on its way', async () => {
       const about = { epoch: 1, migrationUid: 'source', sourcePodUID: 'pod on node-a', targetPodUID: 'far-pod' };
       const granted = { ...migrationState, sourceLetter: { kind: 'grant', ...about } };
