@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { type Running, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { Godwit } from '../support/godwit.ts';
@@ -7,44 +7,47 @@ import { freePorts } from '../support/network.ts';
 
 /** A process that works while it has a lease goes on as a candidate when it has lost it. */
 
-const LEASE = 'lease virt-controller -n kubevirt';
 const PATIENCE_MS = 60_000;
 
 let godwit: Godwit;
 let kubectl: Kubectl;
-let controllers: Running;
-let metrics: string;
+let running: Running | undefined;
 
 beforeAll(async () => {
   godwit = await Godwit.start();
   kubectl = new Kubectl(godwit.kubeconfig);
-  metrics = `127.0.0.1:${(await freePorts(1))[0]}`;
-  controllers = startCli(['controllers', '--kubeconfig', godwit.kubeconfig, '--metrics', metrics]);
 });
-afterAll(async () => {
-  controllers.child.kill('SIGTERM');
-  await controllers.finished;
-  await godwit.remove();
+afterEach(async () => {
+  running?.child.kill('SIGTERM');
+  await running?.finished;
 });
+afterAll(() => godwit.remove());
 
-/** Waits until this process leads; answers as whom. */
-const leads = (): Promise<string> =>
+/** Waits until somebody leads who is not the one that takes leases here; answers who. */
+const leaderOf = (lease: string): Promise<string> =>
   eventually(async () => {
-    const { spec } = await kubectl.json(`get ${LEASE}`);
+    const { spec } = await kubectl.json(`get ${lease}`);
     expect(spec.holderIdentity).toBeTruthy();
     expect(spec.holderIdentity).not.toBe('somebody');
     return spec.holderIdentity as string;
   }, PATIENCE_MS);
 
-it('stands again, as another, once its lease was taken', async () => {
-  const first = await leads();
+it.each([
+  ['controllers', 'virt-controller', []],
+  ['sync', 'virt-synchronization-controller', ['--listen', '127.0.0.1:0']],
+])('%s stands again, as another, once its lease was taken', async (command, name, options) => {
+  const lease = `lease ${name} -n kubevirt`;
+  const metrics = `127.0.0.1:${(await freePorts(1))[0]}`;
+  const cli = startCli([command, '--kubeconfig', godwit.kubeconfig, '--metrics', metrics, ...options]);
+  running = cli;
+  const first = await leaderOf(lease);
   const taken = { spec: { holderIdentity: 'somebody', leaseDurationSeconds: 1 } };
-  await kubectl.ok(`patch ${LEASE} --type merge -p ${JSON.stringify(taken)}`);
-  await eventually(() => expect(controllers.output()).toContain('standing for leadership again'), PATIENCE_MS);
-  expect(await leads()).not.toBe(first);
+  await kubectl.ok(`patch ${lease} --type merge -p ${JSON.stringify(taken)}`);
+  await eventually(() => expect(cli.output()).toContain('standing for leadership again'), PATIENCE_MS);
+  expect(await leaderOf(lease)).not.toBe(first);
   await eventually(async () => {
     const told = await (await fetch(`http://${metrics}/metrics`)).text();
-    expect(told).toContain('leader_election_master_status{name="virt-controller"} 1');
+    expect(told).toContain(`leader_election_master_status{name="${name}"} 1`);
   }, PATIENCE_MS);
-  expect(controllers.child.exitCode).toBeNull();
+  expect(cli.child.exitCode).toBeNull();
 });

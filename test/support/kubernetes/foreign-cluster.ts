@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { accessIn } from '../access.ts';
 import { eventually } from '../eventually.ts';
-import type { Access } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
-import type { Anything } from '../api.ts';
+import type { Anything, Api } from '../api.ts';
 import { FOREIGN_KUBECONFIG } from './wanted.ts';
 
 const PATIENCE_MS = 120_000;
@@ -24,45 +23,48 @@ const CONSENT = 'godwit.dev/emptied-by-tests';
 export async function givenCluster(): Promise<string | undefined> {
   if (FOREIGN_KUBECONFIG === undefined) return undefined;
   const kubeconfig = readFileSync(FOREIGN_KUBECONFIG, 'utf8');
-  await clear(accessIn(kubeconfig));
-  return kubeconfig;
-}
-
-/** Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds nothing. */
-async function clear(access: Access): Promise<void> {
-  const client = new HttpClient(access);
+  const client = new HttpClient(accessIn(kubeconfig));
   try {
-    const { metadata } = (await client.request('GET', '/api/v1/namespaces/default')).expect(200).json;
-    if (metadata.labels?.[CONSENT] !== 'true')
-      throw new Error(
-        `tests remove all machines of the cluster of GODWIT_TEST_KUBECONFIG, and all namespaces but default and kube-*. Where that is meant, say so there: kubectl label namespace default ${CONSENT}=true`,
-      );
-    await remove(client, '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', isOurs);
-    await remove(client, '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', isOurs);
-    await remove(client, '/apis/apiregistration.k8s.io/v1/apiservices', isOurs);
-    const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
-    const ours = ({ spec }: Anything): boolean => GROUPS.has(spec.group);
-    for (const { spec } of (await list(client, definitions)).filter(ours)) await release(client, spec);
-    await remove(client, definitions, ours);
-    await remove(client, '/api/v1/nodes', ({ metadata }) => NODE.test(metadata.name));
-    for (const kind of ['/api/v1/{}pods', '/apis/policy/v1/{}poddisruptionbudgets', '/api/v1/{}persistentvolumeclaims'])
-      await remove(client, kind.replace('{}', 'namespaces/default/'), () => true);
-    await remove(client, '/api/v1/namespaces', ({ metadata }) => !OWN_NAMESPACES.test(metadata.name));
-    await remove(client, '/apis/storage.k8s.io/v1/storageclasses', ({ provisioner }) => provisioner.includes('godwit'));
+    await empty(client);
   } finally {
     client.close();
   }
+  return kubeconfig;
+}
+
+/**
+ * Takes everything out of a cluster that a test has put there, Godwit's kinds included, so that the next one finds nothing. Throws, and
+ * touches nothing, where its admin has not consented.
+ */
+export async function empty(client: Api): Promise<void> {
+  const { metadata } = (await client.request('GET', '/api/v1/namespaces/default')).expect(200).json;
+  if (metadata.labels?.[CONSENT] !== 'true')
+    throw new Error(
+      `tests remove all machines of the cluster of GODWIT_TEST_KUBECONFIG, and all namespaces but default and kube-*. Where that is meant, say so there: kubectl label namespace default ${CONSENT}=true`,
+    );
+  await remove(client, '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations', isOurs);
+  await remove(client, '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations', isOurs);
+  await remove(client, '/apis/apiregistration.k8s.io/v1/apiservices', isOurs);
+  const definitions = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  const ours = ({ spec }: Anything): boolean => GROUPS.has(spec.group);
+  for (const { spec } of (await list(client, definitions)).filter(ours)) await release(client, spec);
+  await remove(client, definitions, ours);
+  await remove(client, '/api/v1/nodes', ({ metadata }) => NODE.test(metadata.name));
+  for (const kind of ['/api/v1/{}pods', '/apis/policy/v1/{}poddisruptionbudgets', '/api/v1/{}persistentvolumeclaims'])
+    await remove(client, kind.replace('{}', 'namespaces/default/'), () => true);
+  await remove(client, '/api/v1/namespaces', ({ metadata }) => !OWN_NAMESPACES.test(metadata.name));
+  await remove(client, '/apis/storage.k8s.io/v1/storageclasses', ({ provisioner }) => provisioner.includes('godwit'));
 }
 
 const isOurs = ({ metadata }: Anything): boolean => metadata.labels?.['app.kubernetes.io/part-of'] === 'godwit';
 
-async function list(client: HttpClient, path: string): Promise<Anything[]> {
+async function list(client: Api, path: string): Promise<Anything[]> {
   const answer = await client.request('GET', path);
   return answer.status === 404 ? [] : answer.expect(200).json.items;
 }
 
 /** Nobody is left who would do what finalizers wait for. */
-async function release(client: HttpClient, { group, versions, names }: Anything): Promise<void> {
+async function release(client: Api, { group, versions, names }: Anything): Promise<void> {
   const base = `/apis/${group}/${versions[0].name}`;
   for (const { metadata } of await list(client, `${base}/${names.plural}`)) {
     const within = metadata.namespace === undefined ? '' : `/namespaces/${metadata.namespace}`;
@@ -72,7 +74,7 @@ async function release(client: HttpClient, { group, versions, names }: Anything)
 }
 
 /** Deletes what is found, and waits until it is gone. */
-async function remove(client: HttpClient, path: string, isMeant: (object: Anything) => boolean): Promise<void> {
+async function remove(client: Api, path: string, isMeant: (object: Anything) => boolean): Promise<void> {
   const body = { gracePeriodSeconds: 0, propagationPolicy: 'Background' };
   for (const { metadata } of (await list(client, path)).filter(isMeant))
     await client.request('DELETE', `${path}/${metadata.name}`, { body });
