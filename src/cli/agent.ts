@@ -7,6 +7,7 @@ import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig, podAccess } from '../kube/kubeconfig.ts';
 import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
+import type { Taint } from '../migration/fit/objects.ts';
 import { JournalDamagedError } from '../migration/right-to-run/journal.ts';
 import { type Bootstrap, joinCluster, type NodeIdentity } from '../node/identity/join.ts';
 import { NodeTakenError } from '../node/registration/node-registration.ts';
@@ -45,6 +46,8 @@ export interface AgentOptions {
   readonly bridge?: readonly string[];
   /** How much memory pods may have; all of the machine's where absent. */
   readonly memory?: number;
+  /** Taints that the node has when it is registered first; those of a kubelet's node are not ours to say. */
+  readonly registerWithTaints?: readonly Taint[];
   /** Whether the node is that of the machine's kubelet, which runs its launcher pods. */
   readonly kubelet?: boolean;
 }

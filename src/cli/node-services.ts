@@ -304,7 +304,7 @@ function guestsAgent(of: NodeServicesOptions, engine: Engine, agentId: string, m
 }
 
 async function profileOf(
-  { name, memory, kubelet }: AgentOptions,
+  { name, memory, kubelet, registerWithTaints: taints }: AgentOptions,
   directory: string,
   { accelerator }: Engine,
   addresses: readonly NodeAddress[],
@@ -322,6 +322,7 @@ async function profileOf(
     localStoragePath: join(directory, 'volumes'),
     addresses,
     ...(kubelet ? { hasKubelet: true } : {}),
+    ...(taints ? { taints } : {}),
     ...(memory === undefined ? {} : { share: { memoryBytes: memory } }),
   };
 }

@@ -11,6 +11,7 @@ import { optionsCommand } from './kubectl-options.ts';
 import { machineCommands } from './machine-commands.ts';
 import { nodeCommands } from './node-commands.ts';
 import { manifestsCommand } from './manifests/command.ts';
+import { parseTaints } from './parse-taints.ts';
 import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
@@ -175,6 +176,11 @@ program
   )
   .option('--bridge <name...>', 'bridges of this machine that guests may be put on')
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
+  .option(
+    '--register-with-taints <taints>',
+    "taints of the node when it is registered first, as kubelet's: key=value:effect, separated by commas",
+    parseTaints,
+  )
   .option('--kubelet', "serve the node of this machine's kubelet, which is called so, and its launcher pods")
   .addOption(logLevel())
   .addHelpText(

@@ -149,6 +149,22 @@ describe('a node', () => {
     expect([...new Set(writes)]).toEqual(['PATCH /api/v1/nodes/n1']);
     expect(node.status?.capacity).toBeUndefined();
   });
+
+  it('has the taints that it is to be registered with, which are others’ from then on', async () => {
+    const taints = [{ key: 'godwit.dev/guests-only', value: 'true', effect: 'NoSchedule' }];
+    await startAgent({ taints });
+    expect((await readNode()).spec?.taints).toEqual(taints);
+    await cluster.client.patch(
+      nodeResource,
+      '',
+      'n1',
+      { type: 'merge', body: { spec: { taints: null } } },
+      cluster.signal,
+    );
+    await cluster.pass(20_000, 1000);
+    expect((await readNode()).spec?.taints ?? []).toEqual([]);
+  });
+
   it('may promise less than its host has, and has KVM where that works', async () => {
     await startAgent({ accelerator: 'kvm', share: { cpus: 1.5, memoryBytes: GIBIBYTE } });
     expect((await readNode()).status?.capacity).toMatchObject({

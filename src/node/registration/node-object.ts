@@ -3,7 +3,7 @@ import {
   CPU_FEATURE_PREFIX,
   CPU_MODEL_PREFIX,
   CPU_VENDOR_PREFIX,
-  GUESTS_ONLY_LABEL,
+  GUESTS_ONLY,
   HOST_FEATURE_PREFIX,
   HOST_MODEL_PREFIX,
   MACHINE_TYPE_PREFIX,
@@ -14,6 +14,7 @@ import { formatQuantity, parseQuantity } from '../../api/quantity.ts';
 import type { HostIdentity, HostUsage } from '../../env/ports.ts';
 import type { Accelerator } from '../../hypervisor/machine.ts';
 import type { HypervisorCapabilities } from '../../hypervisor/qemu/capabilities.ts';
+import type { Taint } from '../../migration/fit/objects.ts';
 import type { Pressure } from './pressure.ts';
 
 /** What a Node object says of a host, as pure functions of what is known of it. */
@@ -40,6 +41,8 @@ export interface NodeProfile {
   readonly addresses: readonly NodeAddress[];
   /** Whether the Node is a kubelet's, which says all that is not about guests. */
   readonly hasKubelet?: boolean;
+  /** Taints that a new Node has. From then on they are for others to change. */
+  readonly taints?: readonly Taint[];
   /** How much the node may promise to pods; all that the host has where absent. Several nodes may share a host. */
   readonly share?: { readonly cpus?: number; readonly memoryBytes?: number; readonly pods?: number };
 }
@@ -82,7 +85,7 @@ export function labelsOf(profile: NodeProfile, host: HostIdentity, isReady: bool
     'kubernetes.io/os': host.operatingSystem,
     'kubernetes.io/arch': host.architecture,
     'kubernetes.io/hostname': name,
-    [GUESTS_ONLY_LABEL]: 'true',
+    [GUESTS_ONLY]: 'true',
   };
   return {
     ...(hasKubelet ? {} : ofNode),

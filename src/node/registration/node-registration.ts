@@ -213,7 +213,8 @@ export class NodeRegistration implements Service {
     const { client, env, profile } = this.#options;
     const annotations = { ...this.#annotations(), [HEARTBEAT_ANNOTATION]: formatTime(env.clock.now()) };
     const metadata = { name: profile.name, labels, annotations };
-    const node: Node = { apiVersion: 'v1', kind: 'Node', metadata };
+    const { taints = [] } = profile;
+    const node: Node = { apiVersion: 'v1', kind: 'Node', metadata, ...(taints.length > 0 ? { spec: { taints } } : {}) };
     const made = await unless([409], client.create(nodeResource, node, signal));
     if (made) env.log.info('registered the node', { node: profile.name });
     return made;

@@ -1,0 +1,18 @@
+import { InvalidArgumentError } from 'commander';
+import type { Taint } from '../migration/fit/objects.ts';
+
+/** A qualified name, a value that may be missing, and one of the effects that there are. */
+const TAINT =
+  /^((?:[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)(?:=([A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?)?:(NoSchedule|PreferNoSchedule|NoExecute)$/;
+
+/** Taints as kubelet takes them: `key=value:effect`, separated by commas. */
+export function parseTaints(text: string): readonly Taint[] {
+  return text.split(',').map((each) => {
+    const [, key, value, effect] = TAINT.exec(each) ?? [];
+    if (key === undefined || effect === undefined)
+      throw new InvalidArgumentError(
+        `give KEY=VALUE:EFFECT, for example godwit.dev/guests-only=true:NoSchedule; effects are NoSchedule, PreferNoSchedule and NoExecute.`,
+      );
+    return { key, ...(value ? { value } : {}), effect };
+  });
+}
