@@ -101,6 +101,14 @@ describe('the launcher pod', () => {
                   "memory": "1146Mi",
                 },
               },
+              "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": {
+                  "drop": [
+                    "ALL",
+                  ],
+                },
+              },
               "volumeMounts": [
                 {
                   "mountPath": "/var/run/kubevirt-ephemeral-disks",
@@ -126,8 +134,18 @@ describe('the launcher pod', () => {
             "runAsGroup": 107,
             "runAsNonRoot": true,
             "runAsUser": 107,
+            "seccompProfile": {
+              "type": "RuntimeDefault",
+            },
           },
           "terminationGracePeriodSeconds": 75,
+          "tolerations": [
+            {
+              "effect": "NoSchedule",
+              "key": "godwit.dev/guests-only",
+              "operator": "Exists",
+            },
+          ],
           "volumes": [
             {
               "emptyDir": {},
@@ -253,6 +271,14 @@ describe('the launcher pod', () => {
                   "memory": "205Mi",
                 },
               },
+              "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "capabilities": {
+                  "drop": [
+                    "ALL",
+                  ],
+                },
+              },
               "volumeDevices": [
                 {
                   "devicePath": "/dev/data",
@@ -291,6 +317,9 @@ describe('the launcher pod', () => {
             "runAsGroup": 107,
             "runAsNonRoot": true,
             "runAsUser": 107,
+            "seccompProfile": {
+              "type": "RuntimeDefault",
+            },
           },
           "terminationGracePeriodSeconds": 45,
           "tolerations": [
@@ -299,6 +328,11 @@ describe('the launcher pod', () => {
               "key": "dedicated",
               "operator": "Equal",
               "value": "databases",
+            },
+            {
+              "effect": "NoSchedule",
+              "key": "godwit.dev/guests-only",
+              "operator": "Exists",
             },
           ],
           "topologySpreadConstraints": [

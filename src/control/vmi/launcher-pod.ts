@@ -5,6 +5,7 @@ import {
   RUNS_DIRECTORY,
 } from '../../api/kubevirt/launcher-container.ts';
 import type { KubeVirtConfiguration } from '../../api/kubevirt/kube-virt.ts';
+import { GUESTS_ONLY } from '../../api/kubevirt/node-labels.ts';
 import { roomAnnotations } from '../../api/kubevirt/pod-room.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import type { KubeObject, ObjectMeta } from '../../api/meta.ts';
@@ -78,6 +79,12 @@ const CONTAINER = {
   terminationMessagePolicy: 'FallbackToLogsOnError',
 };
 
+/** Where agents run guests themselves there is no container, so that it may be as Pod Security wants it (`restricted`). */
+const NO_CONTAINER = { securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } };
+const SECCOMP = { seccompProfile: { type: 'RuntimeDefault' } };
+/** Nodes that run nothing but guests may say so. */
+const GUESTS_ONLY_TOLERATION = { key: GUESTS_ONLY, operator: 'Exists', effect: 'NoSchedule' };
+
 /** The pod to be created for a guest. */
 export function launcherPod(guest: VirtualMachineInstance, options: LauncherOptions): KubeObject {
   const { spec } = guest;
@@ -103,6 +110,7 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
         runAsGroup: LAUNCHER_USER,
         fsGroup: LAUNCHER_USER,
         runAsNonRoot: true,
+        ...(isContainer ? {} : SECCOMP),
       },
       ...(kubelets ? ofKubelets(kubelets) : {}),
       readinessGates: [{ conditionType: UNPAUSED_CONDITION }],
@@ -117,7 +125,7 @@ export function launcherPod(guest: VirtualMachineInstance, options: LauncherOpti
           resources: launcherResources(spec, configuration, isContainer),
           volumeMounts: [...volumeMounts, ...(isContainer ? [AGENT_MOUNT] : [])],
           ...(volumeDevices.length > 0 ? { volumeDevices } : {}),
-          ...(isContainer ? CONTAINER : {}),
+          ...(isContainer ? CONTAINER : NO_CONTAINER),
         },
       ],
       volumes: [...volumes, ...(isContainer ? [AGENT_VOLUME] : [])],
@@ -178,7 +186,8 @@ function scheduling({ spec }: VirtualMachineInstance): object {
       'kubernetes.io/arch': spec.architecture || 'amd64',
       ...spec.nodeSelector,
     },
-    ...present({ affinity, tolerations, topologySpreadConstraints, priorityClassName, schedulerName }),
+    tolerations: [...(tolerations ?? []), GUESTS_ONLY_TOLERATION],
+    ...present({ affinity, topologySpreadConstraints, priorityClassName, schedulerName }),
   };
 }
 
