@@ -1,6 +1,7 @@
 // `npm run test:kubernetes`: the suites that speak to a cluster through its API alone, on a real Kubernetes control plane with our
 // agents as its nodes. `npm run test:kubernetes -- PATH` runs only what is below a path. On a cluster that is there already
 // (GODWIT_TEST_KUBECONFIG) what cannot be shown on it is left out of the whole, by name, and fails with the reason where it is asked for.
+// The whole on our own ends with whether our components have used all of their rights.
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
@@ -12,6 +13,8 @@ import { openScratch } from './scratch.mjs';
 import { root, setUp } from './setup.mjs';
 
 const SUITES = ['test/kubernetes', 'test/cluster', 'test/migration', 'test/eviction', 'test/decentralized'];
+/** What is judged of all suites together, once they are over. */
+const RIGHTS_USED = 'test/kubernetes/rights-used.test.ts';
 /** What needs Kubernetes of our own, and why. Whatever else does fails with the reason on another cluster. */
 const TWO_CLUSTERS = 'it is about two clusters, and one is given';
 const OWN_ALONE = new Map([
@@ -43,18 +46,31 @@ const leftOut = other === undefined || given.length > 0 ? [] : [...OWN_ALONE];
 for (const [path, reason] of leftOut) console.log(`== left out: ${path}: ${reason}`);
 console.log(`== on ${other === undefined ? 'Kubernetes of our own' : other}, seed ${seed}`);
 const scratch = openScratch();
+const isWhole = given.length === 0 && other === undefined;
+const rightsUsed = isWhole ? { GODWIT_TEST_RIGHTS_USED: join(scratch.directory, 'rights-used') } : {};
 const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
-const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'real', ...paths], {
-  cwd: root,
-  stdio: 'inherit',
-  // Tests that are cut short clean nothing up themselves.
-  env: {
-    ...process.env,
-    ...programs,
-    GODWIT_TEST_SEED: seed,
-    GODWIT_TEST_LEFT_OUT: leftOut.map(([path]) => path).join(','),
-    TMPDIR: scratch.directory,
-  },
-});
+
+function runTests(paths, without) {
+  const { status } = spawnSync(process.execPath, [vitest, 'run', '--project', 'real', ...paths], {
+    cwd: root,
+    stdio: 'inherit',
+    // Tests that are cut short clean nothing up themselves.
+    env: {
+      ...process.env,
+      ...programs,
+      ...rightsUsed,
+      GODWIT_TEST_SEED: seed,
+      GODWIT_TEST_LEFT_OUT: without.join(','),
+      TMPDIR: scratch.directory,
+    },
+  });
+  return status ?? 1;
+}
+
+let status = runTests(paths, [...leftOut.map(([path]) => path), RIGHTS_USED]);
+if (status === 0 && isWhole) {
+  console.log('== whether all rights were used');
+  status = runTests([RIGHTS_USED], []);
+}
 await scratch.close();
-process.exit(status ?? 1);
+process.exit(status);

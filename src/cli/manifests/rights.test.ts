@@ -1,12 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { InProcessApi } from '../../../test/support/in-process.ts';
-import { realClock } from '../../env/real.ts';
-import { install } from '../../control/installation/install.ts';
-import { Client } from '../../kube/client.ts';
-import { InProcessTransport } from '../../kube/in-process-transport.ts';
-import { wholeInstallation } from '../whole-installation.ts';
-import { bootstrapRights } from './agents.ts';
-import { COMPONENTS, type Rule, rightsPage, type Who } from './rights-page.fixture.ts';
+import type { InProcessApi } from '../../../test/support/in-process.ts';
+import { installedApi, rulesBy } from './installed-api.fixture.ts';
+import { COMPONENTS, rightsPage, type Who } from './rights-page.fixture.ts';
 
 /**
  * What each component may do, as the API server answers it, whatever the roles are made of: written down in
@@ -18,27 +13,9 @@ const NODE: Who = { user: 'system:node:n1', groups: ['system:nodes'] };
 let api: InProcessApi;
 
 beforeAll(async () => {
-  api = await InProcessApi.start();
-  const admin = { user: 'admin', groups: ['system:masters'] };
-  const client = new Client(new InProcessTransport((request) => api.core.handle(request), admin), 'godwit');
-  const { ours, initial } = wholeInstallation();
-  await install(client, realClock, { ours: [...ours, ...bootstrapRights()], initial }, new AbortController().signal);
+  api = await installedApi();
 });
 afterAll(() => api.stop());
-
-async function rulesOf({ user, groups }: Who, namespace: string): Promise<Rule[]> {
-  const answer = await api
-    .as({ commonName: user, organizations: [...groups] })
-    .request('POST', '/apis/authorization.k8s.io/v1/selfsubjectrulesreviews', {
-      body: { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectRulesReview', spec: { namespace } },
-    });
-  const { resourceRules, incomplete } = answer.expect(201).json.status as {
-    resourceRules: Rule[];
-    incomplete: boolean;
-  };
-  expect(incomplete).toBe(false);
-  return resourceRules;
-}
 
 async function allowed({ user, groups }: Who, resourceAttributes: object): Promise<boolean> {
   const body = {
@@ -52,7 +29,7 @@ async function allowed({ user, groups }: Who, resourceAttributes: object): Promi
 
 describe('each component', () => {
   it('may do what is written down, and nothing else', async () =>
-    expect(await rightsPage(rulesOf)).toMatchFileSnapshot('../../../docs/kubernetes-rights.md'));
+    expect(await rightsPage(rulesBy(api))).toMatchFileSnapshot('../../../docs/kubernetes-rights.md'));
 
   const FORBIDDEN: readonly (readonly [what: string, attributes: object])[] = [
     ['secrets of users', { verb: 'get', resource: 'secrets', namespace: 'shop' }],

@@ -2,6 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { SYSTEM_NAMESPACE } from '../../../src/api/kubevirt/well-known.ts';
 import { realClock, realRandom } from '../../../src/env/real.ts';
 import {
   type Authority,
@@ -15,8 +16,9 @@ import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
 import { freePorts } from '../network.ts';
+import { collectUses } from './audited-uses.ts';
 import { KeptProcess } from './kept-process.ts';
-import { PROGRAMS } from './wanted.ts';
+import { PROGRAMS, RIGHTS_USED } from './wanted.ts';
 
 const START_PATIENCE_MS = 180_000;
 /** What is asked of an API server that is told to be nowhere but here; nobody dials it. */
@@ -30,6 +32,8 @@ export interface ControlPlaneOptions {
   readonly hasPodNetwork?: boolean;
   /** Whether those who have a bootstrap token may join, as kubeadm has it; otherwise somebody else has to see to that. */
   readonly letsNodesJoin?: boolean;
+  /** How long certificates are valid that it signs, as its programs take it; Kubernetes' own year where absent. */
+  readonly certificateLife?: string;
 }
 
 /**
@@ -37,6 +41,7 @@ export interface ControlPlaneOptions {
  * would set up besides, so that machines join as nodes by bootstrap tokens.
  */
 export class ControlPlane {
+  readonly #directory: string;
   readonly #processes: Readonly<Record<'etcd' | 'apiserver' | 'manager' | 'scheduler', KeptProcess>>;
   /** An admin's, as text. */
   readonly kubeconfig: string;
@@ -45,10 +50,12 @@ export class ControlPlane {
   readonly #server: string;
 
   private constructor(
+    directory: string,
     processes: Readonly<Record<'etcd' | 'apiserver' | 'manager' | 'scheduler', KeptProcess>>,
     server: string,
     { authority, admin }: Keys,
   ) {
+    this.#directory = directory;
     this.#processes = processes;
     this.#server = server;
     this.#authority = authority;
@@ -61,7 +68,7 @@ export class ControlPlane {
   static async startIn(
     directory: string,
     { host, wrap }: Place,
-    { hasPodNetwork = false, letsNodesJoin = true }: ControlPlaneOptions = {},
+    { hasPodNetwork = false, letsNodesJoin = true, certificateLife }: ControlPlaneOptions = {},
   ): Promise<ControlPlane> {
     mkdirSync(directory, { recursive: true, mode: 0o711 });
     const [etcd = 0, peers = 0, apiserver = 0] = await freePorts(3);
@@ -78,7 +85,7 @@ export class ControlPlane {
     for (const name of ['manager', 'scheduler'] as const)
       writeFileSync(join(directory, `${name}.kubeconfig`), kubeconfigOf(server, files.authority, files[name]), PRIVATE);
     const path = (name: string): string => join(directory, name);
-    writeFileSync(path('audit-policy.yaml'), stringify(AUDIT_POLICY));
+    writeFileSync(path('audit-policy.yaml'), stringify(auditPolicy()));
     const loops = { 'leader-elect': 'false', 'secure-port': 0, 'kube-api-qps': 200, 'kube-api-burst': 400 };
     const processes = {
       etcd: kept('etcd', etcdOptions(path, ports)),
@@ -86,10 +93,14 @@ export class ControlPlane {
         ...serverOptions(path, host, ports),
         'enable-aggregator-routing': String(hasPodNetwork),
       }),
-      manager: kept('kube-controller-manager', { ...loops, ...managerOptions(path) }),
+      manager: kept('kube-controller-manager', {
+        ...loops,
+        ...managerOptions(path),
+        ...(certificateLife === undefined ? {} : { 'cluster-signing-duration': certificateLife }),
+      }),
       scheduler: kept('kube-scheduler', { ...loops, kubeconfig: path('scheduler.kubeconfig') }),
     };
-    const plane = new ControlPlane(processes, server, files);
+    const plane = new ControlPlane(directory, processes, server, files);
     await plane.start();
     await plane.#publish();
     if (letsNodesJoin) await plane.#letNodesJoin();
@@ -122,11 +133,12 @@ export class ControlPlane {
     return { kubeconfig, serving, ca: this.#authority.certificatePem };
   }
 
-  /** Ends everything. */
+  /** Ends everything. What was used of rights goes where it is asked for: the log is removed with the cluster. */
   async stop(): Promise<void> {
     this.#client.close();
     const { etcd, apiserver, manager, scheduler } = this.#processes;
     for (const each of [scheduler, manager, apiserver, etcd]) await each.kill();
+    if (RIGHTS_USED !== undefined) await collectUses(this.#directory, AUDIT_LOG, RIGHTS_USED);
   }
 
   async #answers(path: string): Promise<void> {
@@ -250,13 +262,20 @@ function serverOptions(path: PathOf, host: string, { etcd, apiserver }: Ports): 
   };
 }
 
-/** Who asked for what, one line each. Leases are renewed whatever happens, and watches never end. */
-const AUDIT_POLICY = {
-  apiVersion: 'audit.k8s.io/v1',
-  kind: 'Policy',
-  omitStages: ['RequestReceived', 'ResponseStarted'],
-  rules: [{ level: 'None', resources: [{ group: 'coordination.k8s.io' }] }, { level: 'Metadata' }],
-};
+/**
+ * Who asked for what, one line each. Leases are renewed whatever happens, and watches never end: neither counts, but where rights are to have
+ * been used, those of our components do.
+ */
+function auditPolicy(): object {
+  const leases = [{ group: 'coordination.k8s.io' }];
+  const own = { level: 'Metadata', userGroups: [`system:serviceaccounts:${SYSTEM_NAMESPACE}`], resources: leases };
+  return {
+    apiVersion: 'audit.k8s.io/v1',
+    kind: 'Policy',
+    omitStages: ['RequestReceived', ...(RIGHTS_USED === undefined ? ['ResponseStarted'] : [])],
+    rules: [...(RIGHTS_USED === undefined ? [] : [own]), { level: 'None', resources: leases }, { level: 'Metadata' }],
+  };
+}
 export const AUDIT_LOG = 'audit.log';
 /** More than any run writes: nothing is ever moved away from it. */
 const AUDIT_LOG_MEGABYTES_MAX = 4096;

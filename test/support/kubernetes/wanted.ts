@@ -18,6 +18,9 @@ export const FOREIGN_KUBECONFIG = process.env['GODWIT_TEST_KUBECONFIG'];
 /** This machine's address, at which that cluster reaches what tests run. */
 export const ADDRESS = process.env['GODWIT_TEST_ADDRESS'] ?? '127.0.0.1';
 
+/** Into which directory it goes what our components use of their rights; undefined where nobody is going to ask. */
+export const RIGHTS_USED = process.env['GODWIT_TEST_RIGHTS_USED'];
+
 /** Fails, with the reason, where there is a cluster already, and something is to be shown that only one of our own can show. */
 export function needsOwnCluster(reason: string): void {
   if (FOREIGN_KUBECONFIG === undefined) return;
