@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { makeRoot } from './debian-packages.mjs';
-import { digestOf, layerOf, ociArchive } from './oci-archive.mjs';
+import { digestOf, layerOf, ociArchive, usualName } from './oci-archive.mjs';
 import { root, run } from './setup.mjs';
 
 const PACKAGES = ['base-files', 'dash', 'coreutils', 'iproute2', 'libstdc++6', 'qemu-system-x86', 'tzdata'];
@@ -25,7 +25,7 @@ const { values: options, positionals } = parseArgs({
 });
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const [output = `godwit-v${version}.tar`] = positionals;
-const name = options.name ?? `godwit/godwit:v${version}`;
+const name = options.name ?? usualName(version);
 
 process.umask(0o022);
 const work = mkdtempSync(join(tmpdir(), 'godwit-image-'));

@@ -10,6 +10,11 @@ const CREATED = '1970-01-01T00:00:00Z';
 /** The registry that is meant where a name has none, and who has what is published there by nobody in particular. */
 const [USUAL_REGISTRY, USUAL_OWNER] = ['docker.io', 'library'];
 
+/** The image of all components where no other name is given. Of no registry, where somebody else could publish one. */
+export function usualName(version) {
+  return `localhost/godwit:v${version}`;
+}
+
 /** A name with its registry, as runtimes know images: what comes before the first slash is one if it looks like a host. */
 export function fullName(name) {
   const [first = '', ...others] = name.split('/');

@@ -1,4 +1,4 @@
-import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
+import { PART_OF_GODWIT, SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../api/meta.ts';
 import { SERVICE_NAME } from './identity.ts';
 import { SUBRESOURCE_GROUP, SUBRESOURCE_VERSIONS } from './subresources/group.ts';
@@ -19,7 +19,7 @@ export interface RegistrationOptions {
   readonly authoritiesPem?: string;
 }
 
-const LABELS = { 'app.kubernetes.io/part-of': 'godwit', 'kubevirt.io': 'virt-api' };
+const LABELS = { ...PART_OF_GODWIT, 'kubevirt.io': 'virt-api' };
 const TIMEOUT_SECONDS = 10;
 
 /** Names and addresses that the extension's certificate has to carry. */

@@ -125,8 +125,10 @@ export function extensionRights(): KubeObject[] {
       // Consoles, logs and what is done to guests: agents have these, kubelets do not know the name.
       rule(['get', 'update'], '', ['nodes/guests']),
       rule(['create'], 'authorization.k8s.io', ['subjectaccessreviews']),
-      rule(['create'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS),
-      { ...rule(['get', 'patch'], 'admissionregistration.k8s.io', WEBHOOK_CONFIGURATIONS), resourceNames: OWN_NAMES },
+      ...OWN_WEBHOOKS.flatMap(([resource, name]) => [
+        rule(['create'], 'admissionregistration.k8s.io', [resource]),
+        { ...rule(['get', 'patch'], 'admissionregistration.k8s.io', [resource]), resourceNames: [name] },
+      ]),
       rule(['create'], 'apiregistration.k8s.io', ['apiservices']),
       { ...rule(['get', 'patch'], 'apiregistration.k8s.io', ['apiservices']), resourceNames: OWN_API_SERVICES },
     ]),
@@ -149,8 +151,10 @@ export function extensionRights(): KubeObject[] {
   ];
 }
 
-const WEBHOOK_CONFIGURATIONS = ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'];
-const OWN_NAMES = ['virt-api-validator', 'virt-api-mutator'];
+const OWN_WEBHOOKS = [
+  ['validatingwebhookconfigurations', 'virt-api-validator'],
+  ['mutatingwebhookconfigurations', 'virt-api-mutator'],
+] as const;
 const OWN_API_SERVICES = SUBRESOURCE_VERSIONS.map((version) => `${version}.${SUBRESOURCE_GROUP}`);
 
 /** Part of Kubernetes' role of the same name, in every namespace where that is bound. */

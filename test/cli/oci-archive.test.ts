@@ -14,12 +14,12 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 describe('an image', () => {
   it.each([
-    ['godwit/godwit:v1', 'docker.io/godwit/godwit:v1'],
+    ['team/godwit:v1', 'docker.io/team/godwit:v1'],
     ['godwit:v1', 'docker.io/library/godwit:v1'],
     ['registry.example.com/godwit:v1', 'registry.example.com/godwit:v1'],
     ['registry:5000/team/godwit:v1', 'registry:5000/team/godwit:v1'],
     ['localhost/godwit:v1', 'localhost/godwit:v1'],
-    ['docker.io/godwit/godwit:v1', 'docker.io/godwit/godwit:v1'],
+    ['docker.io/team/godwit:v1', 'docker.io/team/godwit:v1'],
   ])('that is called %s is known to runtimes as %s', (name, known) => {
     expect(fullName(name)).toBe(known);
   });

@@ -14,6 +14,8 @@ export interface OciImage {
 }
 
 interface OciArchive {
+  /** The image of all components where no other name is given. */
+  readonly usualName: (version: string) => string;
   /** A name with its registry, as runtimes know images. */
   readonly fullName: (name: string) => string;
   /** A layer of all that is below a directory. */
@@ -23,4 +25,4 @@ interface OciArchive {
 }
 
 const script = new URL('../../scripts/oci-archive.mjs', import.meta.url).href;
-export const { fullName, layerOf, ociArchive } = (await import(script)) as OciArchive;
+export const { fullName, layerOf, ociArchive, usualName } = (await import(script)) as OciArchive;

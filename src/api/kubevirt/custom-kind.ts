@@ -1,6 +1,7 @@
 import type { KubeObject } from '../meta.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { type Needed, object, type Shape, text } from '../typed-schema.ts';
+import { PART_OF_GODWIT } from './well-known.ts';
 
 /** A kind that we define, and the CustomResourceDefinition that follows from it. */
 
@@ -44,7 +45,7 @@ export function customResourceDefinitionOf(kind: CustomKind): KubeObject {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}`, labels: { 'app.kubernetes.io/part-of': 'godwit' } },
+    metadata: { name: `${plural}.${group}`, labels: PART_OF_GODWIT },
     spec: {
       group,
       scope,

@@ -12,6 +12,8 @@ export const MIGRATION_FINALIZER = 'kubevirt.io/migrationJobFinalize';
 /** Keeps half of a migration until the other side knows how it ended. */
 export const SYNCHRONIZATION_FINALIZER = 'synchronization.kubevirt.io/migrationFinalizer';
 
+/** Labels of all that is installed, by which an admin lists it. */
+export const PART_OF_GODWIT = { 'app.kubernetes.io/part-of': 'godwit' } as const;
 /** What a pod is. */
 export const APP_LABEL = 'kubevirt.io';
 /** UID of the guest that a launcher pod is for. For selectors: who needs certainty looks at the owner. */

@@ -1,4 +1,5 @@
 import { AGENT_DIRECTORY } from '../../api/kubevirt/launcher-container.ts';
+import { GUESTS_ONLY } from '../../api/kubevirt/node-labels.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NODES_GROUP } from '../../machinery/node-user.ts';
@@ -68,6 +69,7 @@ function podSpec(settings: OpenSettings): object {
     address: '$(HOST_IP)',
     'data-dir': AGENT_DIRECTORY,
     'log-level': logLevel,
+    'register-with-taints': `${GUESTS_ONLY}=true:NoSchedule`,
   };
   return {
     serviceAccountName: ACCOUNT,

@@ -22,3 +22,14 @@ export function objectsIn(text: string): KubeObject[] {
     return (document as { toJS: () => unknown }).toJS() as KubeObject;
   });
 }
+
+/** Values with an admin's own over them: maps are merged, and all else is replaced. */
+export function mergedValues(values: object, own: object): object {
+  const merged = Object.entries(own).map(([key, value]): [string, unknown] => {
+    const former: unknown = Reflect.get(values, key);
+    return [key, isMap(former) && isMap(value) ? mergedValues(former, value) : value];
+  });
+  return { ...values, ...Object.fromEntries(merged) };
+}
+
+const isMap = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -6,6 +6,7 @@ import { VERSION } from '../version.ts';
 import { manifests, usualSettings } from './manifests.ts';
 import { PARTS } from './parts.ts';
 import { GROUPS, type OpenSettings, Placeholder } from './settings.ts';
+import { VALUES_SCHEMA } from './values-schema.ts';
 
 /**
  * The Helm chart: the very objects of `godwit manifests`, with `{{ toJson .Values.… }}` wherever an admin may want something
@@ -25,6 +26,7 @@ export function chart(): Chart {
   return new Map([
     ['Chart.yaml', stringify(DESCRIPTION)],
     ['values.yaml', values()],
+    ['values.schema.json', `${JSON.stringify(VALUES_SCHEMA, undefined, 2)}\n`],
     ['crds/crds.yaml', documents(crds)],
     ['templates/namespace-check.yaml', NAMESPACE_CHECK],
     ...templates,
@@ -87,7 +89,14 @@ function openSettings(): OpenSettings {
 }
 
 const REMARKS: ReadonlyMap<string, string> = new Map([
-  ['image', 'One image for all components, launchers included.'],
+  [
+    'image',
+    'One image for all components, launchers included. Nobody publishes it: docs/kubernetes.md says how you make one.',
+  ],
+  [
+    'tolerations',
+    'Of all components but agents, which tolerate everything. Where all kubelets are those of control planes, they run there.',
+  ],
   ['controllers', 'Of the controllers: one works, the others wait for its lease.'],
   ['extension', 'Webhooks and subresources.kubevirt.io: all replicas serve.'],
   [

@@ -8,7 +8,7 @@ import { PARTS } from './parts.ts';
 export function manifestsCommand(print: (line: string) => void): Command {
   return new Command('manifests')
     .description('Print what an admin installs to run virtual machines on Kubernetes.')
-    .option('--image <image>', 'the image of all components (default: godwit/godwit, of this version)')
+    .option('--image <image>', 'the image of all components (default: localhost/godwit, of this version)')
     .option('--kubelets', 'guests run in containers, on the nodes of kubelets')
     .addOption(new Option('--only <parts...>', 'print these parts alone').choices(PARTS))
     .addOption(new Option('-o, --output <format>', 'how to print it').choices(['json', 'yaml']).default('yaml'))

@@ -1,5 +1,5 @@
-import { GUESTS_ONLY_LABEL } from '../../api/kubevirt/node-labels.ts';
-import { APP_LABEL, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
+import { GUESTS_ONLY } from '../../api/kubevirt/node-labels.ts';
+import { APP_LABEL, PART_OF_GODWIT, SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { CONTROLLER_ACCOUNT } from '../../control/installation/rights.ts';
 import { SERVICE_ACCOUNT, SERVICE_NAME } from '../../extension/identity.ts';
@@ -89,7 +89,7 @@ function componentsOf(settings: OpenSettings): Component[] {
 
 /** Labels of all that is Godwit's, and by which others find KubeVirt's components. */
 export function labelsOf(component: string): Record<string, string> {
-  return { 'app.kubernetes.io/part-of': 'godwit', [APP_LABEL]: component };
+  return { ...PART_OF_GODWIT, [APP_LABEL]: component };
 }
 
 /** Metadata of an object of the system's namespace that belongs to a component. */
@@ -121,12 +121,12 @@ function podSpec(settings: OpenSettings, component: Component): object {
     priorityClassName: PRIORITY_CLASS,
     imagePullSecrets: settings.imagePullSecrets,
     nodeSelector: { 'kubernetes.io/os': 'linux' },
-    tolerations: [{ key: 'CriticalAddonsOnly', operator: 'Exists' }],
+    tolerations: settings.tolerations,
     affinity: {
       // The agents' own nodes run guests, and no containers.
       nodeAffinity: {
         requiredDuringSchedulingIgnoredDuringExecution: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: GUESTS_ONLY_LABEL, operator: 'DoesNotExist' }] }],
+          nodeSelectorTerms: [{ matchExpressions: [{ key: GUESTS_ONLY, operator: 'DoesNotExist' }] }],
         },
       },
       podAntiAffinity: {
@@ -181,7 +181,7 @@ function priorityClass(): KubeObject {
   return {
     apiVersion: 'scheduling.k8s.io/v1',
     kind: 'PriorityClass',
-    metadata: { name: PRIORITY_CLASS, labels: { 'app.kubernetes.io/part-of': 'godwit' } },
+    metadata: { name: PRIORITY_CLASS },
     // The most that a class of users' own can have.
     value: 1_000_000_000,
     globalDefault: false,
@@ -205,7 +205,7 @@ function metricsService(): KubeObject {
     metadata: {
       name: 'kubevirt-prometheus-metrics',
       namespace: SYSTEM_NAMESPACE,
-      labels: { 'app.kubernetes.io/part-of': 'godwit', ...METRICS_LABELS },
+      labels: METRICS_LABELS,
     },
     // Whoever collects asks each pod.
     spec: {
@@ -221,8 +221,13 @@ function disruptionBudget({ name }: Component): KubeObject {
     apiVersion: 'policy/v1',
     kind: 'PodDisruptionBudget',
     metadata: metadataOf(name),
-    // Not a number that must stay: one replica alone could never be drained.
-    spec: { maxUnavailable: 1, selector: { matchLabels: { [APP_LABEL]: name } } },
+    spec: {
+      // Not a number that must stay: one replica alone could never be drained.
+      maxUnavailable: 1,
+      // Nor do those keep a node that do not serve: what never became ready would keep it for good.
+      unhealthyPodEvictionPolicy: 'AlwaysAllow',
+      selector: { matchLabels: { [APP_LABEL]: name } },
+    },
   };
 }
 

@@ -1,12 +1,14 @@
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InProcessApi } from '../../../test/support/in-process.ts';
+import { fullName, usualName } from '../../../test/support/oci-archive.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { realClock } from '../../env/real.ts';
 import { install } from '../../control/installation/install.ts';
 import { Client } from '../../kube/client.ts';
 import { InProcessTransport } from '../../kube/in-process-transport.ts';
 import { program } from '../program.ts';
+import { VERSION } from '../version.ts';
 import { wholeInstallation } from '../whole-installation.ts';
 import { objectsIn, rendered } from './chart.fixture.ts';
 import { chart, chartObjects, documents } from './chart.ts';
@@ -53,6 +55,19 @@ describe('manifests', () => {
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
+  it('label every object as ours', () => {
+    const unlabelled = Object.values(usual)
+      .flat()
+      .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] !== 'godwit');
+    expect(unlabelled.map(nameOf)).toEqual([]);
+  });
+
+  it('name the image as the script does that makes it, in no registry where somebody else could publish it', () => {
+    const { image } = usualSettings();
+    expect(image).toBe(usualName(VERSION));
+    expect(fullName(image)).toMatch(/^localhost\//);
+  });
+
   it('are printed whole or in parts, as YAML and as JSON', () => {
     const printed = (options: Parameters<typeof printManifests>[0]): string => {
       const lines: string[] = [];
@@ -82,6 +97,27 @@ describe('manifests', () => {
           capabilities: { drop: ['ALL'] },
         });
     }
+  });
+
+  it('give rights to what is named, and to nothing that is not', () =>
+    expect(usual.rights.filter(({ rules }) => JSON.stringify(rules)?.includes('"*"')).map(nameOf)).toEqual([]));
+
+  it('have components run where all kubelets are those of control planes', () => {
+    const pods = podsOf('Deployment');
+    expect(pods).toHaveLength(3);
+    for (const { tolerations } of pods)
+      expect(tolerations).toContainEqual({
+        key: 'node-role.kubernetes.io/control-plane',
+        operator: 'Exists',
+        effect: 'NoSchedule',
+      });
+  });
+
+  it('have no node kept by pods that do not serve', () => {
+    const budgets = usual.components.filter(({ kind }) => kind === 'PodDisruptionBudget');
+    expect(budgets).toHaveLength(3);
+    for (const { spec } of budgets)
+      expect(spec).toMatchObject({ maxUnavailable: 1, unhealthyPodEvictionPolicy: 'AlwaysAllow' });
   });
 
   it('have agents stay whatever taints their node has', () =>
@@ -120,7 +156,7 @@ describe('manifests', () => {
 
   it('have the rights that `godwit up` installs', () => {
     const installed = new Map(usual.rights.map((each) => [nameOf(each), each]));
-    for (const object of wholeInstallation().ours) expect(installed.get(nameOf(object))).toEqual(object);
+    for (const object of wholeInstallation().ours) expect(installed.get(nameOf(object))).toMatchObject(object);
   });
 });
 

@@ -1,4 +1,5 @@
 import { KUBEVIRT_CRDS } from '../../api/kubevirt/crds.ts';
+import { PART_OF_GODWIT } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { registrations } from '../../extension/registrations.ts';
 import { wholeInstallation } from '../whole-installation.ts';
@@ -26,11 +27,17 @@ export function manifests(settings: OpenSettings): Manifests {
   const { spec } = configuration as { spec?: object };
   return {
     crds: KUBEVIRT_CRDS,
-    rights: [...wholeInstallation().ours, ...bootstrapRights()],
-    components: [...deployments(settings), agents(settings)],
-    configuration: [{ ...configuration, spec: { ...spec, configuration: settings.configuration } }],
+    rights: [...wholeInstallation().ours, ...bootstrapRights()].map(labelled),
+    components: [...deployments(settings), agents(settings)].map(labelled),
+    configuration: [labelled({ ...configuration, spec: { ...spec, configuration: settings.configuration } })],
     registrations: registrations({ reach: { kind: 'service', port: EXTENSION_SERVICE_PORT } }),
   };
+}
+
+/** As all of it is: kinds and registrations have the label wherever they are installed. */
+function labelled(object: KubeObject): KubeObject {
+  const { metadata } = object;
+  return { ...object, metadata: { ...metadata, labels: { ...PART_OF_GODWIT, ...metadata.labels } } };
 }
 
 function initialConfiguration(): KubeObject {

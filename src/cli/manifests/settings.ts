@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import type { Toleration } from '../../migration/fit/objects.ts';
 import { SYNCHRONIZATION_PORT } from '../../sync/wire/address.ts';
 import { VERSION } from '../version.ts';
 
@@ -24,6 +25,8 @@ export interface Settings {
   readonly imagePullPolicy: string;
   readonly imagePullSecrets: readonly { readonly name: string }[];
   readonly logLevel: string;
+  /** Of all components but agents, which tolerate everything. */
+  readonly tolerations: readonly Toleration[];
   readonly controllers: DeploymentSettings;
   readonly extension: DeploymentSettings;
   readonly synchronization: DeploymentSettings & {
@@ -38,7 +41,7 @@ export interface Settings {
     readonly arguments: readonly string[];
     /** Whether it sees the processes of other pods. */
     readonly hostPID: boolean;
-    readonly updateStrategy: { readonly type: string };
+    readonly updateStrategy: { readonly type: string; readonly rollingUpdate?: object };
   };
   /** The first configuration of the cluster, which is the admin's from then on. */
   readonly configuration: object;
@@ -78,10 +81,16 @@ const SMALL: Resources = { requests: { cpu: '10m', memory: '128Mi' } };
 /** The settings of an installation of which nobody has said anything; `configuration` is that of `godwit up`. */
 export function defaultSettings(configuration: KubeObject): Settings {
   return {
-    image: `godwit/godwit:v${VERSION}`,
+    // Of no registry: nothing is published, and what others publish must never run with our rights. scripts/image.mjs names it the same.
+    image: `localhost/godwit:v${VERSION}`,
     imagePullPolicy: 'IfNotPresent',
     imagePullSecrets: [],
     logLevel: 'info',
+    tolerations: [
+      { key: 'CriticalAddonsOnly', operator: 'Exists' },
+      // All other nodes may be agents' own, which run no containers.
+      { key: 'node-role.kubernetes.io/control-plane', operator: 'Exists', effect: 'NoSchedule' },
+    ],
     controllers: { replicas: 2, resources: { requests: { cpu: '50m', memory: '256Mi' } }, arguments: [] },
     extension: { replicas: 2, resources: SMALL, arguments: [] },
     synchronization: {

@@ -21,8 +21,8 @@ export function agentRights(): KubeObject[] {
           resources: ['virtualmachineinstances', 'kubevirts'],
         },
         { verbs: ['get'], apiGroups: ['kubevirt.io'], resources: ['virtualmachines'] },
-        { verbs: ['update', 'patch'], apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'] },
-        { verbs: ['create', 'update', 'patch'], apiGroups: [''], resources: ['events'] },
+        { verbs: ['patch'], apiGroups: ['kubevirt.io'], resources: ['virtualmachineinstances/status'] },
+        { verbs: ['create', 'patch'], apiGroups: [''], resources: ['events'] },
         // Whether the other node of a migration was given up.
         { verbs: ['get'], apiGroups: [''], resources: ['nodes'] },
         // Directories of volumes that nobody has any more are removed by agents.

@@ -1,6 +1,7 @@
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { LEDGER_NAME } from '../migration/ledger-object.ts';
+import { INSTANCETYPES, PREFERENCES } from '../resources.ts';
 
 /** Whom the controllers act as, and what they may do. */
 
@@ -17,6 +18,7 @@ export const CONTROLLER_IDENTITY = {
 const SUBJECTS = [{ kind: 'ServiceAccount', name: CONTROLLER_ACCOUNT, namespace: SYSTEM_NAMESPACE }];
 
 const READ = ['get', 'list', 'watch'];
+const SIZINGS = [...INSTANCETYPES.values(), ...PREFERENCES.values()].map(({ plural }) => plural);
 
 function rule(verbs: readonly string[], apiGroup: string, ...resources: readonly string[]): object {
   return { verbs, apiGroups: [apiGroup], resources };
@@ -41,7 +43,7 @@ export function controllerRights(): KubeObject[] {
         rule(['patch'], 'kubevirt.io', 'kubevirts/status'),
         rule([...READ, 'create', 'patch', 'delete'], 'kubevirt.io', 'virtualmachineinstancemigrations'),
         rule(['patch'], 'kubevirt.io', 'virtualmachineinstancemigrations/status'),
-        rule(['get'], 'instancetype.kubevirt.io', '*'),
+        rule(['get'], 'instancetype.kubevirt.io', ...SIZINGS),
         rule([...READ, 'create', 'patch', 'delete'], '', 'pods'),
         rule(['create'], '', 'pods/eviction'),
         rule([...READ, 'patch'], '', 'persistentvolumeclaims'),

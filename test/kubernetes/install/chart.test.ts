@@ -59,6 +59,13 @@ describe('the chart', () => {
     expect(await configured()).toEqual({ ...(before as object), parallelOutboundMigrationsPerNode: 4 });
   });
 
+  it('refuses a value that it does not know, by its name', async () => {
+    const misspelt = ['--reset-then-reuse-values', '--set', 'extension.replica=3'];
+    const { failed, printed } = await run(cluster(), ['upgrade', ...OWN, ...misspelt]);
+    expect(failed).toBe(true);
+    expect(printed).toMatch(/additional propert.*replica/i);
+  });
+
   it('refuses any other namespace than the one where components look for each other', async () => {
     const elsewhere = ['godwit', CHART, '--namespace', 'elsewhere', '--create-namespace'];
     const { failed, printed } = await run(cluster(), ['install', ...elsewhere]);

@@ -20,6 +20,9 @@ import { processesIn } from '../../support/processes-in.ts';
 const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
 const PATIENCE_MS = 180_000;
 const MEMORY = '2Gi';
+const TAINT = 'godwit.dev/guests-only=true:NoSchedule';
+/** Short enough for nodes to renew theirs while a test looks, long enough for a busy machine to do so in time. */
+const CERTIFICATE_LIFE = '4m';
 
 interface Parts {
   readonly network: PodNetwork;
@@ -50,7 +53,7 @@ export class AdminsCluster extends AdministeredCluster {
     const directory = clusterDirectory();
     const network = await PodNetwork.lay();
     const place = { ...HERE, host: network.host };
-    const options = { hasPodNetwork: true, letsNodesJoin: false };
+    const options = { hasPodNetwork: true, letsNodesJoin: false, certificateLife: CERTIFICATE_LIFE };
     const plane = await ControlPlane.startIn(join(directory, 'control-plane'), place, options);
     const access = accessIn(plane.kubeconfig);
     const api = new HttpClient(access);
@@ -59,7 +62,10 @@ export class AdminsCluster extends AdministeredCluster {
     return new AdminsCluster(directory, { network, plane, api, hosts });
   }
 
-  /** Makes nodes of machines, as the admin is told to, that have the image of the probe guest; returns once they are ready. */
+  /**
+   * Makes nodes of machines, as the admin is told to, that have the image of the probe guest, and run nothing but guests; returns once they
+   * are ready.
+   */
   async join(...names: readonly string[]): Promise<void> {
     const kernel = probeGuest(this.directory);
     await this.cli('image', 'import', IMAGES.probe, '--kernel', kernel, '--data-dir', this.directory);
@@ -70,6 +76,7 @@ export class AdminsCluster extends AdministeredCluster {
       const directory = join(this.nodesDirectory, name);
       mkdirSync(directory, { mode: 0o711 });
       const where = ['--data-dir', directory, '--images', join(this.directory, 'images'), '--memory', MEMORY];
+      where.push('--register-with-taints', TAINT);
       const joining = ['--address', this.#network.host, '--server', server, '--token', token, '--ca-hash', hash];
       const agent = new KeptProcess({
         command: process.execPath,
@@ -90,9 +97,14 @@ export class AdminsCluster extends AdministeredCluster {
     }, PATIENCE_MS);
   }
 
+  /** What a node that has joined shows of itself now, and its key. */
+  certificateOf(node: string): string {
+    return readFileSync(join(this.nodesDirectory, node, 'pki', 'client.pem'), 'utf8');
+  }
+
   /** Speaks as a node that has joined. */
   clientOf(node: string): HttpClient {
-    const own = readFileSync(join(this.nodesDirectory, node, 'pki', 'client.pem'), 'utf8');
+    const own = this.certificateOf(node);
     return new HttpClient({ ...accessIn(this.#plane.kubeconfig), certificate: own, key: own });
   }
 

@@ -36,12 +36,13 @@ const NEWS = ' In the next version.';
 const NEXT_IMAGE = 'registry.example.com/godwit:v2';
 const COMPONENTS = ['virt-controller', 'virt-api', 'virt-synchronization-controller'];
 const PATIENCE_MS = 180_000;
+/** Longer than certificates live that are to be renewed. */
+const RENEWAL_MS = 300_000;
 const PAGE = fileURLToPath(new URL('../../../docs/kubernetes-rights.md', import.meta.url));
 const MACHINES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const GUESTS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
 const SECRET = '/api/v1/namespaces/kubevirt/secrets/kubevirt-virt-api-certs';
-const LEASE = 'get lease virt-controller -n kubevirt';
 /** As the kernel writes it of a socket, and of the addresses of the machine itself. */
 const LISTENS = '0A';
 const LOOPBACK = /^(?:0100007F|0{24}01000000)$/;
@@ -80,7 +81,9 @@ export function installation(way: Way): () => AdminsCluster {
   it('lets a node write itself and the guests that it runs, and nothing else', restrictsNodes);
   it('lets users of a namespace have machines; who may move them is said apart', restrictsUsers);
   it('renews certificates while it runs', renews);
+  it('has nodes renew theirs by themselves', renewsNodes);
   it('goes on with the other replica when the one that leads dies', followsLeader);
+  it('is reached by other clusters at the other replica when the one that synchronizes dies', followsSynchronization);
   it('is upgraded while guests run, and keeps what the admin has set', () => upgrades(way));
   it('asks for nothing that it may not have', () =>
     expect(cluster.hosts.output.split('\n').filter((line) => /forbidden/i.test(line))).toEqual([]));
@@ -143,6 +146,8 @@ async function opensPorts(): Promise<void> {
 
 async function moves(): Promise<void> {
   await cluster.join('node-1', 'node-2');
+  // Launchers ask for nothing that Pod Security refuses to anybody.
+  await cluster.kubectl.ok('label namespace default pod-security.kubernetes.io/enforce=restricted');
   await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100 })));
   expect(await cluster.moves('web')).toHaveLength(2);
   expect(await cluster.cli('logs', 'web', '--tail', '1')).toContain('guest boot=');
@@ -160,9 +165,30 @@ const rulesOf: AskRules = async ({ user, groups }, namespace) => {
   return resourceRules;
 };
 
+/** A machine whose size and preferences are those of the whole cluster. */
+async function sizedMachine(name: string): Promise<object> {
+  const kinds = [
+    { kind: 'VirtualMachineClusterInstancetype', spec: { cpu: { guest: 1 }, memory: { guest: '32Mi' } } },
+    { kind: 'VirtualMachineClusterPreference', spec: { devices: { preferredDiskBus: 'virtio' } } },
+  ];
+  for (const each of kinds)
+    await cluster.kubectl.apply({
+      apiVersion: 'instancetype.kubevirt.io/v1beta1',
+      metadata: { name: 'tiny' },
+      ...each,
+    });
+  const spec = probe({ tickMs: 100 }) as Anything;
+  delete spec.domain.memory;
+  return virtualMachine(name, spec, {
+    runStrategy: 'Always',
+    instancetype: { name: 'tiny' },
+    preference: { name: 'tiny' },
+  });
+}
+
 async function restrictsNodes(): Promise<void> {
   // Which was never anywhere else.
-  await cluster.kubectl.apply(virtualMachine('still', probe({ tickMs: 100 })));
+  await cluster.kubectl.apply(await sizedMachine('still'));
   await cluster.lives('still');
   const { nodeName } = (await cluster.kubectl.json('get vmi still')).status;
   const other = nodeName === 'node-1' ? 'node-2' : 'node-1';
@@ -288,10 +314,31 @@ async function renews(): Promise<void> {
   for (const { status } of await cluster.podsOf('virt-api')) expect(status.containerStatuses[0].restartCount).toBe(0);
 }
 
-async function followsLeader(): Promise<void> {
-  const pods = await cluster.podsOf('virt-controller');
+/** Certificates of the cluster's own signer, approved by its own approver: with no more than what was installed. */
+async function renewsNodes(): Promise<void> {
+  const nodes = ['node-1', 'node-2'];
+  const endsMs = (node: string): number => Date.parse(new X509Certificate(cluster.certificateOf(node)).validTo);
+  const first = new Map(nodes.map((node) => [node, endsMs(node)]));
+  await eventually(() => {
+    for (const [node, endMs] of first) expect(endsMs(node), node).toBeGreaterThan(endMs);
+    // By then those that they joined with are of no use.
+    expect(Date.now()).toBeGreaterThan(Math.max(...first.values()));
+  }, RENEWAL_MS);
+  for (const node of nodes) {
+    const client = cluster.clientOf(node);
+    (await client.request('GET', `/api/v1/nodes/${node}`)).expect(200);
+    client.close();
+  }
+  await cluster.kubectl.ok(`wait node ${nodes.join(' ')} --for condition=Ready --timeout ${PATIENCE_MS}ms`, {
+    killAfterMs: PATIENCE_MS,
+  });
+}
+
+/** Has the replica of a component crash that has its lease, and waits until the other one has it; answers both. */
+async function leaderCrashes(component: string): Promise<{ readonly first: Anything; readonly other: Anything }> {
+  const pods = await cluster.podsOf(component);
   const leader = async (): Promise<Anything> => {
-    const { holderIdentity } = (await cluster.kubectl.json(LEASE)).spec;
+    const { holderIdentity } = (await cluster.kubectl.json(`get lease ${component} -n kubevirt`)).spec;
     return pods.find(({ metadata }) => holderIdentity.startsWith(`${metadata.name}_`));
   };
   const first = await leader();
@@ -300,9 +347,28 @@ async function followsLeader(): Promise<void> {
   await eventually(async () => {
     expect((await leader())?.metadata.name).toBe(other?.metadata.name);
   }, PATIENCE_MS);
-  expect(await cluster.moves('web')).toHaveLength(3);
-  await cluster.kubectl.ok(['delete', 'pod', '-n', 'kubevirt', first.metadata.name]);
+  return { first, other };
+}
+
+/** Has another pod come in the place of one that has crashed. */
+async function isReplaced({ metadata }: Anything): Promise<void> {
+  await cluster.kubectl.ok(['delete', 'pod', '-n', 'kubevirt', metadata.name]);
   await rolledOut();
+}
+
+async function followsLeader(): Promise<void> {
+  const { first } = await leaderCrashes('virt-controller');
+  expect(await cluster.moves('web')).toHaveLength(3);
+  await isReplaced(first);
+}
+
+async function followsSynchronization(): Promise<void> {
+  const { first, other } = await leaderCrashes('virt-synchronization-controller');
+  await eventually(async () => {
+    const { status } = await cluster.kubectl.json('get kubevirt kubevirt -n kubevirt');
+    expect(status?.synchronizationAddresses).toEqual([`${other.status.podIP}:9185`]);
+  }, PATIENCE_MS);
+  await isReplaced(first);
 }
 
 /** What the admin has set is still so. */

@@ -63,8 +63,10 @@ describe('godwit manifests', () => {
     expect(before.slice(-3)).toEqual(['of a user', true, true]);
     await pipe(cluster(), [], 'delete --ignore-not-found');
     await eventually(async () => {
-      const left = await kubectl.ok('get crd,ns,clusterroles,clusterrolebindings,apiservices -o name');
-      expect(left.split('\n').filter((name) => /kubevirt|godwit/.test(name))).toEqual([]);
+      const kinds = 'crd,ns,clusterroles,clusterrolebindings,roles,rolebindings,apiservices,priorityclasses';
+      const webhooks = 'validatingwebhookconfigurations,mutatingwebhookconfigurations';
+      const left = await kubectl.ok(`get ${kinds},${webhooks} -n kube-system -o name`);
+      expect(left.split('\n').filter((name) => /virt|godwit/.test(name))).toEqual([]);
     }, DELETE_MS);
     expect(await stays()).toEqual(before);
   });
