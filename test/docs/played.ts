@@ -72,6 +72,7 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/kubernetes.md', 'godwit token create', TUTORIAL],
   ['docs/kubernetes.md', 'kubectl label node', BESIDE],
   ['docs/kubernetes.md', 'kubectl get csr', BESIDE],
+  ['docs/kubernetes.md', 'kubectl describe csr', BESIDE],
   ['docs/kubernetes.md', 'kubectl certificate approve', BESIDE],
   ['docs/kubernetes.md', 'node scripts/image.mjs', IMAGE],
   ['docs/kubernetes.md', 'buildah build', IMAGE],

@@ -4,7 +4,7 @@ import { DisruptedGuests } from '../support/disrupted-guests.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, probe } from '../support/guest-manifests.ts';
 import type { MovingGuests } from '../support/moving-guests.ts';
-import { someOf } from '../support/sample.ts';
+import { allOnKubernetes, someOf } from '../support/sample.ts';
 
 /** Guests whose launcher pods are preempted: those that ask for it move, and no other does. */
 
@@ -38,8 +38,8 @@ const hasShutDown = (pod: Anything): Promise<void> =>
   eventually(() => expect(guests.host.logs().get(pod.metadata.uid)).toMatch(/power=off/));
 
 describe('a guest whose pod is preempted', () => {
-  const moved = someOf(5, 2);
-  const stopped = someOf(3, 1);
+  const moved = someOf(...allOnKubernetes(5, 2));
+  const stopped = someOf(...allOnKubernetes(3, 1));
 
   moved('moves, and is not shut down: told and deleted by hand', async () => {
     await guests.create('naive', spec('LiveMigrate'));
@@ -193,7 +193,7 @@ describe('a guest whose pod is preempted', () => {
 });
 
 describe('a guest whose pod is deleted', () => {
-  const some = someOf(2, 1);
+  const some = someOf(...allOnKubernetes(2, 1));
   some('is shut down, though its pod was once told that it would be preempted', async () => {
     await guests.create('stale', spec('LiveMigrate'));
     await isStopped('stale', async () => {
@@ -223,7 +223,7 @@ describe('a guest that is held until its time is over', () => {
   const TWICE = { disruptionHoldSeconds: 2 * SHORT_HOLD };
   const disruptive = { bandwidthPerMigration: '6Mi', allowWorkloadDisruption: true, completionTimeoutPerGiB: 0 };
 
-  const some = someOf(2, 1, describe);
+  const some = someOf(...allOnKubernetes(2, 1), describe);
   some('that copies', () => {
     beforeAll(async () => {
       await guests.policy('hurried', { pace: 'hurried' }, disruptive);

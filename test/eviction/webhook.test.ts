@@ -397,19 +397,47 @@ describe('a guest in the middle of its move', () => {
 });
 
 describe('kubectl drain', () => {
-  it('prints what KubeVirt makes it print, and ends when the guest has gone', async () => {
+  beforeAll(async () => {
     const others = (await guests.host.kubectl.json('get vmi')).items.map(({ metadata }: Anything) => metadata.name);
     for (const name of others) await guests.host.delete('VirtualMachineInstance', name);
     for (const name of others) await guests.host.isGone(name);
     await createGuest('vm-cirros', 'LiveMigrate');
     await isUp('vm-cirros');
-    const [{ node }, pod] = [await guests.holder('vm-cirros'), await podOf('vm-cirros')];
     await isKept('vm-cirros');
+  });
+
+  /** Drains a node for as long as that takes, or until the time is over. */
+  async function drain(node: string, seconds: number): Promise<{ code: number; printed: string }> {
     const { code, stdout, stderr } = await guests.host.kubectl.run(
-      ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', '--timeout=120s'],
-      { killAfterMs: 150_000 },
+      ['drain', node, '--ignore-daemonsets', '--delete-emptydir-data', `--timeout=${seconds}s`],
+      { killAfterMs: (seconds + 30) * 1000 },
     );
-    const printed = stdout + stderr;
+    return { code, printed: stdout + stderr };
+  }
+
+  it('fails while nobody listens where the webhooks are: the budget keeps the guest, and nobody moves it', async () => {
+    const [{ node }, pod] = [await guests.holder('vm-cirros'), await podOf('vm-cirros')];
+    await webhooks.whileDown(async () => {
+      const { code, printed } = await drain(node, 15);
+      expect(code, printed).toBe(1);
+      expect(printed).toContain(
+        `error when evicting pods/"${pod}" -n "default" (will retry after 5s): ${BLOCKED_BY_BUDGET}`,
+      );
+      expect(printed).not.toContain(`node/${node} drained`);
+    });
+    expect(await markOf('vm-cirros')).toBeUndefined();
+    expect(await evacuationsOf('vm-cirros')).toEqual([]);
+    expect((await guests.holder('vm-cirros')).node).toBe(node);
+    const { metadata, spec } = (await guests.host.api.request('GET', `${PODS}/${pod}`)).expect(200).json;
+    expect(metadata.deletionTimestamp).toBeUndefined();
+    expect(spec.nodeName).toBe(node);
+    expect(await guests.isWhole('vm-cirros')).toHaveLength(1);
+    await guests.host.kubectl.ok(['uncordon', node]);
+  });
+
+  it('prints what KubeVirt makes it print, and ends when the guest has gone', async () => {
+    const [{ node }, pod] = [await guests.holder('vm-cirros'), await podOf('vm-cirros')];
+    const { code, printed } = await drain(node, 120);
     expect(code, printed).toBe(0);
     expect(printed).toContain(`evicting pod default/${pod}`);
     expect(printed).toContain(

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { parseCertificateRequest } from '../../src/machinery/x509/certificate-request.ts';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { IMAGES, probe, virtualMachine } from '../support/guest-manifests.ts';
@@ -67,12 +68,19 @@ async function rolledOut(): Promise<void> {
   await kubectl('-n', 'kubevirt', 'rollout', 'status', 'deployment', ...COMPONENTS, `--timeout=${PATIENCE_MS}ms`);
 }
 
-/** Approves what agents ask for who have no certificates yet, as an admin does who has looked at the names. */
-async function approved(agents: number): Promise<void> {
+/** As which node somebody asks to be known. */
+async function nodeAskedFor({ spec }: Anything): Promise<string> {
+  const { commonName } = await parseCertificateRequest(Buffer.from(spec.request, 'base64').toString());
+  return commonName.replace(/^system:node:/, '');
+}
+
+/** Approves what agents ask for who have no certificates yet, as an admin does who has looked at the names: these, and no others. */
+async function approved(nodes: readonly string[]): Promise<void> {
   await eventually(async () => {
     const { items } = await cluster.kubectl.json('get csr');
     const asked = items.filter(({ spec, status }: Anything) => spec.username === AGENT && !status.certificate);
-    expect(asked).toHaveLength(agents);
+    const names: string[] = await Promise.all(asked.map(nodeAskedFor));
+    expect(names.toSorted()).toEqual(nodes);
     for (const { metadata } of asked) await kubectl('certificate', 'approve', metadata.name);
   }, PATIENCE_MS);
 }
@@ -111,7 +119,7 @@ it('is installed in containers, of which those of agents are nodes once they are
   await apply('--kubelets', '--image', IMAGE);
   await kubectl('label', 'node', ...HOSTS, 'node-restriction.kubernetes.io/godwit-agent=true');
   await rolledOut();
-  await approved(HOSTS.length);
+  await approved(HOSTS);
   await schedulable(HOSTS);
   for (const component of [...COMPONENTS, 'virt-handler'])
     for (const { metadata, status } of await cluster.podsOf(component))
@@ -220,8 +228,8 @@ it('has a pod fail whose QEMU is killed, says why, and starts the guest again', 
 
 const apart = (host: string): string => `${host}-guests`;
 
-/** Has the agent of a host be replaced by one of the DaemonSet as it is now. */
-async function replaceAgentOf(host: string): Promise<void> {
+/** Has the agent of a host be replaced by one of the DaemonSet as it is now, which is to be this node. */
+async function replaceAgentOf(host: string, node: string): Promise<void> {
   await kubectl(
     'delete',
     'pod',
@@ -231,7 +239,7 @@ async function replaceAgentOf(host: string): Promise<void> {
     'kubevirt.io=virt-handler',
     `--field-selector=spec.nodeName=${host}`,
   );
-  await approved(1);
+  await approved([node]);
 }
 
 it('takes guests along to agents that are nodes of their own beside the kubelets, host by host', async () => {
@@ -239,7 +247,7 @@ it('takes guests along to agents that are nodes of their own beside the kubelets
   await applyWithoutRolling([], ['DaemonSet']);
   for (const host of HOSTS) {
     await drain(host);
-    await replaceAgentOf(host);
+    await replaceAgentOf(host, apart(host));
     await kubectl('label', 'node', host, 'kubevirt.io/schedulable=false', '--overwrite');
     await kubectl('uncordon', host);
     await schedulable(
@@ -261,7 +269,7 @@ it('takes them back into containers of the kubelets, host by host', async () => 
   await rolledOut();
   for (const host of HOSTS) {
     await drain(apart(host));
-    await replaceAgentOf(host);
+    await replaceAgentOf(host, host);
     await kubectl('delete', 'node', apart(host));
     await schedulable(
       [...HOSTS.filter((each) => each <= host), ...HOSTS.filter((each) => each > host).map(apart)].toSorted(),
