@@ -7,7 +7,7 @@ export interface Accepted {
   readonly requests: readonly string[];
   /** Where in the answer; `*` stands for anything. */
   readonly at: readonly string[];
-  /** What each says there; not looked at where it is left out. */
+  /** What each says there, to the letter or by a pattern; not looked at where it is left out. */
   readonly embedded?: unknown;
   readonly real?: unknown;
   /** Where it depends on what the real server runs on, or on who is first: then it may have become needless without being so. */
@@ -44,9 +44,11 @@ export class Acceptance {
 }
 
 function isSaid(entry: Accepted, difference: Difference): boolean {
-  return (['embedded', 'real'] as const).every(
-    (side) => !Object.hasOwn(entry, side) || JSON.stringify(entry[side]) === JSON.stringify(difference[side]),
-  );
+  return (['embedded', 'real'] as const).every((side) => {
+    const [wanted, said] = [entry[side], difference[side]];
+    if (wanted instanceof RegExp) return typeof said === 'string' && wanted.test(said);
+    return !Object.hasOwn(entry, side) || JSON.stringify(wanted) === JSON.stringify(said);
+  });
 }
 
 function matches(pattern: string, text: string): boolean {

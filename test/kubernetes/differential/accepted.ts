@@ -174,6 +174,8 @@ export const ACCEPTED: readonly Accepted[] = [
       'custom resources/applies an unknown field',
     ],
     at: ['status'],
+    embedded: /^4\d\d /,
+    real: /^500 /,
   },
   {
     reason: 'A generation is only given where something counts it.',
