@@ -21,3 +21,8 @@ it.each(['', 'a', 'a=b', 'a:Never', ':NoSchedule', 'a=b:NoSchedule,', 'a/b/c:NoS
     expect(() => parseTaints(text)).toThrow('for example godwit.dev/guests-only=true:NoSchedule');
   },
 );
+
+it('nothing is said twice: API servers refuse a node that has it so', () => {
+  expect(() => parseTaints('a=b:NoSchedule,a=c:NoSchedule')).toThrow('each key once for each effect');
+  expect(parseTaints('a:NoSchedule,a:NoExecute')).toHaveLength(2);
+});

@@ -7,12 +7,17 @@ const TAINT =
 
 /** Taints as kubelet takes them: `key=value:effect`, separated by commas. */
 export function parseTaints(text: string): readonly Taint[] {
-  return text.split(',').map((each) => {
-    const [, key, value, effect] = TAINT.exec(each) ?? [];
-    if (key === undefined || effect === undefined)
-      throw new InvalidArgumentError(
-        `give KEY=VALUE:EFFECT, for example godwit.dev/guests-only=true:NoSchedule; effects are NoSchedule, PreferNoSchedule and NoExecute.`,
-      );
-    return { key, ...(value ? { value } : {}), effect };
-  });
+  const taints = text.split(',').map(parseTaint);
+  if (new Set(taints.map(({ key, effect }) => `${key}:${effect}`)).size < taints.length)
+    throw new InvalidArgumentError('give each key once for each effect.');
+  return taints;
+}
+
+function parseTaint(text: string): Taint {
+  const [, key, value, effect] = TAINT.exec(text) ?? [];
+  if (key === undefined || effect === undefined)
+    throw new InvalidArgumentError(
+      'give KEY=VALUE:EFFECT, for example godwit.dev/guests-only=true:NoSchedule; effects are NoSchedule, PreferNoSchedule and NoExecute.',
+    );
+  return { key, ...(value ? { value } : {}), effect };
 }

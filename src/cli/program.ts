@@ -178,7 +178,7 @@ program
   .option('--memory <quantity>', "how much memory pods may have, if not all of the machine's", parseMemory)
   .option(
     '--register-with-taints <taints>',
-    "taints of the node when it is registered first, as kubelet's: key=value:effect, separated by commas",
+    "taints of the node when it is registered first, as kubelet's: key=value:effect, separated by commas (not with --kubelet)",
     parseTaints,
   )
   .option('--kubelet', "serve the node of this machine's kubelet, which is called so, and its launcher pods")

@@ -17,7 +17,7 @@ export class EvictionWebhooks {
   }
 
   /** Has them down for as long as something takes. */
-  async whileDown(action: () => Promise<void>): Promise<void> {
+  async whileDown<T>(action: () => Promise<T>): Promise<T> {
     const { rules } = (await this.#api.request('GET', ROLE)).expect(200).json;
     const { webhooks } = (await this.#api.request('GET', CONFIGURATION)).expect(200).json;
     // Whoever is registered sees to it that it stays so: for a while it may not.
@@ -29,7 +29,7 @@ export class EvictionWebhooks {
           each.name.includes('eviction') ? { ...each, clientConfig: { ...each.clientConfig, url } } : each,
         ),
       });
-      await action();
+      return await action();
     } finally {
       await this.#patch(CONFIGURATION, { webhooks });
       await this.#patch(ROLE, { rules });

@@ -95,7 +95,7 @@ const REMARKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     'tolerations',
-    'Of all components but agents, which tolerate everything. Where all kubelets are those of control planes, they run there.',
+    'Of all components but agents, which tolerate everything. They may run on nodes of control planes, which may be the only kubelets.',
   ],
   ['controllers', 'Of the controllers: one works, the others wait for its lease.'],
   ['extension', 'Webhooks and subresources.kubevirt.io: all replicas serve.'],

@@ -44,8 +44,8 @@ const VALUES: Fields<Settings> = {
   configuration: ANY_OBJECT,
 };
 
-/** The schema of all values. Helm gives `global` to charts that are part of others. */
+/** The schema of all values. Helm gives `global` to charts that are part of others, which switch them on by `enabled`. */
 export const VALUES_SCHEMA = {
   $schema: 'http://json-schema.org/draft-07/schema#',
-  ...object({ ...VALUES, global: ANY_OBJECT }),
+  ...object({ ...VALUES, global: ANY_OBJECT, enabled: FLAG }),
 };

@@ -1,6 +1,7 @@
 import { isAcross, sidesOf } from '../../api/kubevirt/migration-sides.ts';
 import type { MigrationLetter } from '../../api/kubevirt/migration-state.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
+import { isSameRunner } from '../../migration/right-to-run/attempt.ts';
 import type {
   VirtualMachineInstance,
   VirtualMachineInstanceStatus,
@@ -23,7 +24,7 @@ export function answerOf({ status }: VirtualMachineInstance): 'taken' | 'refused
   const isAnswer =
     letter?.epoch === epoch && letter?.sourcePodUID === holder.podUID && letter.targetPodUID === successor.podUID;
   if (isAnswer && (letter.kind === 'taken' || letter.kind === 'refused')) return letter.kind;
-  const hasCome = targetState?.verdict?.phase === 'Succeeded' && targetRunner?.podUID === successor.podUID;
+  const hasCome = targetState?.verdict?.phase === 'Succeeded' && isSameRunner(targetRunner, successor);
   return hasCome ? 'taken' : undefined;
 }
 

@@ -21,8 +21,6 @@ const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url)
 const PATIENCE_MS = 180_000;
 const MEMORY = '2Gi';
 const TAINT = 'godwit.dev/guests-only=true:NoSchedule';
-/** Short enough for nodes to renew theirs while a test looks, long enough for a busy machine to do so in time. */
-const CERTIFICATE_LIFE = '4m';
 
 interface Parts {
   readonly network: PodNetwork;
@@ -48,12 +46,14 @@ export class AdminsCluster extends AdministeredCluster {
     this.hosts = parts.hosts;
   }
 
-  static async start(): Promise<AdminsCluster> {
+  /** Starts one, whose signer gives certificates this long a life. */
+  static async start(certificateLife?: string): Promise<AdminsCluster> {
     needsOwnCluster('it plays the hosts of its cluster, whose API server has to reach their pods');
     const directory = clusterDirectory();
     const network = await PodNetwork.lay();
     const place = { ...HERE, host: network.host };
-    const options = { hasPodNetwork: true, letsNodesJoin: false, certificateLife: CERTIFICATE_LIFE };
+    const life = certificateLife === undefined ? {} : { certificateLife };
+    const options = { hasPodNetwork: true, letsNodesJoin: false, ...life };
     const plane = await ControlPlane.startIn(join(directory, 'control-plane'), place, options);
     const access = accessIn(plane.kubeconfig);
     const api = new HttpClient(access);
