@@ -35,6 +35,7 @@ describe('a line of an audit log', () => {
   it.each<[who: string, change: object]>([
     ['who was refused', { responseStatus: { code: 403 } }],
     ['who got no answer', { responseStatus: undefined }],
+    ['who was not recognised', { user: {}, responseStatus: { code: 401 } }],
     ['who is none of ours', { user: { username: 'kubernetes-admin' } }],
     ['an account of another namespace', { user: { username: 'system:serviceaccount:shop:godwit-controller' } }],
     ['a kubelet', { userAgent: 'kubelet/v1.34.0 (linux/amd64) kubernetes/godwit.0' }],

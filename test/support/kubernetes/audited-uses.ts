@@ -11,7 +11,8 @@ import type { Use } from './unused-rights.ts';
 /** As in audit.k8s.io/v1, at the level Metadata. */
 interface AuditEvent {
   readonly verb: string;
-  readonly user: { readonly username: string; readonly groups?: readonly string[] };
+  /** Without a name where nobody knows who it was. */
+  readonly user: { readonly username?: string; readonly groups?: readonly string[] };
   readonly userAgent?: string;
   readonly objectRef?: {
     readonly apiGroup?: string;
@@ -54,7 +55,7 @@ function eventOf(line: string): AuditEvent | undefined {
 /** All nodes are one: their rights are those of their group. */
 function holderOf({ user: { username, groups = [] } }: AuditEvent): string | undefined {
   if (groups.includes(NODES_GROUP)) return NODES_GROUP;
-  return username.startsWith(ACCOUNTS) ? username : undefined;
+  return username?.startsWith(ACCOUNTS) ? username : undefined;
 }
 
 /** Writes a file into a directory with what this audit log shows, and with it those that were moved aside as it grew. */
