@@ -9,9 +9,9 @@ import { down, type DownOptions } from './down.ts';
 import { imageCommand } from './image.ts';
 import { optionsCommand } from './kubectl-options.ts';
 import { machineCommands } from './machine-commands.ts';
+import { parseNodeName, parseTaints } from './node-arguments.ts';
 import { nodeCommands } from './node-commands.ts';
 import { manifestsCommand } from './manifests/command.ts';
-import { parseTaints } from './parse-taints.ts';
 import { policyCommand } from './policy.ts';
 import type { SimulateOptions } from './simulate.ts';
 import { tokenCommand } from './token.ts';
@@ -159,7 +159,7 @@ program
 program
   .command('agent')
   .description('Run the agent of a node on this machine, until stopped; its virtual machines go on.')
-  .requiredOption('--name <name>', 'what the node is called')
+  .requiredOption('--name <name>', 'what the node is called', parseNodeName)
   .addOption(dataDirectory('where everything of the node is kept', 'agent'))
   .option('--kubeconfig <file>', "the node's own kubeconfig; it is written when the node joins")
   .option('--bootstrap-kubeconfig <file>', 'a kubeconfig with a bootstrap token, to join with')

@@ -1,5 +1,17 @@
 import { expect, it } from 'vitest';
-import { parseTaints } from './parse-taints.ts';
+import { parseNodeName, parseTaints } from './node-arguments.ts';
+
+it.each([
+  ['node-1', 'node-1'],
+  ['Worker-1.Example.COM', 'worker-1.example.com'],
+  ['a'.repeat(63), 'a'.repeat(63)],
+])('a node is called %s', (text, name) => {
+  expect(parseNodeName(text)).toBe(name);
+});
+
+it.each(['', 'node_1', '-node', 'node 1', 'a'.repeat(64)])('%j is no name of a node', (text) => {
+  expect(() => parseNodeName(text)).toThrow('such as node-1: the Node is called so');
+});
 
 it.each([
   ['godwit.dev/guests-only=true:NoSchedule', [{ key: 'godwit.dev/guests-only', value: 'true', effect: 'NoSchedule' }]],

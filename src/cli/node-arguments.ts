@@ -1,5 +1,21 @@
 import { InvalidArgumentError } from 'commander';
+import { dnsSubdomainErrors } from '../api/names.ts';
 import type { Taint } from '../migration/fit/objects.ts';
+
+/** What an agent is told of its node on the command line. */
+
+/** Labels have a node's name as their value. */
+const NAME_LENGTH_MAX = 63;
+
+/** The name of a node, in small letters as kubelet has it: machines are often called otherwise. */
+export function parseNodeName(text: string): string {
+  const name = text.trim().toLowerCase();
+  if (name.length > NAME_LENGTH_MAX || dnsSubdomainErrors(name).length > 0)
+    throw new InvalidArgumentError(
+      `give letters, digits, '-' and '.', at most ${NAME_LENGTH_MAX} of them, such as node-1: the Node is called so.`,
+    );
+  return name;
+}
 
 /** A qualified name, a value that may be missing, and one of the effects that there are. */
 const TAINT =
