@@ -113,7 +113,7 @@ describe('a guest', () => {
       expect(trip.to.host.qemus()).toEqual([]);
       expect(await clusters.arrives(trip, await clusters.begin(trip))).toHaveLength(stays + 1);
       expect(identityOf(await trip.to.host.guest('web'))).toEqual(identity);
-      expect((await trip.to.host.machine('web')).spec.runStrategy).toBe('Always');
+      await eventually(async () => expect((await trip.to.host.machine('web')).spec.runStrategy).toBe('Always'));
       await isKept(trip.from);
     }
     expect(await east.host.ask('web', 'disk')).toMatch(/ bad=0\b/);

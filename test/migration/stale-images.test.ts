@@ -212,7 +212,8 @@ describe('the image that a guest left behind', () => {
     await guests.noted(source, ({ kind }) => kind === 'granted');
     await Promise.all([source, target].map(({ node }) => guests.host.killAgent(node)));
     await going.arrive();
-    await isSound('killed');
+    // Agents that were started again a moment ago may not serve consoles yet.
+    await eventually(() => isSound('killed'));
     await bears(THIRD, 'stale');
     await bears(FOURTH, 'current');
     await guests.remove('killed');
