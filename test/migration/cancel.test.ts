@@ -69,8 +69,8 @@ describe('a migration is called off', () => {
     const { node } = await guests.holder('guest');
     const resume = await guests.host.holdAgent(node);
     const migration = await guests.ask('guest');
-    // The other one of a pair waits to hear from it what its disks are like.
-    await guests.reaches(migration, IS_PAIRED ? 'Pending' : 'TargetReady');
+    // Of a pair it has its slot by then, and the other one waits to hear from it what its disks are like.
+    await guests.reaches(migration, IS_PAIRED ? 'Scheduling' : 'TargetReady');
     await guests.cancel(migration);
     resume();
     await expectCalledOff(migration);
