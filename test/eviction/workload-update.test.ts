@@ -3,7 +3,7 @@ import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { claim, linux, probe } from '../support/guest-manifests.ts';
 import { MovingGuests } from '../support/moving-guests.ts';
-import { someOf } from '../support/sample.ts';
+import { allOnKubernetes, someOf } from '../support/sample.ts';
 
 /** Guests get a newer launcher, and what is changed of them while they run, by being moved. */
 
@@ -76,7 +76,7 @@ async function makeOutdated(name: string): Promise<void> {
 const outdatedCount = async (): Promise<number | undefined> =>
   (await guests.host.api.request('GET', KUBEVIRT)).expect(200).json.status?.outdatedVirtualMachineInstanceWorkloads;
 
-const some = someOf(6, 2, describe);
+const some = someOf(...allOnKubernetes(6, 2), describe);
 
 some('a guest in an old launcher', () => {
   it('moves to a new one once the cluster allows it, and not before', async () => {
