@@ -195,7 +195,7 @@ describe('the end of a connection', () => {
     ['what is no JSON', 'hello\n', 'no JSON'],
     ['what is no object', '[1]\n', 'no object'],
     ['what is no message', '{"hello": 1}\n', 'no message'],
-    ['an answer to nothing', '{"return": {}, "id": 4711}\n', 'nobody asked'],
+    ['an answer to nothing', '{"return": {}, "id": 9007199254740991}\n', 'nobody asked'],
     ['an answer by an id that was never a number', '{"return": {}, "id": "__proto__"}\n', 'no message'],
     ['an error without an id', '{"error": {"class": "GenericError", "desc": "Invalid JSON"}}\n', 'Invalid JSON'],
     ['an event of another shape', '{"event": "STOP", "data": 3}\n', 'no message'],
@@ -209,6 +209,17 @@ describe('the end of a connection', () => {
     expect(error).toMatchObject({ code: 'Protocol' });
     expect(error.message).toContain(complaint);
     expect(monitor.isOpen).toBe(false);
+  });
+
+  it('does not follow from an answer to whoever was connected before, and which is none to what is asked now', async () => {
+    const clock = new ManualClock(5);
+    const { monitor, client } = await connect(undefined, { clock });
+    const answer = client.execute('query-status');
+    monitor.say(
+      '{"return": {"status": "stale"}, "id": 2}\n{"error": {"class": "GenericError", "desc": "no"}, "id": 3}\n',
+    );
+    monitor.answer(monitor.idOf('query-status'), { status: 'running' });
+    expect(await answer).toEqual({ status: 'running' });
   });
 
   it('is all that any bytes can bring about', async () => {

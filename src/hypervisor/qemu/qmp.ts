@@ -27,6 +27,8 @@ const UNDER_WAY_MAX = 4;
 const OUT_OF_BAND_UNDER_WAY_MAX = 3;
 /** Callers wait for what they ask; more than this many of them is a loop gone wild. */
 const QUEUE_LENGTH_MAX = 256;
+/** More than any connection asks, so that the numbers of the next one are new. */
+const IDS_PER_MS = 1000;
 const TIMEOUT_MS = 30_000;
 const TRANSCRIPT_LINES = 200;
 
@@ -80,12 +82,19 @@ export class QmpClient {
   #onClosed: (reason: QmpError) => void = () => undefined;
   #connection: Connection | undefined;
   #end: QmpError | undefined;
-  #lastId = 0;
+  /**
+   * Numbers of questions go on from the clock: QEMU also answers a new connection what was asked in one that was cut, and
+   * that is not to be taken for an answer here.
+   */
+  readonly #idBefore: number;
+  #lastId: number;
   #version: QemuVersion = { major: 0, minor: 0, micro: 0 };
   #hasOutOfBand = false;
 
   private constructor(options: QmpOptions) {
     this.#clock = options.clock;
+    this.#idBefore = options.clock.now() * IDS_PER_MS;
+    this.#lastId = this.#idBefore;
     this.#onEvent = options.onEvent ?? (() => undefined);
     this.#transcript = new Transcript(options.transcriptLines ?? TRANSCRIPT_LINES);
     this.closed = new Promise((resolve) => (this.#onClosed = resolve));
@@ -206,8 +215,9 @@ export class QmpClient {
     }
   }
 
-  /** Takes an answered command off the books; undefined when nobody waits for it any more. */
+  /** Takes an answered command off the books; undefined when nobody waits for it any more, or an earlier connection did. */
   #settle(id: number): Command | undefined {
+    if (id <= this.#idBefore) return undefined;
     const command = this.#underWay.get(id);
     if (!command) throw new QmpError('Protocol', `the monitor answered a question that nobody asked, number ${id}`);
     this.#underWay.delete(id);

@@ -4,6 +4,7 @@ import { decide, isHeard, isSettled } from './decide.ts';
 import type { Entry } from './entry.ts';
 import { ATTEMPT, runnerOf } from './model-world.fixture.ts';
 import { recordObjection } from './objection.ts';
+import { journal } from './plan.ts';
 import { inWords } from './plan-words.fixture.ts';
 import { type NodeWord, reclaim, seize } from './seize.ts';
 import { standingOf } from './standing.ts';
@@ -368,5 +369,15 @@ describe('taking the right away', () => {
       { record: { epoch: 4, holder: B, successor: A } },
     );
     expect(inWords(decide(kept))).toBe('write regained, record 5 a');
+  });
+});
+
+describe('a target to which the guest comes ahead of its memory', () => {
+  it('writes that down with what it takes: its memory may have come before anybody can be told', () => {
+    const inbox = [{ kind: 'grant' as const, attempt: ATTEMPT, isPostCopy: true }];
+    for (const machine of ['postcopy', 'paused'] as const)
+      expect(decide(view(RECEIVING, { self: B, record: NEXT_B, machine, inbox })).steps).toContainEqual(
+        journal({ kind: 'taken', attempt: ATTEMPT, isPostCopy: true }),
+      );
   });
 });

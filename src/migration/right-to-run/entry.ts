@@ -8,7 +8,7 @@ import type { Attempt } from './attempt.ts';
  *   owner to let it run;
  * - `reserved`: it is about to name its successor in the record; `isPaused`, here and in what follows, where the guest's
  *   owner holds it, and it is not to run on either side;
- * - `granted`: the right has left; only a refusal brings it back, and in post-copy nothing does;
+ * - `granted`: the right has left; only a refusal brings it back, and in post-copy (`isPostCopy`) nothing does;
  * - `receiving`: a machine may be started that waits for the guest, and must not execute it;
  * - `taken`: the right has come, with the epoch after the attempt's;
  * - `refused`: the attempt can never be taken;
@@ -24,7 +24,7 @@ export type Entry =
   | { readonly kind: 'reserved'; readonly attempt: Attempt; readonly isPaused?: true }
   | { readonly kind: 'granted'; readonly attempt: Attempt; readonly isPostCopy: boolean; readonly isPaused?: true }
   | { readonly kind: 'receiving'; readonly attempt: Attempt }
-  | { readonly kind: 'taken'; readonly attempt: Attempt; readonly isPaused?: true }
+  | { readonly kind: 'taken'; readonly attempt: Attempt; readonly isPostCopy?: true; readonly isPaused?: true }
   | { readonly kind: 'refused'; readonly attempt: Attempt }
   | { readonly kind: 'regained'; readonly epoch: number }
   | { readonly kind: 'aborted'; readonly attempt: Attempt }

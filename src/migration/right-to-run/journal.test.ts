@@ -11,6 +11,7 @@ import {
   type JournalRecord,
 } from './journal.ts';
 import { ATTEMPT } from './model-world.fixture.ts';
+import { standingOf } from './standing.ts';
 
 const about = (podUID: string, entry: JournalRecord['entry'], vm = 'vm'): JournalRecord => ({ vm, podUID, entry });
 const bytesOf = (records: readonly JournalRecord[]): Buffer => Buffer.concat(records.map(encodeRecord));
@@ -124,6 +125,23 @@ describe('the journal', () => {
 
   it('takes no record that is longer than what is set aside for one', () => {
     expect(() => encodeRecord(about('x'.repeat(20_000), { kind: 'starting', epoch: 1 }))).toThrow('does not fit');
+  });
+
+  it('keeps on both sides that a guest went ahead of its memory, as long as that is to be told', () => {
+    const source: Entry[] = [
+      { kind: 'starting', epoch: 1 },
+      { kind: 'started', epoch: 1 },
+      { kind: 'reserved', attempt: ATTEMPT },
+      { kind: 'granted', attempt: ATTEMPT, isPostCopy: true },
+      { kind: 'ended', epoch: 1, givenTo: ATTEMPT.target },
+    ];
+    const target: Entry[] = [
+      { kind: 'receiving', attempt: ATTEMPT },
+      { kind: 'taken', attempt: ATTEMPT, isPostCopy: true },
+    ];
+    expect(standingOf(source)).toMatchObject({ kind: 'ended', isPostCopy: true });
+    expect(standingOf(target)).toMatchObject({ kind: 'holding', isPostCopy: true });
+    expect(standingOf([...target, { kind: 'ended', epoch: 2 }])).not.toHaveProperty('isPostCopy');
   });
 
   it('refuses entries that cannot follow', () => {

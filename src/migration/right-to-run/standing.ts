@@ -28,6 +28,8 @@ export interface Holding {
   readonly volumes?: RightToRun['volumes'];
   /** How the right came, where it was taken: its source may ask for as long as it has not heard. */
   readonly taken?: Attempt;
+  /** Whether the right came before all of the guest's memory had. */
+  readonly isPostCopy?: true;
   /** Whether it was to go to another object in this epoch: then an admin may have reclaimed it. */
   readonly wasAcross?: true;
 }
@@ -47,6 +49,8 @@ export interface Ended {
   readonly epoch: number;
   readonly givenTo?: Runner;
   readonly isAcross?: true;
+  /** Whether the right had gone before all of the guest's memory had. */
+  readonly isPostCopy?: true;
   readonly taken?: Attempt;
   readonly wasAcross?: true;
 }
@@ -99,6 +103,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
       return demand(isReceiving(standing, entry.attempt), standing, entry, {
         ...holding(epochOfTake(entry.attempt), entry.isPaused !== true),
         taken: entry.attempt,
+        ...(entry.isPostCopy ? { isPostCopy: true } : {}),
         ...(entry.attempt.volumes === undefined ? {} : { volumes: entry.attempt.volumes }),
       });
     case 'refused':
@@ -120,6 +125,7 @@ export function advance(standing: Standing, entry: Entry): Standing {
         epoch: entry.epoch,
         ...(entry.givenTo === undefined ? {} : { givenTo: entry.givenTo }),
         ...(entry.isAcross ? { isAcross: true } : {}),
+        ...(hasLeftAhead(standing) ? { isPostCopy: true } : {}),
         ...stillTaken(standing),
         ...wasAcross(standing),
       };
@@ -135,6 +141,11 @@ export function standingOf(entries: Iterable<Entry>): Standing {
   let standing = NO_STANDING;
   for (const entry of entries) standing = advance(standing, entry);
   return standing;
+}
+
+/** Whether the guest left, or is leaving, ahead of its memory. */
+export function hasLeftAhead(standing: Standing): boolean {
+  return (standing.kind === 'granted' || standing.kind === 'ended') && standing.isPostCopy === true;
 }
 
 const paused = ({ isPaused: is }: { readonly isPaused?: true }): { readonly isPaused?: true } =>

@@ -43,8 +43,9 @@ export function take(view: View, granted: Message): Plan {
   }
   const { attempt } = standing;
   const isPaused = granted.isPaused === true;
+  const isPostCopy = granted.isPostCopy === true;
   const steps: Step[] = [
-    journal({ kind: 'taken', attempt, ...(isPaused ? { isPaused } : {}) }),
+    journal({ kind: 'taken', attempt, ...(isPostCopy ? { isPostCopy } : {}), ...(isPaused ? { isPaused } : {}) }),
     machine('close-exports'),
     ...(isPaused ? [] : [machine('continue')]),
     send('taken', attempt),

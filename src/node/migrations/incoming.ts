@@ -111,7 +111,7 @@ export class Incoming implements PeerService {
       said.message.kind !== 'taken' &&
       (isSaidAtOnce || this.#options.env.clock.now() - said.sinceMs >= LETTER_AFTER_MS);
     return {
-      isPostCopy: standing.kind === 'holding' && seen.migration !== undefined && isPostCopy(seen.migration),
+      isFollowed: standing.kind === 'holding' && seen.migration !== undefined && isPostCopy(seen.migration),
       downtimeMs:
         stoppedAtMs === undefined || continuedAtMs === undefined ? undefined : Math.max(0, continuedAtMs - stoppedAtMs),
       undelivered: isLate ? said.message : undefined,

@@ -36,9 +36,15 @@ describe('a target', () => {
   it('says that the guest has moved, and in post-copy that its memory follows', () => {
     const moved = { completed: true, targetNodeDomainDetected: true, progress: { percent: 100, summary: '100%' } };
     expect(told(TAKEN, STATE, {})).toMatchObject(moved);
-    const ahead = told(TAKEN, STATE, { isPostCopy: true });
+    const ahead = told(TAKEN, STATE, { isFollowed: true });
     expect(ahead).toMatchObject({ mode: 'PostCopy', targetNodeDomainDetected: true });
     expect(ahead.completed).toBeUndefined();
+  });
+
+  it('says that memory followed the guest also where all of it is there before anybody could be told', () => {
+    const early = { ...STATE, mode: 'PreCopy' as const };
+    expect(told({ ...TAKEN, isPostCopy: true }, early, {})).toMatchObject({ completed: true, mode: 'PostCopy' });
+    expect(told(TAKEN, early, {})).not.toHaveProperty('mode');
   });
 
   it('knows its migration by the object of the source, where each side has one', () => {
@@ -172,6 +178,22 @@ describe('a source', () => {
       expect(told(standing, { ...OVER, mode: 'PreCopy' }, { copy: ahead, hasGone: true }).mode).toBe('PostCopy');
     expect(told(MOVED, { ...OVER, mode: 'PostCopy' }, { copy, hasGone: true })).not.toHaveProperty('mode');
   });
+
+  it('knows by its journal that the guest went ahead, where its agent has not seen the copy', () => {
+    const early: MigrationState = { ...BEGUN, mode: 'PreCopy' };
+    const granted: Standing = { ...GRANTED, isPostCopy: true };
+    const moved: Standing = { ...ENDED, givenTo: runner('b'), isPostCopy: true };
+    expect(told(granted, early).mode).toBe('PostCopy');
+    expect(told(granted, early, { hasGone: true })).toEqual({ mode: 'PostCopy' });
+    for (const state of [early, { ...OVER, mode: 'PreCopy' as const }])
+      expect(told(moved, state)).toEqual({ mode: 'PostCopy' });
+    expect(told(MOVED, early)).toEqual({});
+  });
+
+  it('says so beside the record that gives the guest away', () =>
+    expect(told(MOVED, { ...BEGUN, mode: 'PreCopy' }, { copy: { ...copy, mode: 'PostCopy' } })).toEqual({
+      mode: 'PostCopy',
+    }));
 
   it('writes down what its target could not hear, once', () => {
     const undelivered = { kind: 'grant', attempt: ATTEMPT, isPostCopy: false } as const;

@@ -3,7 +3,7 @@ import { type MigrationProgress, progressSummary } from '../../api/kubevirt/migr
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
-import type { Standing } from '../../migration/right-to-run/standing.ts';
+import { hasLeftAhead, type Standing } from '../../migration/right-to-run/standing.ts';
 import { CANCELLED } from './leaving.ts';
 import { isSameLetter, letterOf, settlingLetter } from './letters.ts';
 
@@ -36,7 +36,7 @@ export interface TargetFacts {
   /** Whether its machine waits for the guest. */
   readonly isWaiting: boolean;
   /** Whether memory has yet to follow its guest. */
-  readonly isPostCopy?: boolean | undefined;
+  readonly isFollowed?: boolean | undefined;
   /** For how long the guest stood still. */
   readonly downtimeMs?: number | undefined;
   readonly undelivered?: Message | undefined;
@@ -56,6 +56,8 @@ export function sourceReport(
   // Whoever has the guest needs no letters, and knows whether its memory follows.
   const letter = undelivered && !hasGone ? letterOf(undelivered) : undefined;
   const letters = letter && !isSameLetter(state.sourceLetter, letter) ? { sourceLetter: letter } : {};
+  // A copy that an agent has not seen itself is known by its journal.
+  const isPostCopy = copy?.mode === 'PostCopy' || hasLeftAhead(standing);
   const attempt = attemptUnderWay(standing);
   const isThere = hasGone && state.completed === true;
   if (attempt?.sourceMigrationUID === state.migrationUid && !isThere) {
@@ -63,21 +65,23 @@ export function sourceReport(
     return {
       ...letters,
       ...(hasGone
-        ? lateMode(state, copy)
+        ? lateMode(state, isPostCopy)
         : {
             startTimestamp: state.startTimestamp ?? formatTime(nowMs),
-            mode: copy?.mode ?? state.mode ?? 'PreCopy',
+            mode: isPostCopy ? 'PostCopy' : (copy?.mode ?? state.mode ?? 'PreCopy'),
           }),
       ...(copy?.channel ? { channel: copy.channel } : {}),
       ...(copy?.progress && isFurther ? { progress: copy.progress } : {}),
       ...(copy && copy.decisions.length > 0 ? { decisions: [...copy.decisions] } : {}),
     };
   }
-  if (state.completed === true) return { ...letters, ...lastWord(state, copy, nowMs) };
+  const isMoved = standing.kind === 'ended' && standing.givenTo !== undefined;
+  const late = state.failed !== true && (isMoved || state.completed === true) ? lateMode(state, isPostCopy) : {};
+  if (state.completed === true) return { ...letters, ...late, ...lastWord(state, copy, nowMs) };
   const hasBegun = state.startTimestamp !== undefined;
   const isOver = standing.kind === 'ended' && standing.givenTo === undefined;
   const hasStayed = standing.kind === 'holding' || isOver;
-  if (!hasStayed || (!hasBegun && failure === undefined)) return letters;
+  if (!hasStayed || (!hasBegun && failure === undefined)) return { ...letters, ...late };
   return {
     ...letters,
     ...failed(state, failure ?? (isOver ? ENDED : UNKNOWN), nowMs),
@@ -90,7 +94,7 @@ export function sourceReport(
 export function targetReport(
   state: MigrationState,
   standing: Standing,
-  { self, place, isWaiting, isPostCopy, downtimeMs, undelivered }: TargetFacts,
+  { self, place, isWaiting, isFollowed, downtimeMs, undelivered }: TargetFacts,
   nowMs: number,
 ): Partial<MigrationState> {
   const letter = settlingLetter(standing, state.migrationUid) ?? (undelivered && letterOf(undelivered));
@@ -116,9 +120,8 @@ export function targetReport(
     targetNodeDomainReadyTimestamp: state.targetNodeDomainReadyTimestamp ?? formatTime(nowMs),
     ...(downtimeMs === undefined ? {} : { downtimeMs: Math.round(downtimeMs) }),
     // What is still to come over counts against the slots of both nodes. The source may not have had the time to say so.
-    ...(isPostCopy === true
-      ? { mode: 'PostCopy' as const }
-      : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
+    ...(isFollowed || standing.isPostCopy ? { mode: 'PostCopy' as const } : {}),
+    ...(isFollowed ? {} : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
   };
 }
 
@@ -139,7 +142,6 @@ function lastWord(state: MigrationState, copy: SourceFacts['copy'], nowMs: numbe
   const { channel, decisions, progress } = copy;
   const isNews = (progress?.transferredBytes ?? 0) > (state.progress?.transferredBytes ?? 0);
   return {
-    ...lateMode(state, copy),
     ...(channel && state.channel === undefined ? { channel } : {}),
     ...(decisions.length > (state.decisions?.length ?? 0) ? { decisions: [...decisions] } : {}),
     ...(progress && isNews ? whole({ progress }, nowMs) : {}),
@@ -147,8 +149,8 @@ function lastWord(state: MigrationState, copy: SourceFacts['copy'], nowMs: numbe
 }
 
 /** A post-copy may be over before anybody has told that it was one. */
-function lateMode({ mode }: MigrationState, copy: SourceFacts['copy']): Pick<MigrationState, 'mode'> {
-  return copy?.mode === 'PostCopy' && mode !== 'PostCopy' ? { mode: 'PostCopy' } : {};
+function lateMode({ mode }: MigrationState, isPostCopy: boolean): Pick<MigrationState, 'mode'> {
+  return isPostCopy && mode !== 'PostCopy' ? { mode: 'PostCopy' } : {};
 }
 
 /** The last word about the copy, of which its source had other things to do than to tell. */
