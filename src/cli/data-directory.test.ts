@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../test/support/eventually.ts';
-import { DirectoryInUse, DirectoryLock, holderOf } from './data-directory.ts';
+import { DirectoryInUse, DirectoryLock, holderOf, removeDead } from './data-directory.ts';
 
 let directory = '';
 beforeEach(() => {
@@ -26,6 +26,25 @@ describe('the data directory', () => {
     lock.release();
     expect(holderOf(directory)).toBeUndefined();
     DirectoryLock.acquire(directory, 0, 'control-plane').release();
+  });
+
+  it('stays with who has taken it while another starter was about to remove the lock of a dead one', () => {
+    const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
+    removeDead(join(directory, 'lock'));
+    expect(holderOf(directory)).toMatchObject({ pid: process.pid });
+    expect(readdirSync(directory)).toEqual(['lock']);
+    lock.release();
+    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.pid, startTicks: 'another boot', since: '' }));
+    removeDead(join(directory, 'lock'));
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is let go of by nobody but who has it', () => {
+    const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
+    const startTicks = readFileSync(`/proc/${process.ppid}/stat`, 'utf8').split(') ')[1]?.split(' ')[19];
+    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.ppid, startTicks, since: '' }));
+    lock.release();
+    expect(holderOf(directory)).toMatchObject({ pid: process.ppid });
   });
 
   it('is taken over from a process that was killed', async () => {

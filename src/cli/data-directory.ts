@@ -81,9 +81,14 @@ function lockPath(directory: string): string {
 
 /** The living holder of a directory, if it has one. */
 export function holderOf(directory: string): Holder | undefined {
+  return livingHolder(lockPath(directory));
+}
+
+/** Of whom a lock tells that still lives. */
+function livingHolder(path: string): Holder | undefined {
   let holder: Holder;
   try {
-    holder = JSON.parse(readFileSync(lockPath(directory), 'utf8')) as Holder;
+    holder = JSON.parse(readFileSync(path, 'utf8')) as Holder;
   } catch (error) {
     // No lock, or one that a crash left half-written: nobody holds it. Locks appear whole, by link.
     if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
@@ -91,6 +96,8 @@ export function holderOf(directory: string): Holder | undefined {
   }
   return startTicksOf(holder.pid) === holder.startTicks ? holder : undefined;
 }
+
+const isOwn = (path: string): boolean => livingHolder(path)?.pid === process.pid;
 
 /** The lock on a directory, until released. */
 export class DirectoryLock {
@@ -118,8 +125,7 @@ export class DirectoryLock {
       if (tryLink(path, holder)) return new DirectoryLock(path, holder);
       const other = holderOf(directory);
       if (other) throw new DirectoryInUse(directory, other);
-      // A dead process' lock: moved aside under a name of our own, so that two starters cannot both remove it.
-      moveAside(path);
+      removeDead(path);
     }
   }
 
@@ -132,7 +138,7 @@ export class DirectoryLock {
   }
 
   release(): void {
-    rmSync(this.#path, { force: true });
+    if (isOwn(this.#path)) rmSync(this.#path, { force: true });
   }
 }
 
@@ -168,13 +174,19 @@ function tryLink(path: string, holder: Holder): boolean {
   }
 }
 
-function moveAside(path: string): void {
+/**
+ * Removes the lock of a dead process. Another starter may have seen the same, removed it and taken its place since: so it is moved aside
+ * under a name of our own and looked at there, and the lock of somebody who lives is put back.
+ */
+export function removeDead(path: string): void {
   const aside = `${path}.${suffix()}`;
   try {
     renameSync(path, aside);
-    rmSync(aside, { force: true });
+    if (livingHolder(aside)) linkSync(aside, path);
   } catch (error) {
-    // Another starter moved it first; the next round sees whose lock it is now.
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    // Another starter moved it first, or has come in between; the next round sees whose lock it is now.
+    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
+  } finally {
+    rmSync(aside, { force: true });
   }
 }

@@ -190,7 +190,7 @@ async function startEngine({ kubelet }: AgentOptions, directory: string, env: En
     hypervisor: here,
     hostFiles: realFiles,
     user,
-    run: { directory: join(directory, 'probe'), instance: env.random.uuid() },
+    directory: join(directory, 'probe'),
     machineType: `pc-q35-${version.major}.${version.minor}`,
   });
   env.log.info(`guests run on ${accelerator}`, { reason });

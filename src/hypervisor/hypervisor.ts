@@ -11,8 +11,8 @@ export interface Hypervisor {
   /** Starts a machine, paused. Rejects with a HypervisorError; then nothing of it runs. */
   start(spec: MachineSpec, run: MachineRun): Promise<Machine>;
   /**
-   * Takes over a machine that was started before, by whomever. Undefined when this very run is over, which is certain;
-   * rejects when it goes on but cannot be reached.
+   * Takes over a machine that was started before, by whomever. Undefined when this very run is over, which is certain. One
+   * that goes on and cannot be reached is taken over, too: it can be ended, and is called until it answers.
    */
   adopt(run: MachineRun): Promise<Machine | undefined>;
 }

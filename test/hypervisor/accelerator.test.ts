@@ -19,7 +19,8 @@ afterAll(() => bench.close());
 function options(): ProbeOptions {
   const { hypervisor } = bench;
   const machineType = `pc-q35-${bench.version.major}.${bench.version.minor}`;
-  return { clock: realClock, hypervisor, hostFiles: realFiles, user: UNPRIVILEGED, run: bench.newRun(), machineType };
+  const { directory } = bench.newRun();
+  return { clock: realClock, hypervisor, hostFiles: realFiles, user: UNPRIVILEGED, directory, machineType };
 }
 
 describe('the guest that tries accelerators', () => {

@@ -1,5 +1,8 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { eventually } from './eventually.ts';
 import { HERE } from './godwit.ts';
@@ -24,17 +27,19 @@ it('does not mind that one has ended by itself, and kills whoever comes next', a
   const gone = once(next, 'exit');
   const holders = [undefined, ended, next.pid];
   const spawned: (readonly string[])[] = [];
-  await replaceHolder(
-    () => holders.shift(),
-    (command, args) => {
+  const outputPath = join(mkdtempSync(join(tmpdir(), 'godwit-replace-')), 'log');
+  await replaceHolder(() => holders.shift(), {
+    wrap: (command, args) => {
       spawned.push([command, ...args]);
-      return HERE.wrap('true', []);
+      return HERE.wrap('echo', ['here']);
     },
-    20_000,
-  );
+    patienceMs: 20_000,
+    outputPath,
+  });
   await gone;
   expect(next.signalCode).toBe('SIGKILL');
   expect(spawned).toEqual([['sleep', '60']]);
+  await eventually(() => expect(readFileSync(outputPath, 'utf8')).toBe('here\n'));
 });
 
 it('lets nobody begin for as long as anything is left of who was killed', async () => {
@@ -44,11 +49,14 @@ it('lets nobody begin for as long as anything is left of who was killed', async 
   await replaceHolder(
     // It holds for three more looks.
     () => (looks++ < 4 ? pid : undefined),
-    () => {
-      looksAtBegin = looks;
-      return HERE.wrap('true', []);
+    {
+      wrap: () => {
+        looksAtBegin = looks;
+        return HERE.wrap('true', []);
+      },
+      patienceMs: 20_000,
+      outputPath: '/dev/null',
     },
-    20_000,
   );
   expect(looksAtBegin).toBe(5);
   await eventually(() => expect(commandLineOf(pid ?? 0)).toBe(''));

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
 import type { Wrap } from './cli.ts';
 import { eventually } from './eventually.ts';
 import { commandLineOf } from './processes-in.ts';
@@ -24,13 +25,25 @@ export function killHolder(holder: () => number | undefined, patienceMs: number)
   }, patienceMs);
 }
 
+export interface ReplacementOptions {
+  readonly wrap: Wrap;
+  readonly patienceMs: number;
+  /** What the other one prints is added to this. */
+  readonly outputPath: string;
+}
+
 /** The same, and another of the same command in its place at once. */
-export async function replaceHolder(holder: () => number | undefined, wrap: Wrap, patienceMs: number): Promise<void> {
+export async function replaceHolder(
+  holder: () => number | undefined,
+  { wrap, patienceMs, outputPath }: ReplacementOptions,
+): Promise<void> {
   const { pid, words } = await killHolder(holder, patienceMs);
   // While a thread of it is on its way out it is still the holder, and whoever came now would go again.
   await eventually(() => {
     if (holder() === pid) throw new Error(`process ${pid} was killed, and is not gone`);
   }, patienceMs);
   const [command = '', ...args] = words;
-  spawn(...wrap(command, args), { detached: true, stdio: 'ignore' }).unref();
+  const output = openSync(outputPath, 'a', 0o600);
+  spawn(...wrap(command, args), { detached: true, stdio: ['ignore', output, output] }).unref();
+  closeSync(output);
 }

@@ -19,6 +19,8 @@ import { SerialKeeper } from './serial-keeper.ts';
 
 /** How long anything may take that a machine under load does: a Linux that is translated takes its time to boot. */
 const PATIENCE_MS = 60_000;
+/** What those print that came in the place of who was killed, in its directory. */
+const REPLACEMENT_LOG = 'replacement.log';
 
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const GROUPS: Readonly<Record<string, string>> = {
@@ -333,7 +335,9 @@ export class VirtualMachines {
   }
 
   #replace(directory: string): Promise<void> {
-    return replaceHolder(() => holderOf(directory)?.pid, this.godwit.place.wrap, PATIENCE_MS);
+    const { wrap } = this.godwit.place;
+    const outputPath = join(directory, REPLACEMENT_LOG);
+    return replaceHolder(() => holderOf(directory)?.pid, { wrap, patienceMs: PATIENCE_MS, outputPath });
   }
 
   /** kill -9 to the agent; `godwit up` starts another, which is there when this is over, and stays. */

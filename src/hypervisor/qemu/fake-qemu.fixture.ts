@@ -2,7 +2,7 @@ import type { HostFiles, Processes } from '../../env/ports.ts';
 import { realClock } from '../../env/real.ts';
 import { silentLogger } from '../../env/test.ts';
 import { FakeMonitor } from './fake-monitor.fixture.ts';
-import { QemuMachine } from './qemu-machine.ts';
+import { QemuMachine, type QemuMachineOptions } from './qemu-machine.ts';
 import { runFiles } from './run-files.ts';
 
 const unused = (): never => {
@@ -20,6 +20,8 @@ export class FakeQemu {
   isRunning = true;
   /** Whether it answers nobody who asks for its migration. */
   isHung = false;
+  /** How many connections begin with what is left of a former one. */
+  spoilt = 0;
   /** The answer to `query-migrate`. */
   migration: object = { status: 'completed' };
   /** What else it answers; whatever is not there is never answered. */
@@ -50,8 +52,16 @@ export class FakeQemu {
   };
 
   connect(): Promise<QemuMachine> {
+    return QemuMachine.connect(this.#options());
+  }
+
+  adopt(): Promise<QemuMachine | undefined> {
+    return QemuMachine.adopt(this.#options());
+  }
+
+  #options(): QemuMachineOptions {
     const { processes, hostFiles } = this;
-    return QemuMachine.connect({
+    return {
       clock: realClock,
       log: silentLogger,
       connector: { connectUnix: (_, handlers) => this.#answering().connectUnix('/monitor', handlers) },
@@ -61,7 +71,7 @@ export class FakeQemu {
       files: runFiles('/run/vm'),
       process: { pid: 1, startedAt: '1' },
       exited: undefined,
-    });
+    };
   }
 
   /** Tells an event. */
@@ -81,6 +91,10 @@ export class FakeQemu {
 
   #answering(): FakeMonitor {
     const monitor = new FakeMonitor();
+    if (this.spoilt > 0) {
+      this.spoilt--;
+      monitor.greet = () => monitor.say('] , "id": 7}\r\n');
+    }
     if (!this.isRunning) monitor.connectUnix = () => Promise.reject(new Error('ECONNREFUSED'));
     monitor.onCommand = ({ execute, 'exec-oob': urgent, arguments: args = {}, id }) => {
       const name = execute ?? `oob ${urgent}`;

@@ -9,6 +9,11 @@ import type { RunFiles } from './run-files.ts';
 const RETRY_MS = 10;
 /** Longer than the tens of milliseconds that QEMU needs; a host that is overloaded needs seconds. */
 const CONNECT_TIMEOUT_MS = 30_000;
+/**
+ * What was asked or half answered in a connection that was cut can still spoil the next one: its negotiation was done for it, or the
+ * rest of an answer comes first. There is nothing left of it after that.
+ */
+const SPOILT_MAX = 3;
 
 /** Both monitors of a QEMU. */
 export interface Monitors {
@@ -47,14 +52,17 @@ async function connectWhenThere(
   onEvent: (event: QmpEvent) => void,
 ): Promise<QmpClient> {
   const deadlineMs = clock.now() + CONNECT_TIMEOUT_MS;
-  for (;;) {
+  for (let spoilt = 0; ; ) {
     const connectTimeoutMs = Math.max(1, deadlineMs - clock.now());
     try {
       return await QmpClient.connect({ clock, connector, path, onEvent, connectTimeoutMs });
     } catch (error) {
       signal.throwIfAborted();
-      const isThere = !(error instanceof QmpError) || error.code !== 'Disconnected';
-      if (isThere || clock.now() >= deadlineMs) throw error;
+      const code = error instanceof QmpError ? error.code : undefined;
+      const isSpoilt = code === 'Protocol' || code === 'CommandFailed';
+      if (isSpoilt) spoilt++;
+      const mayCome = code === 'Disconnected' || (isSpoilt && spoilt < SPOILT_MAX);
+      if (!mayCome || clock.now() >= deadlineMs) throw error;
     }
     await sleep(clock, RETRY_MS, signal);
     signal.throwIfAborted();

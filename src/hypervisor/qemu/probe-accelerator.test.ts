@@ -17,6 +17,7 @@ interface Stage {
 async function probe(
   play: (stage: Stage) => void,
   startError?: Error,
+  leftover?: Pick<Machine, 'kill'>,
 ): Promise<{ verdict: unknown; isKilled: boolean }> {
   const clock = new ManualClock();
   let handlers: ConnectionHandlers | undefined;
@@ -30,7 +31,8 @@ async function probe(
     clock,
   };
   const unused = (): never => expect.unreachable();
-  const run = { directory: '/run/probe', instance: 'probe' };
+  const directory = '/run/probe';
+  const run = { directory, instance: 'probe' };
   const machine: Machine = {
     run,
     ended: new Promise((resolve) => (end = resolve)),
@@ -67,13 +69,14 @@ async function probe(
     expect([...(written.get(spec.disks?.[0]?.path ?? '')?.slice(510, 512) ?? [])]).toEqual([0x55, 0xaa]);
     return startError ? Promise.reject(startError) : Promise.resolve(machine);
   };
-  const hypervisor = { start, adopt: unused };
+  const adopt = (): Promise<Machine | undefined> => Promise.resolve(leftover as Machine | undefined);
+  const hypervisor = { start, adopt };
   const verdict = await probeAccelerator({
     clock,
     hypervisor,
     hostFiles,
     user: undefined,
-    run,
+    directory,
     machineType: 'pc-q35-7.2',
   });
   return { verdict, isKilled };
@@ -102,6 +105,20 @@ describe('the probe of accelerators', () => {
     const { verdict, isKilled } = await probe(play);
     expect(verdict).toMatchObject({ accelerator: 'tcg', reason: expect.stringContaining(reason) as string });
     expect(isKilled).toBe(true);
+  });
+
+  it('ends the machine of a former one whose agent was killed, before it starts its own', async () => {
+    const said: string[] = [];
+    const kill = (): ReturnType<Machine['kill']> => {
+      said.push('killed');
+      return Promise.resolve({ reason: 'Killed', message: '', log: [] });
+    };
+    const play = (stage: Stage): void => {
+      said.push('started');
+      stage.say('godwit\n');
+    };
+    await probe(play, undefined, { kill });
+    expect(said).toEqual(['killed', 'started']);
   });
 
   it('does without KVM when the machine does not even start', async () => {

@@ -76,13 +76,7 @@ export class QemuHypervisor implements Hypervisor {
     const process = await processes.findByArgument(mark, files.directory, Number.isNaN(pid) ? undefined : pid);
     if (!process) return undefined;
     const exited = processes.watch?.(files.directory);
-    try {
-      return await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited });
-    } catch (error) {
-      if (!(await processes.isRunning(process))) return undefined;
-      const message = `QEMU ${process.pid} runs, but does not answer: ${errorMessage(error)}`;
-      throw new HypervisorError('Unreachable', message, error);
-    }
+    return QemuMachine.adopt({ ...this.#machineOptions(run, files), process, exited });
   }
 
   async #reachOrKill(

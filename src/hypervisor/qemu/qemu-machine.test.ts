@@ -58,6 +58,36 @@ describe('a machine of QEMU', () => {
     await expect(qemu.connect()).rejects.toThrow('QEMU has ended');
   });
 
+  it('is reached though a connection begins with what was left of a former one', async () => {
+    const qemu = new FakeQemu();
+    qemu.spoilt = 2;
+    expect(await (await qemu.connect()).status()).toBe('running');
+  });
+
+  it('is adopted though its monitor is of no use, and is called until it is', async () => {
+    const qemu = new FakeQemu();
+    qemu.spoilt = 3;
+    const machine = await qemu.adopt();
+    await expect(machine?.status()).rejects.toMatchObject({ code: 'Unreachable' });
+    await expect.poll(() => machine?.status().catch(() => undefined), { timeout: 10_000 }).toBe('running');
+    machine?.detach();
+  });
+
+  it('can be ended that was adopted and does not answer', async () => {
+    const qemu = new FakeQemu();
+    qemu.spoilt = 1000;
+    const machine = await qemu.adopt();
+    await expect(machine?.status()).rejects.toMatchObject({ code: 'Unreachable' });
+    expect(await machine?.kill()).toMatchObject({ reason: 'Unknown' });
+    expect(qemu.isRunning).toBe(false);
+  });
+
+  it('is not adopted where it has ended', async () => {
+    const qemu = new FakeQemu();
+    qemu.isRunning = false;
+    expect(await qemu.adopt()).toBeUndefined();
+  });
+
   it('leaves nobody waiting who lets go of it', async () => {
     const qemu = new FakeQemu();
     qemu.die = () => undefined;

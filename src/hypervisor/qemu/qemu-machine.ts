@@ -107,6 +107,20 @@ export class QemuMachine implements Machine {
     return machine;
   }
 
+  /** Takes over a QEMU that was started before; undefined where it has ended. One that does not answer is called until it does. */
+  static async adopt(options: QemuMachineOptions): Promise<QemuMachine | undefined> {
+    const { processes, process } = options;
+    const machine = new QemuMachine(options);
+    try {
+      await machine.#connect();
+    } catch (error) {
+      if (!(await processes.isRunning(process))) return undefined;
+      machine.#tellMute(error);
+    }
+    void machine.#watch();
+    return machine;
+  }
+
   /** The version of the QEMU that really runs. */
   get version(): QemuVersion {
     return this.#version;
@@ -310,7 +324,7 @@ export class QemuMachine implements Machine {
   /** Follows the machine to its end. */
   async #watch(): Promise<void> {
     const { signal } = this.#detached;
-    const { clock, log, hostFiles, files } = this.#options;
+    const { clock, hostFiles, files } = this.#options;
     for (;;) {
       if (this.#monitors) await Promise.race([this.#monitors.main.closed, this.#monitors.urgent.closed]);
       this.#hangUp();
@@ -325,10 +339,15 @@ export class QemuMachine implements Machine {
       try {
         await this.#connect();
       } catch (error) {
-        log.warn('QEMU runs, but its monitor does not answer', { error: errorMessage(error) });
+        this.#tellMute(error);
         await sleep(clock, GONE_WAIT_MS, signal);
       }
     }
+  }
+
+  #tellMute(error: unknown): void {
+    const { log, process } = this.#options;
+    log.warn('QEMU runs, but its monitor does not answer', { pid: process.pid, error: errorMessage(error) });
   }
 
   /** How it ended, unless it goes on. */

@@ -6,7 +6,7 @@ import { NO_MIGRATION } from '../../hypervisor/migration.fixture.ts';
 import type { MachineMigration } from '../../hypervisor/migration.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import { FakeHost } from '../guests/fake-hypervisor.fixture.ts';
-import { Machines } from '../guests/machines.ts';
+import { Machines, type SeenMachine } from '../guests/machines.ts';
 import { JournalFile } from '../journal/journal-file.ts';
 import { MemoryFile } from '../journal/memory-file.fixture.ts';
 import { Incoming } from './incoming.ts';
@@ -100,6 +100,19 @@ describe('a target', () => {
   it('says what became of it, also when it was started anew', async () => {
     await journal.append({ vm: 'vm', podUID: 'pod-b', entry: { kind: 'taken', attempt: ATTEMPT } });
     expect((await incoming.answer({ node: 'a' }, LOOK)).letters).toEqual([{ kind: 'taken', attempt: ATTEMPT }]);
+  });
+
+  it.each<[whether: string, isPostCopy: true | undefined, seen: SeenMachine, isFollowed: boolean]>([
+    ['waits', undefined, { fact: 'running', migration: 'postcopy-active' }, true],
+    ['may wait, since it was sent ahead and its machine says nothing,', true, { fact: 'unknown' }, true],
+    ['does not wait, though its machine says nothing,', undefined, { fact: 'unknown' }, false],
+    ['waits no more', true, { fact: 'running', migration: 'completed' }, false],
+    ['has ended, and does not wait', true, { fact: 'dead' }, false],
+    ['is not asked any more, and does not wait', true, { fact: 'running' }, false],
+  ])('whose guest %s for its memory', (_, isPostCopy, seen, isFollowed) => {
+    const holding = { kind: 'holding', epoch: 4, mustContinue: false, isCompleted: false } as const;
+    const standing = { ...holding, ...(isPostCopy ? { isPostCopy } : {}) };
+    expect(incoming.facts('pod-b', standing, seen).isFollowed).toBe(isFollowed);
   });
 
   it('says that it has refused', async () => {

@@ -11,7 +11,7 @@ import type { ListeningPorts, ListeningSockets, MigrationTls, PortRange } from '
 import { type Attempt, isSameAttempt } from '../../migration/right-to-run/attempt.ts';
 import type { JournaledStanding } from '../../migration/right-to-run/journal.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
-import type { Standing } from '../../migration/right-to-run/standing.ts';
+import type { Holding, Standing } from '../../migration/right-to-run/standing.ts';
 import type { Machines, SeenMachine } from '../guests/machines.ts';
 import type { JournalFile } from '../journal/journal-file.ts';
 import type { CopyCredentials } from './copy-credentials.ts';
@@ -111,7 +111,7 @@ export class Incoming implements PeerService {
       said.message.kind !== 'taken' &&
       (isSaidAtOnce || this.#options.env.clock.now() - said.sinceMs >= LETTER_AFTER_MS);
     return {
-      isFollowed: standing.kind === 'holding' && seen.migration !== undefined && isPostCopy(seen.migration),
+      isFollowed: standing.kind === 'holding' && isFollowed(standing, seen),
       downtimeMs:
         stoppedAtMs === undefined || continuedAtMs === undefined ? undefined : Math.max(0, continuedAtMs - stoppedAtMs),
       undelivered: isLate ? said.message : undefined,
@@ -322,6 +322,11 @@ export class Incoming implements PeerService {
     this.#coming.set(podUID, coming);
     return coming;
   }
+}
+
+/** Whether memory has yet to follow its guest. A machine that says nothing may wait for it, where its guest has gone ahead. */
+function isFollowed({ isPostCopy: hasGoneAhead }: Holding, { fact, migration }: SeenMachine): boolean {
+  return migration === undefined ? fact === 'unknown' && hasGoneAhead === true : isPostCopy(migration);
 }
 
 function portRange(host: string, { first, last }: AllowedPorts = MIGRATION_PORTS): PortRange {

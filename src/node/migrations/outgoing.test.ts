@@ -46,9 +46,9 @@ const GUEST: VirtualMachineInstance = {
 };
 
 /** What the protocol came to for the source's pod. */
-function outcome(standing: Standing, successor?: typeof TARGET): Outcome {
+function outcome(standing: Standing, successor?: typeof TARGET, machine: MachineFact = 'running'): Outcome {
   const record = { epoch: 1, holder: SELF, ...(successor ? { successor } : {}) };
-  const view = { self: SELF, standing, record, machine: 'running' };
+  const view = { self: SELF, standing, record, machine };
   return { podUID: SELF.podUID, guest: GUEST, pod: { metadata: { name: 'web-1' } }, view } as unknown as Outcome;
 }
 
@@ -57,6 +57,8 @@ const RESERVED = { ...HOLDING, reserved: ATTEMPT };
 
 let scene: CopyScene;
 let outgoing: Outgoing;
+/** The same for an agent that was started anew. */
+let newOutgoing: () => Outgoing;
 /** What the target's machine is said to be. */
 let there: MachineFact;
 let put: (files: CredentialFiles) => void;
@@ -79,17 +81,19 @@ beforeEach(async () => {
     }),
   );
   const opened = { host: 'node-b', memoryPort, isPostCopyPossible: false, machine: MACHINE, credentials: CREDENTIALS };
-  outgoing = new Outgoing({
-    env: { clock: scene.clock, random: seededRandom(1), log: silentLogger },
-    peers: { exchange: async () => ({ machine: there, letters: [], opened }) },
-    credentials: { write: () => new Promise((resolve) => (put = resolve)) },
-    cpus: 1,
-    machines: { get: () => scene.source } as unknown as Machines,
-    describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
-    advance: () => undefined,
-    enqueue: () => undefined,
-    tell: () => undefined,
-  });
+  newOutgoing = () =>
+    new Outgoing({
+      env: { clock: scene.clock, random: seededRandom(1), log: silentLogger },
+      peers: { exchange: async () => ({ machine: there, letters: [], opened }) },
+      credentials: { write: () => new Promise((resolve) => (put = resolve)) },
+      cpus: 1,
+      machines: { get: () => scene.source } as unknown as Machines,
+      describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+      advance: () => undefined,
+      enqueue: () => undefined,
+      tell: () => undefined,
+    });
+  outgoing = newOutgoing();
   outgoing.tend(outcome(HOLDING));
   await scene.pass(100);
   expect(outgoing.canSend(SELF.podUID, ATTEMPT)).toBe(true);
@@ -107,6 +111,20 @@ it('begins no copy any more once it was called off, however late its credentials
   expect(scene.executing).toEqual([1, 0]);
   expect(filesCount).toBe(0);
   expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(true);
+});
+
+it('takes over the copy of a machine that does not answer once it does', async () => {
+  written();
+  await scene.pass(10);
+  const next = newOutgoing();
+  scene.sourceModel.isSilent = true;
+  next.tend(outcome(RESERVED, TARGET, 'unknown'));
+  await scene.pass(30_000);
+  expect(next.hasFailed(SELF.podUID, ATTEMPT)).toBe(false);
+  scene.sourceModel.isSilent = false;
+  next.tend(outcome(RESERVED, TARGET));
+  await scene.pass(1000);
+  expect(next.facts(SELF.podUID, { migrationUid: 'move' }).copy).toBeDefined();
 });
 
 it.each<[MachineFact, boolean]>([

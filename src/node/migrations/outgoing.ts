@@ -139,6 +139,8 @@ export class Outgoing {
       leaving.deadlineMs = hold?.untilMs;
       const isRecorded = isSameRunner(record?.successor, standing.reserved.target);
       if (leaving.copy || leaving.isStarting || leaving.failure !== undefined || !isRecorded) return;
+      // Nothing can be begun with one that does not answer: it is looked at again soon.
+      if (view.machine === 'unknown') return;
       void (leaving.opened ? this.#copies.start(outcome, leaving) : this.#copies.adopt(outcome, leaving));
       return;
     }
