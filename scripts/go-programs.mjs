@@ -37,7 +37,7 @@ export function releaseOf(module, source) {
 
 /** Builds all in one go, which shares most of the work. */
 function build(wanted, directory) {
-  const { module, source, programs, minutes, fail } = wanted;
+  const { module, source, programs, renamed = {}, minutes, fail } = wanted;
   const release = `${source} ${releaseOf(module, source)}`;
   console.log(`== building ${programs.join(', ')} (${release}; some ${minutes} minutes the first time, on two cores)`);
   const args = [...buildArguments(wanted), '-o', `${directory}/`, 'tool'];
@@ -50,6 +50,7 @@ function build(wanted, directory) {
   progress.kill();
   if (error) fail(`cannot run go: ${error.message}`);
   if (status !== 0) fail('go build has failed; what it said is above');
+  for (const [built, name] of Object.entries(renamed)) renameSync(join(directory, built), join(directory, name));
 }
 
 /** Tells every now and then what is done, from a process of its own: this one waits for the compiler. */
@@ -67,17 +68,15 @@ function progressReport(programs, directory) {
 
 /**
  * Sees to it that all programs are there, and answers the directory that has them. `module` is where our go.mod is, whose tools they
- * are, and `source` the module that they are of; `variables` are those of theirs that have other values than in their sources. `provide`
- * gets what is not built into a directory, and `fail` ends the process.
+ * are, and `source` the module that they are of; `variables` are those of theirs that have other values than in their sources, and
+ * `renamed` says which are called otherwise than Go does. `fail` ends the process.
  */
 export function ensureGoPrograms(wanted) {
-  const { programs, others = [], provide } = wanted;
   const directory = programsDirectory(wanted);
-  if ([...programs, ...others].every((name) => existsSync(join(directory, name)))) return directory;
+  if (wanted.programs.every((name) => existsSync(join(directory, name)))) return directory;
   mkdirSync(dirname(directory), { recursive: true });
   const unfinished = `${directory}.unfinished`;
   mkdirSync(unfinished, { recursive: true });
-  if (!others.every((name) => existsSync(join(unfinished, name)))) provide(unfinished);
   build(wanted, unfinished);
   rmSync(directory, { recursive: true, force: true });
   renameSync(unfinished, directory);

@@ -31,9 +31,16 @@ const OWN_ALONE = new Map([
 const given = process.argv.slice(2);
 const paths = given.length > 0 ? given : SUITES;
 const seed = process.env.GODWIT_TEST_SEED ?? (process.env.CI ? '1' : String(randomInt(2 ** 31)));
+const other = process.env.GODWIT_TEST_KUBECONFIG;
+if (other === undefined && process.getuid() !== 0) {
+  console.error(
+    'godwit: there can be no Kubernetes control plane here: its hosts are network namespaces, which take root; run it as root.',
+  );
+  console.error('godwit: GODWIT_TEST_KUBECONFIG=FILE runs the suites on a cluster that is there already.');
+  process.exit(1);
+}
 ensureGuestsCanRun();
 setUp();
-const other = process.env.GODWIT_TEST_KUBECONFIG;
 const programs =
   other === undefined
     ? {
