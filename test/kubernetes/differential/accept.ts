@@ -1,17 +1,29 @@
 import type { Difference } from './compare.ts';
 
 /** Differences that stay, and why. */
-export interface Accepted {
+export type Accepted = AcceptedPlaces | AcceptedOutcome;
+
+interface Reasoned {
   readonly reason: string;
   /** Each request with its group; `*` stands for anything. */
   readonly requests: readonly string[];
+  /** Where it depends on who is first: then it may have become needless without being so. */
+  readonly isOccasional?: true;
+}
+
+interface AcceptedPlaces extends Reasoned {
   /** Where in the answer; `*` stands for anything. */
-  readonly at: readonly string[];
+  readonly at: readonly (`body${string}` | `headers.${string}`)[];
   /** What each says there, to the letter or by a pattern; not looked at where it is left out. */
   readonly embedded?: unknown;
   readonly real?: unknown;
-  /** Where it depends on what the real server runs on, or on who is first: then it may have become needless without being so. */
-  readonly isOccasional?: true;
+}
+
+/** One succeeds and the other does not, or each refuses for another reason: that is all that is compared then. */
+interface AcceptedOutcome extends Reasoned {
+  readonly at: readonly ['status'];
+  readonly embedded: RegExp;
+  readonly real: RegExp;
 }
 
 /** Keeps account of which entries are needed: one that is not has outlived its reason. */
