@@ -257,10 +257,10 @@ describe('two migrations of a guest on a block device', () => {
 
 describe('trust that is revoked', () => {
   it('counts once the guest that is on its way has come, and for all that would come after it', async () => {
-    // More than ten seconds of copying, in which it is revoked.
+    // Half a minute of copying, in which it is revoked.
     for (const each of clusters.both) await each.policy('paced', LABELS, { bandwidthPerMigration: '1Mi' });
     const trip = clusters.trip('revoked', clusters.east);
-    const spec = probe({ memory: '32Mi', arguments: 'mib=12 hz=200 rate=0' });
+    const spec = probe({ memory: '64Mi', arguments: 'mib=32 hz=200 rate=0' });
     await trip.from.create('revoked', spec, LABELS);
     await clusters.receiver(trip, spec, { labels: LABELS });
     const home = await trip.from.holder('revoked');

@@ -12,6 +12,14 @@ describe('the signs of life in a serial log', () => {
     expect(signsOfLife(line(A, 7).replace('\n', '\r\n'))).toHaveLength(1);
     expect(signsOfLife(line(A, 7).replace('ne\n', ''))).toEqual([]);
   });
+  it('are what guests say, good or bad, and not what a damaged byte made of it', () => {
+    const said = (memory: string, disk: string): string => line(A, 7).replace('ok', memory).replace('none', disk);
+    expect(signsOfLife(said('bad', 'ok') + said('ok', 'bad')).map(({ memory, disk }) => [memory, disk])).toEqual([
+      ['bad', 'ok'],
+      ['ok', 'bad'],
+    ]);
+    expect(signsOfLife(said('ok', 'okk') + said('ook', 'ok'))).toEqual([]);
+  });
   it('show a guest that ran twice, in one log or in two', () => {
     const lines = (boot: string, ...counts: number[]): string => counts.map((count) => line(boot, count)).join('');
     expect(assertNeverDoubled([lines(A, 1, 2), lines(A, 3, 4), lines(B, 1, 2)])).toBe(6);

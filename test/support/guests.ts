@@ -70,9 +70,12 @@ export interface Sign {
   readonly disk: string;
 }
 
-/** Every sign of life in a serial log, oldest first. A line that is not over is none: QEMU died, the guest left, or it is still being said. */
+/**
+ * Every sign of life in a serial log, oldest first. A line that is not over is none: QEMU died, the guest left, or it is still being said.
+ * Nor is one that says what no guest says: a byte of it was written once more (see `credible`).
+ */
 export function signsOfLife(log: string): Sign[] {
-  const pattern = /^guest boot=([0-9a-f]{32}) count=(\d+) uptime=\d+\.\d memory=(\w+) disk=(\w+)\r?\n/gm;
+  const pattern = /^guest boot=([0-9a-f]{32}) count=(\d+) uptime=\d+\.\d memory=(ok|bad) disk=(ok|bad|none)\r?\n/gm;
   return [...log.matchAll(pattern)].map(([, boot = '', count, memory = '', disk = '']) => {
     return { boot, count: Number(count), memory, disk };
   });
