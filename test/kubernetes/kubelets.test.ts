@@ -282,6 +282,20 @@ it('takes them back into containers of the kubelets, host by host', async () => 
   expect(await cluster.host(launcher.spec.nodeName).programsOf(launcher)).toEqual(['node', 'qemu-system-x86_64']);
 });
 
+it('starts a guest anew on another host once its own is lost and said to be off, and not before', async () => {
+  const { boot } = await cluster.lives('web');
+  const { spec, metadata } = await launcherOf('web');
+  const launchers = (): Promise<string> => kubectl('get', 'pods', '-l', 'vm.kubevirt.io/name=web', '-o', 'name');
+  const before = await launchers();
+  await cluster.lose(spec.nodeName);
+  await kubectl('wait', 'node', spec.nodeName, '--for=condition=Ready=Unknown', `--timeout=${PATIENCE_MS}ms`);
+  expect((await launcherOf('web')).metadata.uid).toBe(metadata.uid);
+  expect(await launchers()).toBe(before);
+  await kubectl('taint', 'node', spec.nodeName, 'node.kubernetes.io/out-of-service=nodeshutdown:NoExecute');
+  await eventually(async () => expect((await cluster.lives('web')).boot).not.toBe(boot), PATIENCE_MS);
+  expect((await launcherOf('web')).spec.nodeName).toBe(otherThan(spec.nodeName));
+});
+
 it('ends the container of a machine that is deleted, and leaves nothing of it', async () => {
   const { spec } = await launcherOf('web');
   await kubectl('delete', 'vm', 'web', '--timeout=3m');

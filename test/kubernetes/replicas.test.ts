@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Anything, EventStream } from '../support/api.ts';
+import type { EventStream } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { probe, virtualMachine } from '../support/guest-manifests.ts';
 import type { GodwitOnKubernetes } from '../support/kubernetes/godwit-on-kubernetes.ts';
@@ -12,6 +12,9 @@ import { say } from '../support/say.ts';
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 600_000 });
 
 const LEASE = '/apis/coordination.k8s.io/v1/namespaces/kubevirt/leases/virt-controller';
+const PODS = '/api/v1/namespaces/default/pods';
+/** The migration that a pod is the target of. */
+const JOB = 'kubevirt.io/migrationJobUID';
 const LIMITS = {
   parallelMigrationsPerCluster: 3,
   parallelOutboundMigrationsPerNode: 2,
@@ -21,6 +24,7 @@ const names = Array.from({ length: 10 }, (_, index) => `guest-${index}`);
 
 let guests: MovingGuests;
 let events: EventStream;
+let pods: EventStream;
 let kubernetes: GodwitOnKubernetes;
 beforeAll(async () => {
   guests = await MovingGuests.start({ nodes: 3 });
@@ -31,6 +35,8 @@ beforeAll(async () => {
   await Promise.all(names.map((name) => guests.host.create(virtualMachine(name, probe({ tickMs: 100 })))));
   for (const name of names) await guests.knows(name);
   events = await guests.watchMigrations();
+  const { resourceVersion } = (await guests.host.api.request('GET', PODS)).expect(200).json.metadata;
+  pods = await guests.host.api.watch(`${PODS}?watch=true&resourceVersion=${resourceVersion}`);
 });
 afterAll(() => guests.stop());
 
@@ -50,6 +56,8 @@ describe('with two replicas of the controllers', () => {
     }, 120_000);
     const first = await leader();
     await kubernetes.killControllers(first);
+    const left = (await guests.migrations()).filter(({ status }) => !['Succeeded', 'Failed'].includes(status?.phase));
+    expect(left.length).toBeGreaterThan(LIMITS.parallelMigrationsPerCluster);
     for (const migration of asked) await eventually(() => guests.succeeds(migration), 600_000);
     const second = await leader();
     const { all, from, to } = mostAtOnce(events);
@@ -63,10 +71,14 @@ describe('with two replicas of the controllers', () => {
       // Where it was started, and where it went: no third place.
       expect(await guests.isWhole(name)).toHaveLength(2);
     }
-    const { items } = (await guests.host.api.request('GET', '/api/v1/namespaces/default/pods')).expect(200).json;
-    const targets = items.map(({ metadata }: Anything) => metadata.labels?.['kubevirt.io/migrationJobUID']);
-    const named = targets.filter((uid: string | undefined) => uid !== undefined);
-    expect(new Set(named).size).toBe(named.length);
+    // A pod that was made twice counts also where it is gone by now.
+    const targets = new Map<string, string>();
+    for (const { object } of pods.events) {
+      const { uid, labels } = object.metadata;
+      if (labels?.[JOB] !== undefined) targets.set(uid, labels[JOB]);
+    }
+    const uids = (await guests.migrations()).map(({ metadata }): string => metadata.uid);
+    expect([...targets.values()].toSorted()).toEqual(uids.toSorted());
     await noSlotIsTaken(guests.host.api);
     expect(guests.host.assertNeverDoubled()).toBeGreaterThan(names.length);
   });

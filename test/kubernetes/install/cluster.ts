@@ -108,6 +108,11 @@ export class AdminsCluster extends AdministeredCluster {
     return new HttpClient({ ...accessIn(this.#plane.kubeconfig), certificate: own, key: own });
   }
 
+  /** What Godwit's components were forbidden to do until now. */
+  forbidden(): Promise<string[]> {
+    return this.#plane.forbidden();
+  }
+
   /** Ends everything that was started, by force, and removes every file. */
   async stop(): Promise<void> {
     for (const agent of this.#agents) await agent.kill();

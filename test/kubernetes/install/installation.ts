@@ -1,17 +1,14 @@
-import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { type AskRules, rightsPage } from '../../../src/cli/manifests/rights-page.fixture.ts';
-import { realClock, realRandom } from '../../../src/env/real.ts';
-import { type Authority, createAuthority, DAY_MS, issueIdentity } from '../../../src/machinery/x509/authority.ts';
 import type { Answer, Anything } from '../../support/api.ts';
 import { eventually } from '../../support/eventually.ts';
 import { probe, virtualMachine } from '../../support/guest-manifests.ts';
 import { Kubectl } from '../../support/kubectl.ts';
 import { AdminsCluster } from './cluster.ts';
+import { CERTIFICATE_LIFE, MACHINES, MERGE, renewsExtension, renewsNodes, SUBRESOURCES } from './renewals.ts';
 
 /** What holds for an installation, however it came onto the cluster. Each test goes on from where the one before it was. */
 
@@ -36,19 +33,13 @@ const NEWS = ' In the next version.';
 const NEXT_IMAGE = 'registry.example.com/godwit:v2';
 const COMPONENTS = ['virt-controller', 'virt-api', 'virt-synchronization-controller'];
 const PATIENCE_MS = 180_000;
-/** Short enough for nodes to renew theirs while a test looks, long enough for a busy machine to do so in time. */
-const CERTIFICATE_LIFE = '4m';
-const RENEWAL_MS = 300_000;
 const PAGE = fileURLToPath(new URL('../../../docs/kubernetes-rights.md', import.meta.url));
-const MACHINES = '/apis/kubevirt.io/v1/namespaces/default/virtualmachines';
 const GUESTS = '/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances';
+const PODS = '/api/v1/namespaces/default/pods';
 const REVIEWS = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-const SECRET = '/api/v1/namespaces/kubevirt/secrets/kubevirt-virt-api-certs';
 /** As the kernel writes it of a socket, and of the addresses of the machine itself. */
 const LISTENS = '0A';
 const LOOPBACK = /^(?:0100007F|0{24}01000000)$/;
-const REAL = { clock: realClock, random: realRandom };
-const MERGE = { 'content-type': 'application/merge-patch+json' };
 /** What the admin has set since: limits of migrations, and addresses that may be dialed. */
 const LIMITS = { parallelMigrationsPerCluster: 7 };
 const ADDRESSES = '192.0.2.0/24';
@@ -81,14 +72,14 @@ export function installation(way: Way): () => AdminsCluster {
     expect(await rightsPage(rulesOf)).toBe(readFileSync(PAGE, 'utf8')));
   it('lets a node write itself and the guests that it runs, and nothing else', restrictsNodes);
   it('lets users of a namespace have machines; who may move them is said apart', restrictsUsers);
-  it('renews certificates while it runs', renews);
+  it('renews certificates while it runs', () => renewsExtension(cluster));
   // Nodes that may not renew for a while would be lost where certificates live for minutes.
-  if (way.keepsRights) it('has nodes renew theirs by themselves', renewsNodes);
+  if (way.keepsRights) it('has nodes renew theirs by themselves', () => renewsNodes(cluster));
   it('goes on with the other replica when the one that leads dies', followsLeader);
   it('is reached by other clusters at the other replica when the one that synchronizes dies', followsSynchronization);
+  it('keeps guests, and refuses evictions by budgets alone, while no extension runs', outlivesExtension);
   it('is upgraded while guests run, and keeps what the admin has set', () => upgrades(way));
-  it('asks for nothing that it may not have', () =>
-    expect(cluster.hosts.output.split('\n').filter((line) => /forbidden/i.test(line))).toEqual([]));
+  it('asks for nothing that it may not have', async () => expect(await cluster.forbidden()).toEqual([]));
   it('is removed, but for what is kept, and guests go on; installed again, it takes them over', () => returns(way));
   return () => cluster;
 }
@@ -150,7 +141,7 @@ async function moves(): Promise<void> {
   await cluster.join('node-1', 'node-2');
   // Launchers ask for nothing that Pod Security refuses to anybody.
   await cluster.kubectl.ok('label namespace default pod-security.kubernetes.io/enforce=restricted');
-  await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100 })));
+  await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100, evictionStrategy: 'LiveMigrate' })));
   expect(await cluster.moves('web')).toHaveLength(2);
   expect(await cluster.cli('logs', 'web', '--tail', '1')).toContain('guest boot=');
 }
@@ -251,91 +242,6 @@ async function restrictsUsers(): Promise<void> {
   expect(await mays('nobody')).toEqual([false, false, false, false]);
 }
 
-/** What a pod of the extension shows to those who call it. */
-async function shownBy(pod: Anything): Promise<string> {
-  const host = pod.status.podIP as string;
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: 8443, rejectUnauthorized: false }, () => {
-      resolve(socket.getPeerCertificate().fingerprint256);
-      socket.destroy();
-    });
-    socket.once('error', reject);
-  });
-}
-
-/** What the extension keeps of its certificates. */
-async function certificatesNow(): Promise<{ authority: Authority; authoritiesPem: string }> {
-  const { data } = (await cluster.api.request('GET', SECRET)).expect(200).json;
-  const text = (key: string): string => Buffer.from(data[key], 'base64').toString();
-  const authority = { certificatePem: text('ca.crt'), keyPem: text('ca.key'), env: REAL };
-  return { authority, authoritiesPem: text('ca-bundle.crt') };
-}
-
-/** Has the extension find these instead of what it has kept, and waits until both replicas show the same, and this. */
-async function renewsFrom(kept: Readonly<Record<string, string>>, isIt: (shown: string) => boolean): Promise<void> {
-  const { api } = cluster;
-  const data = Object.entries(kept).map(([key, pem]) => [key, Buffer.from(pem).toString('base64')]);
-  (await api.request('PATCH', SECRET, { body: { data: Object.fromEntries(data) }, headers: MERGE })).expect(200);
-  const [first, second] = await cluster.podsOf('virt-api');
-  const refused: string[] = [];
-  await eventually(async () => {
-    // Nobody is to notice, all the while.
-    const answer = await api.request('POST', `${MACHINES}?dryRun=All`, { body: virtualMachine('try', probe()) });
-    if (answer.status !== 201) refused.push(answer.text);
-    const shown = await shownBy(first);
-    expect(isIt(shown)).toBe(true);
-    expect(await shownBy(second)).toBe(shown);
-  }, PATIENCE_MS);
-  expect(refused).toEqual([]);
-}
-
-async function renews(): Promise<void> {
-  const [pod] = await cluster.podsOf('virt-api');
-  const seen = [await shownBy(pod)];
-  const issued = async (by: Authority, validityMs: number): Promise<Record<string, string>> => {
-    const dnsNames = ['virt-api.kubevirt.svc', 'virt-api.kubevirt.svc.cluster.local'];
-    const options = { commonName: 'virt-api', dnsNames, usages: ['server'], validityMs } as const;
-    const { certificatePem, keyPem } = await issueIdentity(by, options);
-    seen.push(new X509Certificate(certificatePem).fingerprint256);
-    return { 'tls.crt': certificatePem, 'tls.key': keyPem };
-  };
-  const isNew = (shown: string): boolean => !seen.includes(shown);
-  const { authority, authoritiesPem } = await certificatesNow();
-  await renewsFrom(await issued(authority, 30 * DAY_MS), isNew);
-  expect((await certificatesNow()).authoritiesPem).toBe(authoritiesPem);
-  seen.push(await shownBy(pod));
-  // An authority that would not outlive what it signs is followed by another, and recognised as long as its certificates may be shown.
-  const old = await createAuthority(REAL, 'old', 400 * DAY_MS);
-  const bundle = old.certificatePem + authority.certificatePem;
-  const kept = { 'ca.crt': old.certificatePem, 'ca.key': old.keyPem, 'ca-bundle.crt': bundle };
-  await renewsFrom({ ...kept, ...(await issued(old, 300 * DAY_MS)) }, (shown) => shown === seen.at(-1));
-  await renewsFrom(await issued(old, 30 * DAY_MS), isNew);
-  const now = await certificatesNow();
-  expect([old.certificatePem, authority.certificatePem]).not.toContain(now.authority.certificatePem);
-  expect(now.authoritiesPem).toBe(now.authority.certificatePem + old.certificatePem);
-  for (const { status } of await cluster.podsOf('virt-api')) expect(status.containerStatuses[0].restartCount).toBe(0);
-}
-
-/** Certificates of the cluster's own signer, approved by its own approver: with no more than what was installed. */
-async function renewsNodes(): Promise<void> {
-  const nodes = ['node-1', 'node-2'];
-  const endsMs = (node: string): number => Date.parse(new X509Certificate(cluster.certificateOf(node)).validTo);
-  const first = new Map(nodes.map((node) => [node, endsMs(node)]));
-  await eventually(() => {
-    for (const [node, endMs] of first) expect(endsMs(node), node).toBeGreaterThan(endMs);
-    // By then those that they joined with are of no use.
-    expect(Date.now()).toBeGreaterThan(Math.max(...first.values()));
-  }, RENEWAL_MS);
-  for (const node of nodes) {
-    const client = cluster.clientOf(node);
-    (await client.request('GET', `/api/v1/nodes/${node}`)).expect(200);
-    client.close();
-  }
-  await cluster.kubectl.ok(`wait node ${nodes.join(' ')} --for condition=Ready --timeout ${PATIENCE_MS}ms`, {
-    killAfterMs: PATIENCE_MS,
-  });
-}
-
 /** Has the replica of a component crash that has its lease, and waits until the other one has it; answers both. */
 async function leaderCrashes(component: string): Promise<{ readonly first: Anything; readonly other: Anything }> {
   const pods = await cluster.podsOf(component);
@@ -373,6 +279,41 @@ async function followsSynchronization(): Promise<void> {
   await isReplaced(first);
 }
 
+/** What docs/kubernetes.md says of the time while no extension runs; afterwards an eviction is a move again. */
+async function outlivesExtension(): Promise<void> {
+  const { api, kubectl } = cluster;
+  const { boot } = await cluster.lives('web');
+  const { status } = await kubectl.json('get vmi web');
+  const { items } = await kubectl.json('get pods -l vm.kubevirt.io/name=web');
+  const pod = items.find(({ metadata }: Anything) => metadata.uid === status.rightToRun.holder.podUID);
+  const { name } = pod.metadata;
+  const evict = (): Promise<Answer> => {
+    const body = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } };
+    return api.request('POST', `${PODS}/${name}/eviction`, { body });
+  };
+  const scale = (replicas: number): Promise<string> =>
+    kubectl.ok(`-n kubevirt scale deployment virt-api --replicas ${replicas}`);
+
+  await scale(0);
+  await eventually(async () => expect(await cluster.podsOf('virt-api')).toEqual([]), PATIENCE_MS);
+  const tried = await api.request('POST', `${MACHINES}?dryRun=All`, { body: virtualMachine('try', probe()) });
+  expect(tried.expect(500).json.message).toContain('failed calling webhook');
+  (await api.request('GET', SUBRESOURCES)).expect(503);
+  expect((await evict()).expect(429).json.details.causes[0].reason).toBe('DisruptionBudget');
+  await cluster.isStill('web', boot);
+
+  await scale(2);
+  await rolledOut();
+  // Until the API server finds the extension again, its webhook is left out.
+  await eventually(async () => {
+    expect((await evict()).expect(429).json.message).toContain('virt-launcher-eviction-interceptor.kubevirt.io');
+  }, PATIENCE_MS);
+  await eventually(async () => {
+    expect((await kubectl.json('get vmi web')).status.nodeName).not.toBe(status.nodeName);
+  }, PATIENCE_MS);
+  expect(await cluster.isStill('web', boot)).toHaveLength(4);
+}
+
 /** What the admin has set is still so. */
 async function isSet(): Promise<void> {
   const { spec } = await cluster.kubectl.json('get kubevirt kubevirt -n kubevirt');
@@ -389,6 +330,7 @@ async function upgrades(way: Way): Promise<void> {
     kubectl.ok(['patch', kind, name, '-n', 'kubevirt', '--type', 'merge', '-p', JSON.stringify(change)]);
   await set('kubevirt', 'kubevirt', { spec: { configuration: { migrations: LIMITS } } });
   await set('configmap', 'godwit-trust', { data: { addresses: ADDRESSES } });
+  const before = await irreplaceable();
   await way.upgrade(cluster, NEXT_IMAGE);
   await rolledOut();
   for (const component of COMPONENTS)
@@ -397,25 +339,44 @@ async function upgrades(way: Way): Promise<void> {
       expect(images).toEqual([NEXT_IMAGE, NEXT_IMAGE]);
     }, PATIENCE_MS);
   await isSet();
+  expect(await irreplaceable()).toEqual(before);
   await cluster.isStill('web', boot);
-  expect(await cluster.moves('web')).toHaveLength(4);
+  expect(await cluster.moves('web')).toHaveLength(5);
 }
 
-/** What nobody could make again: kinds, machines, the configuration, and whom the cluster trusts by which keys. */
+/**
+ * What nobody could make again: kinds, machines, the configuration, and whom the cluster trusts by which keys. With them what components
+ * have made there, of which the leases and the ledger change all the time.
+ */
 async function irreplaceable(): Promise<string[]> {
-  const names = 'configmap/godwit-trust configmap/godwit-synchronization-bundle secret/godwit-synchronization-ca';
-  const { items } = await cluster.kubectl.json(`get -n kubevirt ${names} kubevirt/kubevirt`);
-  const all = await cluster.kubectl.json(`get crd -l ${PART_OF}`);
-  const machines = await cluster.kubectl.json('get vm,vmi -A');
-  return [...items, ...all.items, ...machines.items].map(
-    ({ kind, metadata, data }: Anything) => `${kind} ${metadata.name} ${metadata.uid} ${JSON.stringify(data)}`,
+  const { kubectl } = cluster;
+  const trust = 'configmap/godwit-trust configmap/godwit-synchronization-bundle secret/godwit-synchronization-ca';
+  const leases = 'lease/virt-controller lease/virt-synchronization-controller';
+  const kept = await kubectl.json(`get -n kubevirt ${trust} secret/kubevirt-virt-api-certs`);
+  const changing = await kubectl.json(
+    `get -n kubevirt namespace/kubevirt kubevirt/kubevirt configmap/godwit-migration-slots ${leases}`,
   );
+  const kinds = await kubectl.json(`get crd -l ${PART_OF}`);
+  const machines = await kubectl.json('get vm,vmi -A');
+  const called = ({ kind, metadata }: Anything): string => `${kind} ${metadata.name} ${metadata.uid}`;
+  return [
+    ...kept.items.map((each: Anything) => `${called(each)} ${JSON.stringify(each.data)}`),
+    ...[...changing.items, ...kinds.items, ...machines.items].map(called),
+  ];
+}
+
+/** Accounts and their rights, by name. */
+async function rightsNow(): Promise<string> {
+  const kinds = 'clusterroles,clusterrolebindings,roles,rolebindings,serviceaccounts';
+  return cluster.kubectl.ok(`get ${kinds} -A -l ${PART_OF} -o name`);
 }
 
 async function returns(way: Way): Promise<void> {
   const { kubectl } = cluster;
   const { boot } = await cluster.lives('web');
   const before = await irreplaceable();
+  const rights = await rightsNow();
+  expect(rights).toContain('clusterrole.rbac.authorization.k8s.io/kubevirt.io:migrate');
   await way.uninstall(cluster);
   const labelled = `-l ${PART_OF}`;
   await eventually(async () => {
@@ -427,8 +388,7 @@ async function returns(way: Way): Promise<void> {
     );
     expect(`${running}${asking}`).toBe('');
   }, PATIENCE_MS);
-  const rights = await kubectl.run(['get', 'clusterroles', 'kubevirt.io:migrate', '-o', 'name']);
-  expect(rights.code === 0).toBe(way.keepsRights);
+  expect(await rightsNow()).toBe(way.keepsRights ? rights : '');
   await isSet();
   expect(await irreplaceable()).toEqual(before);
   await cluster.isStill('web', boot);
@@ -437,6 +397,6 @@ async function returns(way: Way): Promise<void> {
   await isSet();
   expect(await irreplaceable()).toEqual(before);
   await cluster.isStill('web', boot);
-  expect(await cluster.moves('web')).toHaveLength(5);
+  expect(await cluster.moves('web')).toHaveLength(6);
   await kubectl.ok('delete vm web --timeout 2m', { killAfterMs: PATIENCE_MS });
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { collectedUses, collectUses, usesIn } from './audited-uses.ts';
+import { collectedUses, collectUses, refusalIn, refusals, usesIn } from './audited-uses.ts';
 
 const CONTROLLER = 'system:serviceaccount:kubevirt:godwit-controller';
 const EVENT = {
@@ -43,6 +43,22 @@ describe('a line of an audit log', () => {
   ])('shows nothing of %s', (_, change) => expect(seen(change)).toEqual([]));
   it('shows nothing where it was cut short', () =>
     expect(usesIn('{"verb":"get","userAgent":"virt-api/godwit"')).toEqual([]));
+});
+
+describe('a refusal', () => {
+  const refused = { requestURI: '/api/v1/secrets', annotations: { 'authorization.k8s.io/decision': 'forbid' } };
+  const shown = (change: object): string | undefined => refusalIn(JSON.stringify({ ...EVENT, ...refused, ...change }));
+  it('is shown, with who was refused and what', () => expect(shown({})).toBe(`${CONTROLLER} patch /api/v1/secrets`));
+  it.each<[what: string, change: object]>([
+    ['what was allowed', { annotations: { 'authorization.k8s.io/decision': 'allow' } }],
+    ['who is none of ours', { user: { username: 'kubernetes-admin' } }],
+    ['who asked on behalf of others', { user: { username: 'kubernetes-admin' }, impersonatedUser: EVENT.user }],
+  ])('is not that of %s', (_, change) => expect(shown(change)).toBeUndefined());
+  it('is found in the log', async () => {
+    const logs = mkdtempSync(join(tmpdir(), 'godwit-test-'));
+    writeFileSync(join(logs, 'audit.log'), `${JSON.stringify(EVENT)}\n${JSON.stringify({ ...EVENT, ...refused })}\n`);
+    expect(await refusals(logs, 'audit.log')).toEqual([`${CONTROLLER} patch /api/v1/secrets`]);
+  });
 });
 
 it('is collected from all files of a log, each use once', async () => {

@@ -22,6 +22,8 @@ interface AuditEvent {
     readonly namespace?: string;
   };
   readonly responseStatus?: { readonly code?: number };
+  readonly requestURI?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** What our clients call themselves: kubelets and tests, which are the same users, do not. */
@@ -43,6 +45,15 @@ export function usesIn(line: string): Use[] {
   return event.verb === 'patch' && code === 201 ? [use, { ...use, verb: 'create' }] : [use];
 }
 
+/** What a line of an audit log shows that a component of ours was forbidden to do. */
+export function refusalIn(line: string): string | undefined {
+  if (!line.includes(ACCOUNTS)) return undefined;
+  const { user, annotations, verb, requestURI } = eventOf(line) ?? {};
+  const isOurs = user?.username?.startsWith(ACCOUNTS) === true;
+  return isOurs && annotations?.[DECISION] === 'forbid' ? `${user.username} ${verb} ${requestURI}` : undefined;
+}
+const DECISION = 'authorization.k8s.io/decision';
+
 function eventOf(line: string): AuditEvent | undefined {
   try {
     return JSON.parse(line) as AuditEvent;
@@ -58,17 +69,29 @@ function holderOf({ user: { username, groups = [] } }: AuditEvent): string | und
   return username?.startsWith(ACCOUNTS) ? username : undefined;
 }
 
-/** Writes a file into a directory with what this audit log shows, and with it those that were moved aside as it grew. */
-export async function collectUses(logDirectory: string, logName: string, into: string): Promise<void> {
-  const uses = new Set<string>();
+/** The lines of an audit log, and of what was moved aside as it grew. */
+async function* linesOf(logDirectory: string, logName: string): AsyncGenerator<string> {
   const stem = logName.replace(/\.log$/, '');
   const isOfLog = (name: string): boolean => name === logName || (name.startsWith(`${stem}-`) && name.endsWith('.log'));
-  for (const name of readdirSync(logDirectory).filter(isOfLog)) {
-    const input = createReadStream(join(logDirectory, name), 'utf8');
-    for await (const line of createInterface({ input })) for (const use of usesIn(line)) uses.add(JSON.stringify(use));
-  }
+  for (const name of readdirSync(logDirectory).filter(isOfLog))
+    yield* createInterface({ input: createReadStream(join(logDirectory, name), 'utf8') });
+}
+
+/** Writes a file into a directory with what this audit log shows. */
+export async function collectUses(logDirectory: string, logName: string, into: string): Promise<void> {
+  const uses = new Set<string>();
+  for await (const line of linesOf(logDirectory, logName))
+    for (const use of usesIn(line)) uses.add(JSON.stringify(use));
   mkdirSync(into, { recursive: true });
   writeFileSync(join(into, randomUUID()), [...uses].join('\n'));
+}
+
+/** All that our components were forbidden to do, by this audit log. */
+export async function refusals(logDirectory: string, logName: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const line of linesOf(logDirectory, logName))
+    found.push(...[refusalIn(line)].filter((each) => each !== undefined));
+  return found;
 }
 
 /** All that was collected into the directory. */

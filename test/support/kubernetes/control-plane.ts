@@ -16,7 +16,7 @@ import { eventually } from '../eventually.ts';
 import type { Place } from '../godwit.ts';
 import { HttpClient } from '../http-client.ts';
 import { freePorts } from '../network.ts';
-import { collectUses } from './audited-uses.ts';
+import { collectUses, refusals } from './audited-uses.ts';
 import { KeptProcess } from './kept-process.ts';
 import { PROGRAMS, RIGHTS_USED } from './wanted.ts';
 
@@ -131,6 +131,11 @@ export class ControlPlane {
     const serving = await issueIdentity(this.#authority, { ...name, usages: ['server'], ipAddresses: [address] });
     const kubeconfig = kubeconfigOf(this.#server, this.#authority, client);
     return { kubeconfig, serving, ca: this.#authority.certificatePem };
+  }
+
+  /** What Godwit's components were forbidden to do until now. */
+  forbidden(): Promise<string[]> {
+    return refusals(this.#directory, AUDIT_LOG);
   }
 
   /** Ends everything. What was used of rights goes where it is asked for: the log is removed with the cluster. */

@@ -22,6 +22,7 @@ interface Parts {
 /** A cluster with a real control plane, on whose hosts real kubelets run containers. */
 export class KubeletCluster extends AdministeredCluster {
   readonly #parts: Parts;
+  readonly #lost = new Set<KubeletHost>();
 
   private constructor(directory: string, parts: Parts) {
     super(directory, parts.plane);
@@ -64,11 +65,18 @@ export class KubeletCluster extends AdministeredCluster {
     return found;
   }
 
+  /** Switches a host off for good, with all that runs there. */
+  async lose(name: string): Promise<void> {
+    const host = this.host(name);
+    this.#lost.add(host);
+    await host.stop();
+  }
+
   /** Ends everything, by force, and removes every file. */
   async stop(): Promise<void> {
     const { network, plane, hosts } = this.#parts;
     this.close();
-    await Promise.all(hosts.map((host) => host.stop()));
+    await Promise.all(hosts.filter((host) => !this.#lost.has(host)).map((host) => host.stop()));
     await plane.stop();
     await network.remove();
     rmSync(this.directory, { recursive: true, force: true, maxRetries: 3 });
