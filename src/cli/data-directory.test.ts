@@ -1,17 +1,21 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../test/support/eventually.ts';
-import { DirectoryInUse, DirectoryLock, holderOf, removeDead } from './data-directory.ts';
+import { DirectoryInUse, DirectoryLock, holderOf, inherit } from './data-directory.ts';
 
 let directory = '';
 beforeEach(() => {
   directory = join(mkdtempSync(join(tmpdir(), 'godwit-')), 'data');
 });
 afterEach(() => rmSync(join(directory, '..'), { recursive: true, force: true }));
+
+const ticksOf = (pid: number): string =>
+  readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ')[19] ?? '';
 
 describe('the data directory', () => {
   it('is private and held by one process at a time, whose name a second one learns', () => {
@@ -28,21 +32,40 @@ describe('the data directory', () => {
     DirectoryLock.acquire(directory, 0, 'control-plane').release();
   });
 
-  it('stays with who has taken it while another starter was about to remove the lock of a dead one', () => {
-    const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
-    removeDead(join(directory, 'lock'));
+  it('goes from a dead holder to one of all who come then', () => {
+    const dead = JSON.stringify({ pid: process.pid, startTicks: 'another boot', since: '' });
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
+    const lock = join(directory, 'lock');
+    writeFileSync(lock, dead);
+    const me = { pid: process.pid, startTicks: ticksOf(process.pid), since: 'now' };
+    expect(inherit(lock, dead, me)).toBe(me);
+    // Who saw the dead one, too, and comes a moment later, finds another there, and leaves it.
+    expect(inherit(lock, dead, { ...me, since: 'later' })).toBeUndefined();
+    expect(holderOf(directory)).toEqual(me);
+    expect(readdirSync(directory)).toEqual(['lock']);
+  });
+
+  it('is not taken by who comes while another one is about to take it, and by the next where that one has died', () => {
+    const dead = JSON.stringify({ pid: process.pid, startTicks: 'another boot', since: '' });
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
+    writeFileSync(join(directory, 'lock'), dead);
+    const claim = join(directory, `lock.${createHash('sha256').update(dead).digest('hex').slice(0, 16)}`);
+    const parent = { pid: process.ppid, startTicks: ticksOf(process.ppid), since: '' };
+    writeFileSync(claim, JSON.stringify(parent));
+    expect(() => DirectoryLock.acquire(directory, 0, 'control-plane')).toThrow(`process ${process.ppid} `);
+    expect(readFileSync(join(directory, 'lock'), 'utf8')).toBe(dead);
+    writeFileSync(claim, JSON.stringify({ ...parent, startTicks: 'another boot' }));
+    DirectoryLock.acquire(directory, 0, 'control-plane');
     expect(holderOf(directory)).toMatchObject({ pid: process.pid });
     expect(readdirSync(directory)).toEqual(['lock']);
-    lock.release();
-    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.pid, startTicks: 'another boot', since: '' }));
-    removeDead(join(directory, 'lock'));
-    expect(readdirSync(directory)).toEqual([]);
   });
 
   it('is let go of by nobody but who has it', () => {
     const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
-    const startTicks = readFileSync(`/proc/${process.ppid}/stat`, 'utf8').split(') ')[1]?.split(' ')[19];
-    writeFileSync(join(directory, 'lock'), JSON.stringify({ pid: process.ppid, startTicks, since: '' }));
+    writeFileSync(
+      join(directory, 'lock'),
+      JSON.stringify({ pid: process.ppid, startTicks: ticksOf(process.ppid), since: '' }),
+    );
     lock.release();
     expect(holderOf(directory)).toMatchObject({ pid: process.ppid });
   });

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -86,13 +86,14 @@ export function holderOf(directory: string): Holder | undefined {
 
 /** Of whom a lock tells that still lives. */
 function livingHolder(path: string): Holder | undefined {
+  const word = wordOf(path);
+  if (word === undefined) return undefined;
   let holder: Holder;
   try {
-    holder = JSON.parse(readFileSync(path, 'utf8')) as Holder;
-  } catch (error) {
-    // No lock, or one that a crash left half-written: nobody holds it. Locks appear whole, by link.
-    if (error instanceof SyntaxError || (error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+    holder = JSON.parse(word) as Holder;
+  } catch {
+    // A crash has left it half-written: nobody holds it. Locks appear whole, by link.
+    return undefined;
   }
   return startTicksOf(holder.pid) === holder.startTicks ? holder : undefined;
 }
@@ -123,18 +124,17 @@ export class DirectoryLock {
     };
     for (;;) {
       if (tryLink(path, holder)) return new DirectoryLock(path, holder);
-      const other = holderOf(directory);
+      const word = wordOf(path);
+      const other = livingHolder(path) ?? (word === undefined ? undefined : inherit(path, word, holder));
+      if (other === holder) return new DirectoryLock(path, holder);
       if (other) throw new DirectoryInUse(directory, other);
-      removeDead(path);
     }
   }
 
   /** Tells where the control plane serves; `godwit down` and a refused second start show it. */
   announce(url: string): void {
     this.#holder = { ...this.#holder, url };
-    const temporary = `${this.#path}.${suffix()}`;
-    writeFileSync(temporary, JSON.stringify(this.#holder), { mode: 0o600 });
-    renameSync(temporary, this.#path);
+    replaceWord(this.#path, this.#holder);
   }
 
   release(): void {
@@ -175,18 +175,39 @@ function tryLink(path: string, holder: Holder): boolean {
 }
 
 /**
- * Removes the lock of a dead process. Another starter may have seen the same, removed it and taken its place since: so it is moved aside
- * under a name of our own and looked at there, and the lock of somebody who lives is put back.
+ * Puts a starter in the place of a dead holder, of whom the lock still says this word. Only one may at a time: who has claimed that word. A
+ * lock is never taken away, so that nobody else finds none meanwhile. Answers who holds it then, or is about to; undefined where that has to
+ * be looked at anew.
  */
-export function removeDead(path: string): void {
-  const aside = `${path}.${suffix()}`;
-  try {
-    renameSync(path, aside);
-    if (livingHolder(aside)) linkSync(aside, path);
-  } catch (error) {
-    // Another starter moved it first, or has come in between; the next round sees whose lock it is now.
-    if (!['ENOENT', 'EEXIST'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
-  } finally {
-    rmSync(aside, { force: true });
+export function inherit(path: string, word: string, holder: Holder): Holder | undefined {
+  const claim = `${path}.${createHash('sha256').update(word).digest('hex').slice(0, 16)}`;
+  if (!tryLink(claim, holder)) {
+    const heir = livingHolder(claim);
+    if (!heir) rmSync(claim, { force: true });
+    return heir;
   }
+  try {
+    // Another one may have been faster, and be done.
+    if (wordOf(path) !== word) return undefined;
+    replaceWord(path, holder);
+    return holder;
+  } finally {
+    rmSync(claim, { force: true });
+  }
+}
+
+/** What a lock says; undefined where there is none. */
+function wordOf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+function replaceWord(path: string, holder: Holder): void {
+  const temporary = `${path}.${suffix()}`;
+  writeFileSync(temporary, JSON.stringify(holder), { mode: 0o600 });
+  renameSync(temporary, path);
 }
