@@ -38,6 +38,14 @@ function agentOn(host: FakeHost): { readonly machines: Machines; readonly ending
   return { machines, ending: new Ending({ clock, log, recorder, machines }), told };
 }
 
+const ATTEMPT = {
+  epoch: 1,
+  source: { node: 'node-a', nodeUID: 'node-1', podUID: 'a' },
+  target: { node: 'node-b', nodeUID: 'node-2', podUID: 'b' },
+  sourceMigrationUID: 'm',
+  targetMigrationUID: 'm',
+};
+
 describe('a machine whose guest is to end, and that does not answer', () => {
   it('is looked at again, though it answers whoever comes next', async () => {
     const host = new FakeHost();
@@ -53,12 +61,30 @@ describe('a machine whose guest is to end, and that does not answer', () => {
     expect(host.alive()).toHaveLength(1);
   });
 
-  it('is ended by force when its time is over', async () => {
+  it.each<[what: string, standing: Standing, patienceMs: number]>([
+    ['a while', STANDING, 15_000],
+    ['longer, since its guest moves,', { ...STANDING, reserved: ATTEMPT }, 60_000],
+  ])('is called for %s when its time is over, and then ended by force', async (_, standing, patienceMs) => {
     const host = new FakeHost();
-    const { machines, ending } = agentOn(host);
-    await machines.start('a', SMALL_MACHINE);
+    const former = agentOn(host).machines;
+    await former.start('a', SMALL_MACHINE);
+    await former.get('a')?.continue();
+    const { ending } = agentOn(host);
+    const bring = () => ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) }, standing);
     host.isSilent = true;
-    await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(60) }, STANDING);
+    await bring();
+    clock.advance(patienceMs - 1);
+    // It has answered meanwhile: the time begins anew.
+    host.isSilent = false;
+    host.obeysPowerButton = false;
+    await ending.bring({ podUID: 'a', vm: 'vm', pod: POD, guest: goingGuest(5) }, standing);
+    host.isSilent = true;
+    await bring();
+    clock.advance(patienceMs - 1);
+    await bring();
+    expect(host.alive()).toHaveLength(1);
+    clock.advance(1);
+    await bring();
     expect(host.alive()).toEqual([]);
   });
 
@@ -71,13 +97,6 @@ describe('a machine whose guest is to end, and that does not answer', () => {
 describe('a guest whose pod is held', () => {
   const hold = { cause: 'Preemption', untilMs: 0, deadlineMs: 0, mover: 'Us' } as const;
   const { metadata: _, ...guest } = goingGuest(0);
-  const attempt = {
-    epoch: 1,
-    source: { node: 'node-a', nodeUID: 'node-1', podUID: 'a' },
-    target: { node: 'node-b', nodeUID: 'node-2', podUID: 'b' },
-    sourceMigrationUID: 'm',
-    targetMigrationUID: 'm',
-  };
 
   /** A pod that was deleted just now with 345 s, and holds its guest for so many seconds from now on. */
   function heldScene(seconds: number) {
@@ -138,21 +157,21 @@ describe('a guest whose pod is held', () => {
 
   it('is asked only once its move is over, however that ends, and not ended meanwhile', async () => {
     const { ending, machine } = await running();
-    const moving: Standing = { ...STANDING, reserved: attempt };
+    const moving: Standing = { ...STANDING, reserved: ATTEMPT };
     expect(await ending.bring(heldScene(-1), moving)).toEqual({ requeueAfterMs: 250 });
     machine.status = 'paused';
     expect(await ending.bring(heldScene(-20), moving)).toEqual({ requeueAfterMs: 250 });
     expect(machine.end).toBeUndefined();
     machine.status = 'finished-migrate';
     expect(await ending.bring(heldScene(-200), moving)).toEqual({});
-    expect(await ending.bring(heldScene(-200), { kind: 'granted', attempt, isPostCopy: true })).toEqual({});
+    expect(await ending.bring(heldScene(-200), { kind: 'granted', attempt: ATTEMPT, isPostCopy: true })).toEqual({});
     expect(machine.end).toBeUndefined();
   });
 
   it('is not held where it has yet to arrive', async () => {
     const { ending, machine } = await running();
     machine.status = 'incoming';
-    await ending.bring(heldScene(100), { kind: 'receiving', attempt });
+    await ending.bring(heldScene(100), { kind: 'receiving', attempt: ATTEMPT });
     expect(machine.end).toBeDefined();
   });
 

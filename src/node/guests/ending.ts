@@ -33,6 +33,13 @@ const BY_KUBELET =
 /** For so long a guest waits for memory whose source has ended. */
 const STARVED_MS = 15_000;
 
+/**
+ * For so long a machine is called that does not answer, before it is ended by force: one that was not reached once may answer the next
+ * time. While its guest moves, what it holds may be all that there is of it, and its main loop stands still for longer.
+ */
+const MUTE_MS = 15_000;
+const MUTE_MOVING_MS = 60_000;
+
 /** Ends the machines of guests whose owners want them gone, and of those that can go on no more. */
 export class Ending {
   readonly #options: EndingOptions;
@@ -42,6 +49,8 @@ export class Ending {
   readonly #held = new Set<string>();
   /** Since when guests wait for memory that nobody has any more. */
   readonly #starvedMs = new Map<string, number>();
+  /** Since when machines do not answer. */
+  readonly #muteMs = new Map<string, number>();
   #leavingMs: number | undefined;
 
   constructor(options: EndingOptions) {
@@ -64,6 +73,8 @@ export class Ending {
     const mayMigrate = isMoving || standing.kind === 'granted' || source !== undefined;
     const { fact, status, migration } = await machines.look(podUID, mayMigrate);
     const machine = machines.get(podUID);
+    if (machine && status === undefined) this.#muteMs.set(podUID, this.#muteMs.get(podUID) ?? clock.now());
+    else this.#muteMs.delete(podUID);
     if (status === 'shut-down') return {};
     if (machine && guest && source && migration === 'postcopy-paused' && !source.isThere)
       return this.#endStarved(podUID, guest, machine);
@@ -99,7 +110,8 @@ export class Ending {
     if (endingMs !== undefined) this.#tellOnce(podUID, guest, 'EndedByKubelet', BY_KUBELET);
     if (status !== undefined) return this.#powerOff(podUID, guest, machine, byMs, status);
     // A machine that answers no more cannot be asked to end.
-    if (byMs <= nowMs) await machine.kill();
+    const calledUntilMs = (this.#muteMs.get(podUID) ?? nowMs) + (isMoving ? MUTE_MOVING_MS : MUTE_MS);
+    if (Math.max(byMs, calledUntilMs) <= nowMs) await machine.kill();
     return AGAIN;
   }
 
@@ -163,6 +175,7 @@ export class Ending {
     this.#asked.delete(podUID);
     this.#held.delete(podUID);
     this.#starvedMs.delete(podUID);
+    this.#muteMs.delete(podUID);
   }
 }
 
