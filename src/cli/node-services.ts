@@ -190,7 +190,7 @@ async function startEngine({ kubelet }: AgentOptions, directory: string, env: En
     hypervisor: here,
     hostFiles: realFiles,
     user,
-    directory: join(directory, 'probe'),
+    run: { directory: join(directory, 'probe'), instance: await ownAgentId(directory, env) },
     machineType: `pc-q35-${version.major}.${version.minor}`,
   });
   env.log.info(`guests run on ${accelerator}`, { reason });

@@ -19,8 +19,7 @@ afterAll(() => bench.close());
 function options(): ProbeOptions {
   const { hypervisor } = bench;
   const machineType = `pc-q35-${bench.version.major}.${bench.version.minor}`;
-  const { directory } = bench.newRun();
-  return { clock: realClock, hypervisor, hostFiles: realFiles, user: UNPRIVILEGED, directory, machineType };
+  return { clock: realClock, hypervisor, hostFiles: realFiles, user: UNPRIVILEGED, run: bench.newRun(), machineType };
 }
 
 describe('the guest that tries accelerators', () => {

@@ -31,8 +31,7 @@ async function probe(
     clock,
   };
   const unused = (): never => expect.unreachable();
-  const directory = '/run/probe';
-  const run = { directory, instance: 'probe' };
+  const run = { directory: '/run/probe', instance: 'probe' };
   const machine: Machine = {
     run,
     ended: new Promise((resolve) => (end = resolve)),
@@ -76,7 +75,7 @@ async function probe(
     hypervisor,
     hostFiles,
     user: undefined,
-    directory,
+    run,
     machineType: 'pc-q35-7.2',
   });
   return { verdict, isKilled };

@@ -1,6 +1,6 @@
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, HostFiles, UserIdentity } from '../../env/ports.ts';
-import type { Hypervisor, Machine } from '../hypervisor.ts';
+import type { Hypervisor, Machine, MachineRun } from '../hypervisor.ts';
 import type { Accelerator } from '../machine.ts';
 import { BOOT_WORD, bootImage } from './boot-sector.ts';
 
@@ -12,8 +12,6 @@ import { BOOT_WORD, bootImage } from './boot-sector.ts';
 
 /** Far more than a guest needs where it runs at all; without KVM it takes half a second. */
 const TIMEOUT_MS = 10_000;
-/** Always the same, so that one is found again whose agent was killed. */
-const PROBE = '00000000-0000-4000-8000-000000000000';
 
 export interface ProbeOptions {
   readonly clock: Clock;
@@ -21,8 +19,8 @@ export interface ProbeOptions {
   readonly hostFiles: HostFiles;
   /** Whom the hypervisor runs guests as: it is they who must be able to use KVM. */
   readonly user: UserIdentity | undefined;
-  /** Nobody else's. */
-  readonly directory: string;
+  /** Always the same for one agent, and nobody else's: so one is found again whose agent was killed. */
+  readonly run: MachineRun;
   /** A versioned machine type with a SATA controller. */
   readonly machineType: string;
 }
@@ -43,18 +41,17 @@ export async function probeAccelerator(options: ProbeOptions): Promise<Accelerat
 
 /** Runs a guest on the accelerator. Answers what went wrong, or undefined when it ran. */
 export async function problemWith(accelerator: Accelerator, options: ProbeOptions): Promise<string | undefined> {
-  const { hostFiles, hypervisor, user, directory, machineType } = options;
-  const run = { directory, instance: PROBE };
-  const path = `${directory}/boot.img`;
+  const { hostFiles, hypervisor, user, run, machineType } = options;
+  const path = `${run.directory}/boot.img`;
   let machine: Machine | undefined;
   try {
     await (await hypervisor.adopt(run))?.kill();
-    await hostFiles.makePrivateDirectory(directory, user);
+    await hostFiles.makePrivateDirectory(run.directory, user);
     await hostFiles.writePrivate(path, bootImage(), user);
     machine = await hypervisor.start(
       {
         name: `probe of ${accelerator}`,
-        uuid: PROBE,
+        uuid: '00000000-0000-4000-8000-000000000000',
         machineType,
         accelerator,
         cpu: { model: 'qemu64', sockets: 1, cores: 1, threads: 1 },
