@@ -108,6 +108,12 @@ export class AdminsCluster extends AdministeredCluster {
     return new HttpClient({ ...accessIn(this.#plane.kubeconfig), certificate: own, key: own });
   }
 
+  /** Speaks as whoever has this token. */
+  clientWith(token: string): HttpClient {
+    const { url, ca } = accessIn(this.#plane.kubeconfig);
+    return new HttpClient({ url, ca, token });
+  }
+
   /** What Godwit's components were forbidden to do until now. */
   forbidden(): Promise<string[]> {
     return this.#plane.forbidden();
