@@ -15,6 +15,8 @@ const fixture = programOf(join(import.meta.dirname, 'crash-writer.fixture.ts'));
 const run = promisify(execFile);
 const ROUNDS = 15;
 const BATCHES_KEPT = 20;
+/** Each round waits for the disk a hundred times, which others write to as well. */
+const ROUNDS_MS_MAX = 300_000;
 
 let directory: string;
 
@@ -71,7 +73,7 @@ describe('kill -9', () => {
       expect(batches).toEqual(Array.from({ length: count }, (_, index) => last - count + 1 + index));
       newest = last;
     }
-  });
+  }, ROUNDS_MS_MAX);
 });
 
 describe('a full disk', () => {
