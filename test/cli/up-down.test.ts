@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,6 +23,9 @@ import { configMap } from '../support/objects.ts';
 import { sample, someOf } from '../support/sample.ts';
 
 /** `godwit up` and `godwit down` as processes: what they print, leave behind and end with. */
+
+/** Who owns what others may not use. */
+const NOBODY = 65_534;
 
 let scratch = '';
 const running: Running[] = [];
@@ -497,11 +510,13 @@ describe('godwit down', () => {
       const directory = join(scratch, 'theirs');
       mkdirSync(join(directory, 'images'), { recursive: true });
       writeFileSync(join(directory, 'kubeconfig'), '');
-      // Nothing is closed to root, which has to become somebody else first.
       chmodSync(directory, 0);
-      const asNobody = ['--reuid=65534', '--regid=65534', '--clear-groups'];
+      // Nothing is closed to root, which has to give that up first. Nobody else might reach the program itself.
+      const isRoot = process.getuid?.() === 0;
+      if (isRoot) chownSync(directory, NOBODY, NOBODY);
+      const withoutPower = '--bounding-set=-dac_override,-dac_read_search,-fowner';
       const wrap: Wrap = (command, args) =>
-        process.getuid?.() === 0 ? ['setpriv', [...asNobody, command, ...args]] : [command, [...args]];
+        isRoot ? ['setpriv', [withoutPower, command, ...args]] : [command, [...args]];
       const { finished } = startCli([...words.filter(Boolean), '--data-dir', directory], {}, wrap);
       const { code, stdout, stderr } = await finished;
       chmodSync(directory, 0o700);
