@@ -102,7 +102,11 @@ some('a guest in an old launcher', () => {
 
   it('moves once, though it is to leave its node besides', async () => {
     await allow();
-    await guests.create('both', probe({ evictionStrategy: 'LiveMigrate' }));
+    // It moves for long enough that whatever asks first, the other does so meanwhile.
+    const labels = { pace: 'slow' };
+    await guests.policy('slow', labels, { bandwidthPerMigration: '1Mi' });
+    const spec = probe({ memory: '32Mi', arguments: 'mib=12 hz=200 rate=0', evictionStrategy: 'LiveMigrate' });
+    await guests.create('both', spec, labels);
     const before = await guests.holder('both');
     await makeOutdated('both');
     const { items } = (await guests.host.api.request('GET', PODS)).expect(200).json;

@@ -17,6 +17,8 @@ const OPEN_PORTS = [
 ];
 /** Whoever calls from one of the open ports would be taken for somebody who answers. */
 const CALLING_PORTS = '32768 49151';
+/** Those by which this process reaches the two places: it has one such wire at a time. */
+const LINKS = [`gw${process.pid}e`, `gw${process.pid}w`];
 /** Above all that lets pass. */
 const CUT = '1';
 
@@ -50,7 +52,7 @@ export class Wire {
     router.run(`ip address add ${hub}/32 dev lo`, 'echo 1 > /proc/sys/net/ipv4/ip_forward');
     for (const [index, side] of sides.entries()) {
       const [own, other] = index === 0 ? [east, west] : [west, east];
-      const outer = `gw${process.pid}${'ew'[index]}`;
+      const outer = LINKS[index];
       runHere(
         `ip link add wire netns ${side.pid} type veth peer name side-${index} netns ${router.pid}`,
         `ip link add ${outer} type veth peer name host netns ${side.pid}`,
@@ -93,8 +95,9 @@ export class Wire {
     return () => this.#router.run(`ip rule del ${rule}`);
   }
 
-  /** Takes the namespaces away, and all that led to them, as soon as nobody is in them. */
+  /** Takes away what leads to the namespaces, at once, since another one may be laid next; and them as soon as nobody is in them. */
   remove(): void {
+    runHere(...LINKS.map((link) => `ip link del ${link}`));
     for (const each of this.#all) each.release();
   }
 }
