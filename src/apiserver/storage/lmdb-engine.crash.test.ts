@@ -4,19 +4,20 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { programOf } from '../../env/program.fixture.ts';
 import { seededRandom } from '../../env/test.ts';
 import { openLmdbEngine } from './lmdb-engine.ts';
 
 /** Real processes, really killed. */
 
+// Each round waits for the disk a hundred times, which others write to as well.
+vi.setConfig({ testTimeout: 300_000 });
+
 const fixture = programOf(join(import.meta.dirname, 'crash-writer.fixture.ts'));
 const run = promisify(execFile);
 const ROUNDS = 15;
 const BATCHES_KEPT = 20;
-/** Each round waits for the disk a hundred times, which others write to as well. */
-const ROUNDS_MS_MAX = 300_000;
 
 let directory: string;
 
@@ -73,7 +74,7 @@ describe('kill -9', () => {
       expect(batches).toEqual(Array.from({ length: count }, (_, index) => last - count + 1 + index));
       newest = last;
     }
-  }, ROUNDS_MS_MAX);
+  });
 });
 
 describe('a full disk', () => {
