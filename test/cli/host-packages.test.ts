@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -19,7 +28,7 @@ const load = (path: string): Promise<unknown> => import(new URL(`../../${path}`,
 const { currentKernelPackages, kernelOfCache } = (await load('guest/linux/kernel-packages.mjs')) as KernelPackages;
 const { neededOn } = (await load('scripts/host-packages.mjs')) as HostPackages;
 
-const script = fileURLToPath(new URL('../../scripts/host-packages.mjs', import.meta.url));
+const ORIGINAL = fileURLToPath(new URL('../../scripts/host-packages.mjs', import.meta.url));
 const INSTALL = 'apt-get install -y --no-install-recommends';
 const ALL = 'qemu-system-x86 gcc libc6-dev binutils';
 const NOBODY = { uid: 54_321, gid: 54_321 };
@@ -29,6 +38,7 @@ const asUser = isRoot ? NOBODY : {};
 
 let directory = '';
 let bin = '';
+let script = '';
 
 beforeEach(() => {
   // Where somebody else may go, too.
@@ -37,6 +47,9 @@ beforeEach(() => {
   bin = join(directory, 'bin');
   mkdirSync(bin);
   chmodSync(bin, 0o777);
+  // The clone may be where nobody else gets to.
+  script = join(directory, 'host-packages.mjs');
+  copyFileSync(ORIGINAL, script);
   for (const command of ['sh', 'touch', 'chmod', 'cat']) symlinkSync(`/bin/${command}`, join(bin, command));
   writeFileSync(join(directory, 'log'), '');
   chmodSync(join(directory, 'log'), 0o666);
