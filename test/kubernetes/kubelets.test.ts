@@ -5,14 +5,15 @@ import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { parseCertificateRequest } from '../../src/machinery/x509/certificate-request.ts';
 import type { Anything } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
-import { IMAGES, probe, virtualMachine } from '../support/guest-manifests.ts';
+import { claim, IMAGES, probe, virtualMachine } from '../support/guest-manifests.ts';
 import { probeGuest } from '../support/guests.ts';
 import { buildImage, buildPauseImage } from '../support/kubernetes/kubelets/images.ts';
 import { KubeletCluster } from '../support/kubernetes/kubelets/kubelet-cluster.ts';
 
 /**
  * `godwit manifests --kubelets` on real kubelets with containerd, in the image that the script makes: launcher pods are containers, and
- * guests in them move, and outlive whatever looks after them. Each test goes on from where the one before it was.
+ * guests in them move, and outlive whatever looks after them. Each test goes on from where the one before it was. The guest writes to a disk
+ * that all hosts share, and says whether it finds what it wrote.
  */
 
 vi.setConfig({ testTimeout: 900_000, hookTimeout: 1_800_000 });
@@ -129,8 +130,18 @@ it('is installed in containers, of which those of agents are nodes once they are
 });
 
 it('runs QEMU in a container of the kubelet, and has the guest move to that of another', async () => {
-  await cluster.kubectl.apply(virtualMachine('web', probe({ tickMs: 100, evictionStrategy: 'LiveMigrate' })));
-  await cluster.lives('web');
+  await cluster.kubectl.apply({
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'shared' },
+    provisioner: 'godwit.dev/directories',
+    parameters: { path: '/var/lib/godwit/shared' },
+  });
+  await cluster.kubectl.apply(claim('web', 'shared'));
+  const volumes = [{ name: 'data', source: { persistentVolumeClaim: { claimName: 'web' } } }];
+  const spec = probe({ tickMs: 100, evictionStrategy: 'LiveMigrate', arguments: 'write=20', volumes });
+  await cluster.kubectl.apply(virtualMachine('web', spec));
+  expect((await cluster.lives('web')).disk).toBe('ok');
   const source = await launcherOf('web');
   expect(await cluster.host(source.spec.nodeName).programsOf(source)).toEqual(['node', 'qemu-system-x86_64']);
   expect(await cluster.moves('web')).toHaveLength(2);
@@ -262,6 +273,7 @@ it('takes guests along to agents that are nodes of their own beside the kubelets
   await cluster.moves('web');
   const { spec } = await launcherOf('web');
   expect(HOSTS.map(apart)).toContain(spec.nodeName);
+  expect((await cluster.lives('web')).disk).toBe('ok');
   expect(spec.containers[0].command).toBeUndefined();
 });
 

@@ -122,7 +122,8 @@ async function makeFile(
   { files, volume, user }: DiskPlace,
   { path, makes, isGiven, isReadOnly, claim }: DiskSource & { kind: 'file' },
 ): Promise<PreparedDisk> {
-  if (makes?.directory) await files.makeDirectory(dirname(path), { mode: 0o700, owner: user });
+  // The next node may run QEMU as somebody else, who has to pass; the image is closed to all but its owner.
+  if (makes?.directory) await files.makeDirectory(dirname(path), { mode: 0o711, owner: user });
   if (makes && !(await files.describe(path)))
     await files.create(path, { sizeBytes: makes.sizeBytes }, { mode: 0o600, owner: user });
   const kind = (await files.describe(path))?.kind;

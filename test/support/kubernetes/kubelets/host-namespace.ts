@@ -16,16 +16,28 @@ const KERNEL: Readonly<Record<string, string>> = {
 /** Run as the first process there. Mounts of containers are to be seen by agents, and so are shared. */
 const SET_UP = `
   set -e
-  directory=$1 agent=$2
+  directory=$1 agent=$2 shared=$3
   mount --bind "$directory/lib" /var/lib
   mount --bind "$directory/log" /var/log
   mkdir /var/lib/godwit
   mount --bind "$agent" /var/lib/godwit
+  mkdir /var/lib/godwit/shared
+  mount --bind "$shared" /var/lib/godwit/shared
   mount -t tmpfs -o mode=755 tmpfs /run
   for each in ${Object.keys(KERNEL).join(' ')}; do mount --bind "$directory/kernel/$each" "/proc/sys/$each"; done
   mount --make-rshared /
   echo ready
   read -r _`;
+
+/** Where a host has its files. */
+export interface HostDirectories {
+  /** For all that the others are not for. */
+  readonly directory: string;
+  /** What its agent finds as its own. */
+  readonly agentDirectory: string;
+  /** What all hosts have mounted below that, as `shared`. */
+  readonly sharedDirectory: string;
+}
 
 /**
  * What a host has of its own besides its network: processes, mounts, and the directories in which a kubelet, a container runtime and an
@@ -42,17 +54,17 @@ export class HostNamespace {
     this.#first = first;
   }
 
-  /** `directory` is for all files of the host but those of its agent. */
-  static async hold(network: NetworkNamespace, directory: string, agentDirectory: string): Promise<HostNamespace> {
+  static async hold(network: NetworkNamespace, directories: HostDirectories): Promise<HostNamespace> {
+    const { directory, agentDirectory, sharedDirectory } = directories;
     for (const each of ['lib', 'log']) mkdirSync(join(directory, each), { recursive: true });
-    mkdirSync(agentDirectory, { recursive: true });
+    for (const each of [agentDirectory, sharedDirectory]) mkdirSync(each, { recursive: true, mode: 0o711 });
     for (const [name, value] of Object.entries(KERNEL)) {
       const path = join(directory, 'kernel', name);
       mkdirSync(dirname(path), { recursive: true });
       writeFileSync(path, `${value}\n`);
     }
     const own = ['--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
-    const setUp = ['sh', '-c', SET_UP, 'sh', directory, agentDirectory];
+    const setUp = ['sh', '-c', SET_UP, 'sh', directory, agentDirectory, sharedDirectory];
     // It ends when it hears that nobody is there who could tell it anything.
     const holder = spawn(...network.wrap('unshare', [...own, ...setUp]), { stdio: ['pipe', 'pipe', 'inherit'] });
     const [first] = await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit')]);

@@ -43,7 +43,8 @@ export class KubeletCluster extends AdministeredCluster {
       mkdirSync(own, { recursive: true });
       const agentDirectory = join(directory, NODES, name);
       const at = await network.place(name);
-      return KubeletHost.start({ name, place: at, plane, directory: own, agentDirectory, images });
+      const directories = { directory: own, agentDirectory, sharedDirectory: join(directory, 'shared') };
+      return KubeletHost.start({ name, place: at, plane, images, ...directories });
     });
     const hosts = await Promise.all(starting);
     const cluster = new KubeletCluster(directory, { network, plane, hosts });

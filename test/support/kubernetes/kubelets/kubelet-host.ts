@@ -8,7 +8,7 @@ import { eventually } from '../../eventually.ts';
 import { KeptProcess } from '../kept-process.ts';
 import type { ControlPlane } from '../control-plane.ts';
 import { CONTAINER_PROGRAMS, PROGRAMS } from '../wanted.ts';
-import { HostNamespace } from './host-namespace.ts';
+import { type HostDirectories, HostNamespace } from './host-namespace.ts';
 import type { HostPlace } from './hosts-network.ts';
 import { containerdConfiguration, kubeletConfiguration, networkConfiguration } from './settings.ts';
 
@@ -17,14 +17,10 @@ const run = promisify(execFile);
 const CONTAINERD_NAMESPACE = 'k8s.io';
 const GROUPS = '/sys/fs/cgroup';
 
-export interface KubeletHostOptions {
+export interface KubeletHostOptions extends HostDirectories {
   readonly name: string;
   readonly place: HostPlace;
   readonly plane: ControlPlane;
-  /** For all of its files but the agent's. */
-  readonly directory: string;
-  /** What its agent finds as its own. */
-  readonly agentDirectory: string;
   /** Archives of images that need not be pulled. */
   readonly images: readonly string[];
 }
@@ -51,8 +47,8 @@ export class KubeletHost {
 
   /** Starts one, which has the images; its kubelet registers it. */
   static async start(options: KubeletHostOptions): Promise<KubeletHost> {
-    const { name, place, directory, agentDirectory, images } = options;
-    const namespace = await HostNamespace.hold(place.namespace, directory, agentDirectory);
+    const { name, place, directory, images } = options;
+    const namespace = await HostNamespace.hold(place.namespace, options);
     const programs = await writeSettings(options);
     const kept = (program: string, command: string, args: readonly string[]): KeptProcess =>
       new KeptProcess({
