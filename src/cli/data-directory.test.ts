@@ -60,6 +60,24 @@ describe('the data directory', () => {
     expect(readdirSync(directory)).toEqual(['lock']);
   });
 
+  it('is inherited once, also by those who found that who was about to take it has died', () => {
+    const dead = (since: string): string => JSON.stringify({ pid: process.pid, startTicks: 'another boot', since });
+    DirectoryLock.acquire(directory, 0, 'control-plane').release();
+    const lock = join(directory, 'lock');
+    writeFileSync(lock, dead('first'));
+    const claim = `${lock}.${createHash('sha256').update(dead('first')).digest('hex').slice(0, 16)}`;
+    const heir = { pid: process.ppid, startTicks: ticksOf(process.ppid), since: '' };
+    writeFileSync(claim, JSON.stringify(heir));
+    // Who comes late has seen a dead one's claim, where there is a living one's by now.
+    expect(inherit(claim, dead('second'), { ...heir, since: 'late' })).toBeUndefined();
+    expect(JSON.parse(readFileSync(claim, 'utf8'))).toEqual(heir);
+    writeFileSync(claim, dead('second'));
+    const me = { pid: process.pid, startTicks: ticksOf(process.pid), since: 'now' };
+    expect(inherit(lock, dead('first'), me)).toBe(me);
+    expect(holderOf(directory)).toEqual(me);
+    expect(readdirSync(directory)).toEqual(['lock']);
+  });
+
   it('is let go of by nobody but who has it', () => {
     const lock = DirectoryLock.acquire(directory, 0, 'control-plane');
     writeFileSync(

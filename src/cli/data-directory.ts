@@ -182,9 +182,10 @@ function tryLink(path: string, holder: Holder): boolean {
 export function inherit(path: string, word: string, holder: Holder): Holder | undefined {
   const claim = `${path}.${createHash('sha256').update(word).digest('hex').slice(0, 16)}`;
   if (!tryLink(claim, holder)) {
-    const heir = livingHolder(claim);
-    if (!heir) rmSync(claim, { force: true });
-    return heir;
+    const claimed = wordOf(claim);
+    // A dead heir's claim is itself inherited: who is late would take away the claim of another one who lives.
+    const heir = livingHolder(claim) ?? (claimed === undefined ? undefined : inherit(claim, claimed, holder));
+    if (heir !== holder) return heir;
   }
   try {
     // Another one may have been faster, and be done.
