@@ -20,7 +20,7 @@ export interface EndingOptions {
   readonly machines: Machines;
 }
 
-/** A machine that does not answer may answer whoever asks next, and has nothing to end: so it is looked at again. */
+/** A machine that does not answer may answer whoever asks next: so it is looked at again. */
 const AGAIN: Result = { requeueAfterMs: 2000 };
 
 /** How soon it is looked again whether a move that is not to go on has ended. */

@@ -105,6 +105,13 @@ describe('a target', () => {
   it.each<[whether: string, isPostCopy: true | undefined, seen: SeenMachine, isFollowed: boolean]>([
     ['waits', undefined, { fact: 'running', migration: 'postcopy-active' }, true],
     ['may wait, since it was sent ahead and its machine says nothing,', true, { fact: 'unknown' }, true],
+    ['may wait, since its machine last spoke before that,', true, { fact: 'unknown', migration: 'active' }, true],
+    [
+      'waits no more, since its machine said so before it fell silent,',
+      true,
+      { fact: 'unknown', migration: 'completed' },
+      false,
+    ],
     ['does not wait, though its machine says nothing,', undefined, { fact: 'unknown' }, false],
     ['waits no more', true, { fact: 'running', migration: 'completed' }, false],
     ['has ended, and does not wait', true, { fact: 'dead' }, false],

@@ -326,7 +326,9 @@ export class Incoming implements PeerService {
 
 /** Whether memory has yet to follow its guest. A machine that says nothing may wait for it, where its guest has gone ahead. */
 function isFollowed({ isPostCopy: hasGoneAhead }: Holding, { fact, migration }: SeenMachine): boolean {
-  return migration === undefined ? fact === 'unknown' && hasGoneAhead === true : isPostCopy(migration);
+  // What it said last may be of before its guest went ahead.
+  if (fact === 'unknown' && hasGoneAhead === true) return migration !== 'completed';
+  return migration !== undefined && isPostCopy(migration);
 }
 
 function portRange(host: string, { first, last }: AllowedPorts = MIGRATION_PORTS): PortRange {

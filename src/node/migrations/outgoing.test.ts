@@ -113,6 +113,17 @@ it('begins no copy any more once it was called off, however late its credentials
   expect(outgoing.hasFailed(SELF.podUID, ATTEMPT)).toBe(true);
 });
 
+it('asks for no target while its machine does not answer, and for one once it does', async () => {
+  const next = newOutgoing();
+  next.tend(outcome(HOLDING, undefined, 'unknown'));
+  await scene.pass(30_000);
+  expect(next.canSend(SELF.podUID, ATTEMPT)).toBe(false);
+  expect(next.hasFailed(SELF.podUID, ATTEMPT)).toBe(false);
+  next.tend(outcome(HOLDING));
+  await scene.pass(100);
+  expect(next.canSend(SELF.podUID, ATTEMPT)).toBe(true);
+});
+
 it('takes over the copy of a machine that does not answer once it does', async () => {
   written();
   await scene.pass(10);

@@ -134,20 +134,21 @@ export class Outgoing {
       return;
     }
     if (standing.kind !== 'holding') return;
+    // Nothing can be begun with a machine that does not answer: it is looked at again soon.
+    const isMute = view.machine === 'unknown';
     if (standing.reserved) {
       const leaving = this.#begin(podUID, standing.reserved, guest);
       leaving.deadlineMs = hold?.untilMs;
       const isRecorded = isSameRunner(record?.successor, standing.reserved.target);
       if (leaving.copy || leaving.isStarting || leaving.failure !== undefined || !isRecorded) return;
-      // Nothing can be begun with one that does not answer: it is looked at again soon.
-      if (view.machine === 'unknown') return;
+      if (isMute) return;
       void (leaving.opened ? this.#copies.start(outcome, leaving) : this.#copies.adopt(outcome, leaving));
       return;
     }
     const asked = { self, guest, pod, patience: patienceOf(hold, standing, this.#options.env.clock.now()) };
     const isNew = guest?.status?.migrationState?.startTimestamp === undefined;
     const attempt = isNew && isWelcome(asked) && partIn(asked)?.side === 'source' ? askedAttempt(asked) : undefined;
-    if (!attempt || standing.mustContinue) return;
+    if (!attempt || standing.mustContinue || isMute) return;
     const leaving = this.#begin(podUID, attempt, guest);
     if (!leaving.opened && !leaving.isOpening && leaving.failure === undefined)
       void this.#copies.open(outcome, leaving);
