@@ -12,7 +12,8 @@ export interface Hypervisor {
   start(spec: MachineSpec, run: MachineRun): Promise<Machine>;
   /**
    * Takes over a machine that was started before, by whomever. Undefined when this very run is over, which is certain. One
-   * that goes on and cannot be reached is taken over, too: it can be ended, and is called until it answers.
+   * that goes on and cannot be reached is taken over, too: it can be ended, and is called until it answers. Rejects where
+   * nobody can tell whether it goes on.
    */
   adopt(run: MachineRun): Promise<Machine | undefined>;
 }

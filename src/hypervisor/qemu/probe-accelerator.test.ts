@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import type { ConnectionHandlers, HostFiles } from '../../env/ports.ts';
 import { ManualClock } from '../../env/test.ts';
-import { type GuestEvent, HypervisorError, type Machine, type MachineEnd, type MachineEvent } from '../hypervisor.ts';
+import {
+  type GuestEvent,
+  HypervisorError,
+  type Machine,
+  type MachineEnd,
+  type MachineEvent,
+  type MachineRun,
+} from '../hypervisor.ts';
 import type { MachineSpec } from '../machine.ts';
 import { NO_MIGRATION } from '../migration.fixture.ts';
 import { probeAccelerator } from './probe-accelerator.ts';
@@ -14,10 +21,16 @@ interface Stage {
   readonly clock: ManualClock;
 }
 
+/** What a former probe has left. */
+type Leftover = (clock: ManualClock) => Promise<Pick<Machine, 'kill'> | undefined>;
+
+const RUN = { directory: '/run/probe', instance: 'probe' };
+const KILLED: MachineEnd = { reason: 'Killed', message: '', log: [] };
+
 async function probe(
   play: (stage: Stage) => void,
   startError?: Error,
-  leftover?: Pick<Machine, 'kill'>,
+  leftover: Leftover = () => Promise.resolve(undefined),
 ): Promise<{ verdict: unknown; isKilled: boolean }> {
   const clock = new ManualClock();
   let handlers: ConnectionHandlers | undefined;
@@ -31,15 +44,14 @@ async function probe(
     clock,
   };
   const unused = (): never => expect.unreachable();
-  const run = { directory: '/run/probe', instance: 'probe' };
   const machine: Machine = {
-    run,
+    run: RUN,
     ended: new Promise((resolve) => (end = resolve)),
     migration: NO_MIGRATION,
     continue: () => Promise.resolve(play(stage)),
     kill: () => {
       isKilled = true;
-      return Promise.resolve({ reason: 'Killed', message: '', log: [] });
+      return Promise.resolve(KILLED);
     },
     onEvent: (given) => {
       listener = given;
@@ -63,19 +75,23 @@ async function probe(
     writePrivate: (path, bytes) => Promise.resolve(void written.set(path, bytes)),
     readEnd: unused,
   };
-  const start = (spec: MachineSpec): Promise<Machine> => {
+  const start = (spec: MachineSpec, run: MachineRun): Promise<Machine> => {
+    expect(run).toBe(RUN);
     expect(spec.accelerator).toBe('kvm');
     expect([...(written.get(spec.disks?.[0]?.path ?? '')?.slice(510, 512) ?? [])]).toEqual([0x55, 0xaa]);
     return startError ? Promise.reject(startError) : Promise.resolve(machine);
   };
-  const adopt = (): Promise<Machine | undefined> => Promise.resolve(leftover as Machine | undefined);
+  const adopt = (run: MachineRun): Promise<Machine | undefined> => {
+    expect(run).toBe(RUN);
+    return leftover(clock) as Promise<Machine | undefined>;
+  };
   const hypervisor = { start, adopt };
   const verdict = await probeAccelerator({
     clock,
     hypervisor,
     hostFiles,
     user: undefined,
-    run,
+    run: RUN,
     machineType: 'pc-q35-7.2',
   });
   return { verdict, isKilled };
@@ -110,14 +126,26 @@ describe('the probe of accelerators', () => {
     const said: string[] = [];
     const kill = (): ReturnType<Machine['kill']> => {
       said.push('killed');
-      return Promise.resolve({ reason: 'Killed', message: '', log: [] });
+      return Promise.resolve(KILLED);
     };
     const play = (stage: Stage): void => {
       said.push('started');
       stage.say('godwit\n');
     };
-    await probe(play, undefined, { kill });
+    await probe(play, undefined, () => Promise.resolve({ kill }));
     expect(said).toEqual(['killed', 'started']);
+  });
+
+  it.each<[string, Leftover]>([
+    ['cannot be looked for', () => Promise.reject(new Error('/proc cannot be read'))],
+    ['cannot be ended', () => Promise.resolve({ kill: () => Promise.reject(new Error('EPERM')) })],
+    [
+      'does not end',
+      (clock) => Promise.resolve({ kill: () => (clock.advance(10_000), new Promise<MachineEnd>(() => undefined)) }),
+    ],
+  ])('goes on, and trusts KVM, when the machine of a former one %s', async (_, leftover) => {
+    const { verdict } = await probe((stage) => stage.say('godwit\n'), undefined, leftover);
+    expect(verdict).toMatchObject({ accelerator: 'kvm' });
   });
 
   it('does without KVM when the machine does not even start', async () => {

@@ -45,7 +45,7 @@ export async function problemWith(accelerator: Accelerator, options: ProbeOption
   const path = `${run.directory}/boot.img`;
   let machine: Machine | undefined;
   try {
-    await (await hypervisor.adopt(run))?.kill();
+    await endFormer(options);
     await hostFiles.makePrivateDirectory(run.directory, user);
     await hostFiles.writePrivate(path, bootImage(), user);
     machine = await hypervisor.start(
@@ -66,6 +66,19 @@ export async function problemWith(accelerator: Accelerator, options: ProbeOption
   } finally {
     await machine?.kill();
   }
+}
+
+/** Ends the machine of a former probe whose agent was killed. Where that cannot be done in time it says nothing of KVM. */
+async function endFormer({ clock, hypervisor, run }: ProbeOptions): Promise<void> {
+  const ended = hypervisor.adopt(run).then((former) => former?.kill());
+  await new Promise<void>((resolve) => {
+    const timer = clock.setTimer(resolve, TIMEOUT_MS);
+    const goOn = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    ended.then(goOn, goOn);
+  });
 }
 
 /** Lets the machine run until it has spoken, or cannot any more. */
