@@ -10,7 +10,7 @@ export const SEED = Number(process.env['GODWIT_TEST_SEED'] ?? 1) || 1;
 /** Whether guests that move do so by two migrations each. */
 export const IS_PAIRED = process.env['GODWIT_TEST_PAIRED'] === '1';
 /** How much of a long table is tried by pairs in a full run, beside all of it without: so many times a sample. */
-const PAIRED_TIMES = 4;
+const PAIRED_TIMES = 2;
 
 /** All of the values in a full run; otherwise so many of them, in their order, as the run's seed draws them. */
 export function sample<T>(values: readonly T[], sampleSize: number): T[] {

@@ -44,4 +44,6 @@ describe('the embedded API answers as kube-apiserver does', () => {
   });
 
   it('differs in nothing less than what is accepted', () => expect(acceptance.unneeded()).toEqual([]));
+
+  it('is asked a few hundred requests', () => expect(asked).toBeGreaterThan(300));
 });
