@@ -64,7 +64,8 @@ export class DisruptedGuests {
     const { metadata } = await this.pod(name);
     const time = now(-seconds);
     const managedFields = metadata.managedFields.map((entry: Anything) => ({ ...entry, time }));
-    const body = { metadata: { managedFields } };
+    // A server that sees nothing but times change leaves them as they were.
+    const body = { metadata: { managedFields, annotations: { 'test.godwit.dev/backdated': time } } };
     (await this.guests.host.api.request('PATCH', `${PODS}/${name}`, { body, headers: MERGE })).expect(200);
   }
 

@@ -233,6 +233,18 @@ describe('trackUpdate on update', () => {
       copy.metadata.generation = 4;
     });
     expect(track(live, noop, { time: T2 })).toEqual(live.metadata.managedFields);
+    const redated = change(live, (copy) => {
+      copy.metadata.managedFields = live.metadata.managedFields?.map((entry) => ({ ...entry, time: T2 })) ?? [];
+    });
+    expect(track(live, redated, { time: T2 })).toEqual(live.metadata.managedFields);
+  });
+
+  it('believes who says when others wrote, and changes something besides', () => {
+    const redated = change(live, (copy) => {
+      copy.metadata.managedFields = live.metadata.managedFields?.map((entry) => ({ ...entry, time: T2 })) ?? [];
+      copy.metadata.annotations = { a: 'b' };
+    });
+    expect(track(live, redated).find(({ manager }) => manager === 'creator')?.time).toBe(T2);
   });
 
   it('does not mind the order of sets and keyed lists', () => {

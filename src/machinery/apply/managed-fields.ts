@@ -50,7 +50,7 @@ export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
   const entries = entriesBefore(input);
   if (live !== undefined && entries.length === 0) return [];
   const changes = changesOf(asJson(live), asJson(updated), schema, input.resetFields);
-  if (changes === undefined) return sortEntries([...entries]);
+  if (changes === undefined) return sortEntries([...(isSameButForTimes(entries, live) ? liveEntries(live) : entries)]);
   const reconciled = reconcile(entries, schema);
   if (isEmpty(changes.gained)) return sortEntries(releaseFields(reconciled, touchedBy(changes)));
   const owner: Owner = {
@@ -65,6 +65,18 @@ export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
     touchedBy(changes),
   );
   return sortEntries(capUpdaters([...others, owned(own, owner, changes, input.time)]));
+}
+
+/** Who changes nothing but when others have written changes nothing. */
+function isSameButForTimes(entries: readonly ManagedFieldsEntry[], live: KubeObject | undefined): boolean {
+  const current = liveEntries(live);
+  return entries === current || deepEqual(entries.map(timeless), current.map(timeless));
+}
+
+const timeless = (entry: ManagedFieldsEntry): object => ({ ...entry, time: undefined });
+
+function liveEntries(live: KubeObject | undefined): ManagedFieldsEntry[] {
+  return live?.metadata.managedFields ?? [];
 }
 
 /** What the writer owns now. Most write the same fields again and again, and what they own stays the very same. */
@@ -97,7 +109,7 @@ const reconciledWith = new WeakMap<FieldSet, Schema>();
 
 /** The owners before the write: the live object's, unless the request says otherwise, which only updates of the resource itself can. */
 function entriesBefore({ live, updated, subresource }: TrackedUpdate): readonly ManagedFieldsEntry[] {
-  const current = live?.metadata.managedFields ?? [];
+  const current = liveEntries(live);
   const given = updated.metadata.managedFields;
   if (subresource !== '' || !Array.isArray(given) || given === current) return current;
   if (isReset(given)) return [];
