@@ -176,7 +176,8 @@ function tryLink(path: string, holder: Holder): boolean {
 
 /**
  * Puts a starter in the place of a dead holder, of whom the lock still says this word. Only one may at a time: who has claimed that word. A
- * lock is never taken away, so that nobody else finds none meanwhile. Answers who holds it then, or is about to; undefined where that has to
+ * lock is never taken away, so that nobody else finds none meanwhile; nor is a claim but by who has it, which is who lives and made it, or
+ * has inherited it likewise. The words of the dead do not come back: who is late finds another one, and looks anew. Answers who holds it then, or is about to; undefined where that has to
  * be looked at anew.
  */
 export function inherit(path: string, word: string, holder: Holder): Holder | undefined {

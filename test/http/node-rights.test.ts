@@ -207,7 +207,10 @@ describe('a node', () => {
 
   it('sees guests, whose specs no role could confine, but not who may do what', async () => {
     (await get(n1, '/apis/kubevirt.io/v1/virtualmachineinstances')).expect(200);
+    (await get(n1, '/apis/kubevirt.io/v1/kubevirts')).expect(200);
+    (await get(n1, '/api/v1/persistentvolumes')).expect(200);
     (await get(n1, '/apis/kubevirt.io/v1/virtualmachines')).expect(403);
+    (await get(n1, `/apis/kubevirt.io/v1${root.slice('/api/v1'.length)}/virtualmachines/none`)).expect(404);
     (
       await n1.request('POST', `/apis/kubevirt.io/v1${root.slice('/api/v1'.length)}/virtualmachineinstances`, {
         body: { metadata: { name: 'x' }, spec: { domain: { devices: {} } } },

@@ -31,6 +31,7 @@ async function probe(
   play: (stage: Stage) => void,
   startError?: Error,
   leftover: Leftover = () => Promise.resolve(undefined),
+  killed: (clock: ManualClock) => Promise<MachineEnd> = () => Promise.resolve(KILLED),
 ): Promise<{ verdict: unknown; isKilled: boolean }> {
   const clock = new ManualClock();
   let handlers: ConnectionHandlers | undefined;
@@ -51,7 +52,7 @@ async function probe(
     continue: () => Promise.resolve(play(stage)),
     kill: () => {
       isKilled = true;
-      return Promise.resolve(KILLED);
+      return killed(clock);
     },
     onEvent: (given) => {
       listener = given;
@@ -136,15 +137,23 @@ describe('the probe of accelerators', () => {
     expect(said).toEqual(['killed', 'started']);
   });
 
-  it.each<[string, Leftover]>([
-    ['cannot be looked for', () => Promise.reject(new Error('/proc cannot be read'))],
-    ['cannot be ended', () => Promise.resolve({ kill: () => Promise.reject(new Error('EPERM')) })],
+  it.each<[string, Leftover, string]>([
+    ['cannot be looked for', () => Promise.reject(new Error('/proc cannot be read')), '/proc cannot be read'],
+    ['cannot be ended', () => Promise.resolve({ kill: () => Promise.reject(new Error('EPERM')) }), 'EPERM'],
     [
       'does not end',
-      (clock) => Promise.resolve({ kill: () => (clock.advance(10_000), new Promise<MachineEnd>(() => undefined)) }),
+      (clock) => Promise.resolve({ kill: () => (clock.advance(45_000), new Promise<MachineEnd>(() => undefined)) }),
+      'it goes on after 45 s',
     ],
-  ])('goes on, and trusts KVM, when the machine of a former one %s', async (_, leftover) => {
-    const { verdict } = await probe((stage) => stage.say('godwit\n'), undefined, leftover);
+  ])('does without KVM when the machine of a former one %s', async (_, leftover, reason) => {
+    const { verdict } = await probe(() => expect.unreachable(), undefined, leftover);
+    const problem = `the machine of a former probe could not be ended: ${reason}`;
+    expect(verdict).toEqual({ accelerator: 'tcg', reason: `KVM does not work: ${problem}` });
+  });
+
+  it('believes what it has heard of a machine that does not end', async () => {
+    const never = (clock: ManualClock): Promise<MachineEnd> => (clock.advance(45_000), new Promise(() => undefined));
+    const { verdict } = await probe((stage) => stage.say('godwit\n'), undefined, undefined, never);
     expect(verdict).toMatchObject({ accelerator: 'kvm' });
   });
 

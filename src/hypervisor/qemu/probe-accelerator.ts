@@ -12,6 +12,8 @@ import { BOOT_WORD, bootImage } from './boot-sector.ts';
 
 /** Far more than a guest needs where it runs at all; without KVM it takes half a second. */
 const TIMEOUT_MS = 10_000;
+/** Far more than it takes to end a machine, also one that has to be called in vain before. */
+const END_TIMEOUT_MS = 45_000;
 
 export interface ProbeOptions {
   readonly clock: Clock;
@@ -45,6 +47,7 @@ export async function problemWith(accelerator: Accelerator, options: ProbeOption
   const path = `${run.directory}/boot.img`;
   let machine: Machine | undefined;
   try {
+    // It has the directory, and what it does on KVM may be why it does not end: nothing is started beside it.
     await endFormer(options);
     await hostFiles.makePrivateDirectory(run.directory, user);
     await hostFiles.writePrivate(path, bootImage(), user);
@@ -64,20 +67,28 @@ export async function problemWith(accelerator: Accelerator, options: ProbeOption
   } catch (error) {
     return errorMessage(error);
   } finally {
-    await machine?.kill();
+    // One that does not end is found by the next probe.
+    const started = machine;
+    if (started) await inTime(options.clock, () => started.kill()).catch(() => undefined);
   }
 }
 
-/** Ends the machine of a former probe whose agent was killed. Where that cannot be done in time it says nothing of KVM. */
+/** Ends the machine of a former probe whose agent was killed. Rejects where that cannot be done in time. */
 async function endFormer({ clock, hypervisor, run }: ProbeOptions): Promise<void> {
-  const ended = hypervisor.adopt(run).then((former) => former?.kill());
-  await new Promise<void>((resolve) => {
-    const timer = clock.setTimer(resolve, TIMEOUT_MS);
-    const goOn = (): void => {
-      timer.cancel();
-      resolve();
-    };
-    ended.then(goOn, goOn);
+  try {
+    await inTime(clock, async () => (await hypervisor.adopt(run))?.kill());
+  } catch (error) {
+    throw new Error(`the machine of a former probe could not be ended: ${errorMessage(error)}`, { cause: error });
+  }
+}
+
+function inTime(clock: Clock, end: () => Promise<unknown>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const late = new Error(`it goes on after ${END_TIMEOUT_MS / 1000} s`);
+    const timer = clock.setTimer(() => reject(late), END_TIMEOUT_MS);
+    end()
+      .finally(() => timer.cancel())
+      .then(() => resolve(), reject);
   });
 }
 

@@ -239,6 +239,25 @@ describe('trackUpdate on update', () => {
     expect(track(live, redated, { time: T2 })).toEqual(live.metadata.managedFields);
   });
 
+  it('looks at times by the order that they give', () => {
+    const both = change(live, (copy) => {
+      copy.metadata.annotations = { a: 'b' };
+    });
+    both.metadata.managedFields = track(live, both, { manager: 'a', time: T2 });
+    const [first, second] = both.metadata.managedFields;
+    expect([first?.manager, second?.manager]).toEqual(['creator', 'a']);
+    const given = (...managedFields: unknown[]): Thing =>
+      change(both, (copy) => {
+        copy.metadata.managedFields = managedFields as ManagedFieldsEntry[];
+      });
+    expect(track(both, given(second, first))).toEqual(both.metadata.managedFields);
+    const redated = track(both, given({ ...first, time: T2 }, second));
+    expect(redated.map(({ manager, time }) => [manager, time])).toEqual([
+      ['a', T2],
+      ['creator', T2],
+    ]);
+  });
+
   it('believes who says when others wrote, and changes something besides', () => {
     const redated = change(live, (copy) => {
       copy.metadata.managedFields = live.metadata.managedFields?.map((entry) => ({ ...entry, time: T2 })) ?? [];

@@ -50,7 +50,10 @@ export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
   const entries = entriesBefore(input);
   if (live !== undefined && entries.length === 0) return [];
   const changes = changesOf(asJson(live), asJson(updated), schema, input.resetFields);
-  if (changes === undefined) return sortEntries([...(isSameButForTimes(entries, live) ? liveEntries(live) : entries)]);
+  if (changes === undefined) {
+    const sorted = sortEntries([...entries]);
+    return isSameButForTimes(sorted, liveEntries(live)) ? [...liveEntries(live)] : sorted;
+  }
   const reconciled = reconcile(entries, schema);
   if (isEmpty(changes.gained)) return sortEntries(releaseFields(reconciled, touchedBy(changes)));
   const owner: Owner = {
@@ -67,13 +70,15 @@ export function trackUpdate(input: TrackedUpdate): ManagedFieldsEntry[] {
   return sortEntries(capUpdaters([...others, owned(own, owner, changes, input.time)]));
 }
 
-/** Who changes nothing but when others have written changes nothing. */
-function isSameButForTimes(entries: readonly ManagedFieldsEntry[], live: KubeObject | undefined): boolean {
-  const current = liveEntries(live);
-  return entries === current || deepEqual(entries.map(timeless), current.map(timeless));
+/** Who changes nothing but when others have written changes nothing, as long as that leaves them in their order. */
+function isSameButForTimes(entries: readonly ManagedFieldsEntry[], live: readonly ManagedFieldsEntry[]): boolean {
+  return (
+    entries.length === live.length &&
+    entries.every(
+      (entry, index) => entry === live[index] || deepEqual({ ...entry, time: live[index]?.time }, live[index]),
+    )
+  );
 }
-
-const timeless = (entry: ManagedFieldsEntry): object => ({ ...entry, time: undefined });
 
 function liveEntries(live: KubeObject | undefined): ManagedFieldsEntry[] {
   return live?.metadata.managedFields ?? [];

@@ -134,7 +134,8 @@ export class OutgoingCopies {
     } catch (error) {
       this.log(podUID, 'the target cannot be opened', error);
       leaving.openTries++;
-      const isFinal = !(error instanceof PeerError && error.code === 'Unreachable');
+      // The target's agent, or the machine here, which may answer again.
+      const isFinal = (error as { code?: unknown }).code !== 'Unreachable';
       if (isFinal || leaving.openTries >= OPEN_TRIES_MAX)
         leaving.failure = `the target could not be made ready: ${errorMessage(error)}`;
       else await new Promise<void>((resolve) => void env.clock.setTimer(resolve, OPEN_AGAIN_MS * leaving.openTries));

@@ -1,6 +1,7 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import { seededRandom, silentLogger } from '../../env/test.ts';
+import { HypervisorError } from '../../hypervisor/hypervisor.ts';
 import { SMALL_MACHINE } from '../../hypervisor/machine.fixture.ts';
 import type { Attempt } from '../../migration/right-to-run/attempt.ts';
 import type { Standing } from '../../migration/right-to-run/standing.ts';
@@ -63,11 +64,14 @@ let newOutgoing: () => Outgoing;
 let there: MachineFact;
 let put: (files: CredentialFiles) => void;
 let filesCount: number;
+/** Why the machine here cannot be described. */
+let problem: Error | undefined;
 
 /** The target was opened, and the guest is reserved for it: the credentials of the copy are being written. */
 beforeEach(async () => {
   scene = await CopyScene.open();
   there = 'inmigrate';
+  problem = undefined;
   filesCount = 1;
   const { memoryPort } = await scene.soon(
     scene.target.migration.listen({
@@ -88,7 +92,10 @@ beforeEach(async () => {
       credentials: { write: () => new Promise((resolve) => (put = resolve)) },
       cpus: 1,
       machines: { get: () => scene.source } as unknown as Machines,
-      describe: async () => ({ machine: MACHINE, copiedDisks: [], diskFiles: new Map() }),
+      describe: async () => {
+        if (problem) throw problem;
+        return { machine: MACHINE, copiedDisks: [], diskFiles: new Map() };
+      },
       advance: () => undefined,
       enqueue: () => undefined,
       tell: () => undefined,
@@ -119,6 +126,11 @@ it('asks for no target while its machine does not answer, and for one once it do
   await scene.pass(30_000);
   expect(next.canSend(SELF.podUID, ATTEMPT)).toBe(false);
   expect(next.hasFailed(SELF.podUID, ATTEMPT)).toBe(false);
+  problem = new HypervisorError('Unreachable', 'QEMU has not answered');
+  next.tend(outcome(HOLDING));
+  await scene.pass(2000);
+  expect(next.hasFailed(SELF.podUID, ATTEMPT)).toBe(false);
+  problem = undefined;
   next.tend(outcome(HOLDING));
   await scene.pass(100);
   expect(next.canSend(SELF.podUID, ATTEMPT)).toBe(true);
