@@ -50,6 +50,7 @@ beforeEach(() => {
   // The clone may be where nobody else gets to.
   script = join(directory, 'host-packages.mjs');
   copyFileSync(ORIGINAL, script);
+  chmodSync(script, 0o644);
   for (const command of ['sh', 'touch', 'chmod', 'cat']) symlinkSync(`/bin/${command}`, join(bin, command));
   writeFileSync(join(directory, 'log'), '');
   chmodSync(join(directory, 'log'), 0o666);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { ConnectionHandlers, HostFiles } from '../../env/ports.ts';
 import { ManualClock } from '../../env/test.ts';
 import {
@@ -22,7 +22,7 @@ interface Stage {
 }
 
 /** What a former probe has left. */
-type Leftover = (clock: ManualClock) => Promise<Pick<Machine, 'kill'> | undefined>;
+type Leftover = (clock: ManualClock) => Promise<Pick<Machine, 'kill' | 'detach'> | undefined>;
 
 const RUN = { directory: '/run/probe', instance: 'probe' };
 const KILLED: MachineEnd = { reason: 'Killed', message: '', log: [] };
@@ -32,12 +32,12 @@ async function probe(
   startError?: Error,
   leftover: Leftover = () => Promise.resolve(undefined),
   killed: (clock: ManualClock) => Promise<MachineEnd> = () => Promise.resolve(KILLED),
-): Promise<{ verdict: unknown; isKilled: boolean }> {
+): Promise<{ verdict: unknown; isKilled: boolean; isLetGo: boolean }> {
   const clock = new ManualClock();
   let handlers: ConnectionHandlers | undefined;
   let listener: (event: MachineEvent) => void = () => undefined;
   let end: (end: MachineEnd) => void = () => undefined;
-  let isKilled = false;
+  let [isKilled, isLetGo] = [false, false];
   const stage: Stage = {
     say: (text) => handlers?.data(Buffer.from(text)),
     tell: (kind) => listener({ kind, atMs: undefined }),
@@ -68,7 +68,9 @@ async function probe(
     powerDown: unused,
     reset: unused,
     quit: unused,
-    detach: unused,
+    detach: () => {
+      isLetGo = true;
+    },
   };
   const written = new Map<string, Uint8Array>();
   const hostFiles: HostFiles = {
@@ -95,17 +97,23 @@ async function probe(
     run: RUN,
     machineType: 'pc-q35-7.2',
   });
-  return { verdict, isKilled };
+  return { verdict, isKilled, isLetGo };
+}
+
+/** Ends nothing in all the time that it is given. */
+function never(clock: ManualClock): Promise<MachineEnd> {
+  clock.advance(45_000);
+  return new Promise(() => undefined);
 }
 
 describe('the probe of accelerators', () => {
   it('trusts KVM when the guest has spoken, in however many pieces', async () => {
-    const { verdict, isKilled } = await probe((stage) => {
+    const { verdict, isKilled, isLetGo } = await probe((stage) => {
       stage.say('SeaBIOS\r\ngod');
       stage.say('wit\n');
     });
     expect(verdict).toMatchObject({ accelerator: 'kvm' });
-    expect(isKilled).toBe(true);
+    expect({ isKilled, isLetGo }).toEqual({ isKilled: true, isLetGo: false });
   });
 
   it.each<[string, (stage: Stage) => void, string]>([
@@ -133,28 +141,29 @@ describe('the probe of accelerators', () => {
       said.push('started');
       stage.say('godwit\n');
     };
-    await probe(play, undefined, () => Promise.resolve({ kill }));
+    await probe(play, undefined, () => Promise.resolve({ kill, detach: () => expect.unreachable() }));
     expect(said).toEqual(['killed', 'started']);
   });
 
-  it.each<[string, Leftover, string]>([
-    ['cannot be looked for', () => Promise.reject(new Error('/proc cannot be read')), '/proc cannot be read'],
-    ['cannot be ended', () => Promise.resolve({ kill: () => Promise.reject(new Error('EPERM')) }), 'EPERM'],
-    [
-      'does not end',
-      (clock) => Promise.resolve({ kill: () => (clock.advance(45_000), new Promise<MachineEnd>(() => undefined)) }),
-      'it goes on after 45 s',
-    ],
-  ])('does without KVM when the machine of a former one %s', async (_, leftover, reason) => {
+  const refused = (): ReturnType<Machine['kill']> => Promise.reject(new Error('EPERM'));
+  it.each<[string, ((clock: ManualClock) => Machine['kill']) | Error, string, number]>([
+    ['cannot be looked for', new Error('/proc cannot be read'), '/proc cannot be read', 0],
+    ['cannot be ended', () => refused, 'EPERM', 1],
+    ['does not end', (clock) => () => never(clock), 'it goes on after 45 s', 1],
+  ])('does without KVM when the machine of a former one %s, and lets go of it', async (_, left, reason, times) => {
+    const detach = vi.fn<() => void>();
+    const leftover: Leftover = (clock) =>
+      left instanceof Error ? Promise.reject(left) : Promise.resolve({ kill: left(clock), detach });
     const { verdict } = await probe(() => expect.unreachable(), undefined, leftover);
+    expect(detach).toHaveBeenCalledTimes(times);
     const problem = `the machine of a former probe could not be ended: ${reason}`;
     expect(verdict).toEqual({ accelerator: 'tcg', reason: `KVM does not work: ${problem}` });
   });
 
-  it('believes what it has heard of a machine that does not end', async () => {
-    const never = (clock: ManualClock): Promise<MachineEnd> => (clock.advance(45_000), new Promise(() => undefined));
-    const { verdict } = await probe((stage) => stage.say('godwit\n'), undefined, undefined, never);
+  it('believes what it has heard of a machine that does not end, and lets go of it', async () => {
+    const { verdict, isLetGo } = await probe((stage) => stage.say('godwit\n'), undefined, undefined, never);
     expect(verdict).toMatchObject({ accelerator: 'kvm' });
+    expect(isLetGo).toBe(true);
   });
 
   it('does without KVM when the machine does not even start', async () => {

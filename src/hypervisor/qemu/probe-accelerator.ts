@@ -1,5 +1,5 @@
 import { errorMessage } from '../../api/error-message.ts';
-import type { Clock, HostFiles, UserIdentity } from '../../env/ports.ts';
+import type { Clock, HostFiles, Timer, UserIdentity } from '../../env/ports.ts';
 import type { Hypervisor, Machine, MachineRun } from '../hypervisor.ts';
 import type { Accelerator } from '../machine.ts';
 import { BOOT_WORD, bootImage } from './boot-sector.ts';
@@ -69,27 +69,39 @@ export async function problemWith(accelerator: Accelerator, options: ProbeOption
   } finally {
     // One that does not end is found by the next probe.
     const started = machine;
-    if (started) await inTime(options.clock, () => started.kill()).catch(() => undefined);
+    if (started) await endInTime(options.clock, () => Promise.resolve(started)).catch(() => undefined);
   }
 }
 
 /** Ends the machine of a former probe whose agent was killed. Rejects where that cannot be done in time. */
 async function endFormer({ clock, hypervisor, run }: ProbeOptions): Promise<void> {
   try {
-    await inTime(clock, async () => (await hypervisor.adopt(run))?.kill());
+    await endInTime(clock, () => hypervisor.adopt(run));
   } catch (error) {
     throw new Error(`the machine of a former probe could not be ended: ${errorMessage(error)}`, { cause: error });
   }
 }
 
-function inTime(clock: Clock, end: () => Promise<unknown>): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const late = new Error(`it goes on after ${END_TIMEOUT_MS / 1000} s`);
-    const timer = clock.setTimer(() => reject(late), END_TIMEOUT_MS);
-    end()
-      .finally(() => timer.cancel())
-      .then(() => resolve(), reject);
+/** Ends the machine that is found, if any. Lets go of one that goes on: called for ever, it would be in the log for ever. */
+async function endInTime(clock: Clock, find: () => Promise<Machine | undefined>): Promise<void> {
+  let machine: Machine | undefined;
+  let timer: Timer | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const error = new Error(`it goes on after ${END_TIMEOUT_MS / 1000} s`);
+    timer = clock.setTimer(() => reject(error), END_TIMEOUT_MS);
   });
+  const end = async (): Promise<void> => {
+    machine = await find();
+    await machine?.kill();
+  };
+  try {
+    await Promise.race([end(), late]);
+  } catch (error) {
+    machine?.detach();
+    throw error;
+  } finally {
+    timer?.cancel();
+  }
 }
 
 /** Lets the machine run until it has spoken, or cannot any more. */
