@@ -42,7 +42,7 @@ function isTrue(status: Node['status'], condition: string): boolean {
   return status?.conditions?.find(({ type }) => type === condition)?.status === 'True';
 }
 
-/** An agent's, not a kubelet's. */
+/** An agent's, alone or beside a kubelet. */
 function isOurs({ metadata }: Node): boolean {
   return metadata.labels?.[ACCELERATOR_LABEL] !== undefined;
 }

@@ -62,7 +62,7 @@ describe('a serving certificate', () => {
     ['the use of clients', asking('n1', { dnsNames: ['n1'] }, { usages: ['client auth'] }), /usages/],
     ['another group', asking('n1', { dnsNames: ['n1'], organizations: ['system:masters'] }), /organization/],
     ['a URI as well', asking('n1', { dnsNames: ['n1'], uris: ['spiffe://x'] }), /URI/],
-    ['a node that is not there', asking('n9', { dnsNames: ['n9'] }), /no node "n9"/],
+    ['a node that is not there', asking('n9', { dnsNames: ['n9'] }), /no node "n9" with an agent/],
     ['who is no node', asking('n1', { dnsNames: ['n1'] }, { groups: [] }), /not made by a node/],
     ['a user', asking('n1', { dnsNames: ['n1'] }, { username: 'ann' }), /not made by a node/],
     ["another node's name, though it says so", asking('thief', { dnsNames: ['n1'] }), /somebody else is known by n1/],

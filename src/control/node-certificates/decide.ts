@@ -21,9 +21,9 @@ export interface ServingRequest {
 
 /** What is known of nodes. */
 export interface KnownNodes {
-  /** Addresses of a node as its object has them; undefined where there is no such node. */
+  /** Addresses of a node that has an agent, as its object has them; undefined where there is no such node. */
   readonly addressesOf: (name: string) => readonly string[] | undefined;
-  /** Whether a node is called so. */
+  /** Whether a node is called so, with an agent or without. */
   readonly isNode: (name: string) => boolean;
   /** Addresses by which the API server is reached. */
   readonly apiServerAddresses: readonly string[];
@@ -44,7 +44,7 @@ export function servingObjection(asked: ServingRequest, nodes: KnownNodes): stri
   const refusal = nodeServingRefusal(request, asked.usages);
   if (refusal !== undefined) return refusal;
   const addresses = nodes.addressesOf(name);
-  if (!addresses) return `there is no node ${JSON.stringify(name)}`;
+  if (!addresses) return `there is no node ${JSON.stringify(name)} with an agent`;
   const own = new Set([name, ...addresses].map(comparable));
   const foreign = [...request.dnsNames, ...request.ipAddresses].filter((each) => !own.has(comparable(each)));
   if (foreign.length > 0) return `the node does not have the address ${foreign.join(', ')}`;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../../test/support/eventually.ts';
 import { InProcessApi } from '../../../test/support/in-process.ts';
+import { ACCELERATOR_LABEL } from '../../api/kubevirt/node-labels.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { realClock } from '../../env/real.ts';
 import { Client } from '../../kube/client.ts';
@@ -51,6 +52,13 @@ afterAll(async () => {
   await api.stop();
 });
 
+const ofAgent = { labels: { [ACCELERATOR_LABEL]: 'tcg' } };
+
+/** Makes the Node of an agent. */
+async function join(name: string): Promise<void> {
+  await admin().create(nodes, { metadata: { name, ...ofAgent } } as never, signal);
+}
+
 async function ask(node: string, request: string, names: Partial<RequestNames>): Promise<void> {
   const identity = { user: `system:node:${node}`, groups: ['system:nodes'] };
   const { requestPem } = await makeCertificateRequest({
@@ -71,6 +79,9 @@ async function report(node: string, ...addresses: readonly string[]): Promise<vo
   await admin().patch(nodes, '', node, { type: 'merge', body: { status } }, signal, { subresource: 'status' });
 }
 
+const conditionsOf = async (request: string): Promise<object[]> =>
+  (await admin().get(requests, '', request, signal)).status?.conditions ?? [];
+
 const certified = (request: string): Promise<void> =>
   eventually(async () => {
     const { status } = await admin().get(requests, '', request, signal);
@@ -79,7 +90,7 @@ const certified = (request: string): Promise<void> =>
 
 describe('with the rights of the controllers', () => {
   it('approves what a node asks for itself, once its Node says so', async () => {
-    await admin().create(nodes, { metadata: { name: 'n1' } } as never, signal);
+    await join('n1');
     await ask('n1', 'n1-named', { dnsNames: ['n1'] });
     await certified('n1-named');
     await ask('n1', 'n1-serving', { dnsNames: ['n1'], ipAddresses: ['10.0.0.1'] });
@@ -104,23 +115,34 @@ describe('with the rights of the controllers', () => {
     const endpointSlices = { ...nodes, group: 'discovery.k8s.io', plural: 'endpointslices', kind: 'EndpointSlice' };
     await admin().create({ ...nodes, plural: 'services', kind: 'Service', namespaced: true }, service, signal);
     await admin().create({ ...endpointSlices, namespaced: true }, slice, signal);
-    await admin().create(nodes, { metadata: { name: 'n3' } } as never, signal);
+    await join('n3');
     await report('n3', '10.96.0.1', '10.0.0.7', '10.0.0.3');
     await ask('n3', 'n3-service', { dnsNames: ['n3'], ipAddresses: ['10.96.0.1'] });
     await ask('n3', 'n3-endpoint', { dnsNames: ['n3'], ipAddresses: ['10.0.0.7'] });
     await ask('n3', 'n3-own', { dnsNames: ['n3'], ipAddresses: ['10.0.0.3'] });
     await certified('n3-own');
-    for (const request of ['n3-service', 'n3-endpoint'])
-      expect((await admin().get(requests, '', request, signal)).status?.conditions ?? []).toEqual([]);
+    for (const request of ['n3-service', 'n3-endpoint']) expect(await conditionsOf(request)).toEqual([]);
   });
 
   it('leaves to people what is not the node’s own', async () => {
-    await admin().create(nodes, { metadata: { name: 'n2' } } as never, signal);
+    await join('n2');
     await report('n2', '10.0.0.2', 'n1');
     await ask('n2', 'n2-thief', { dnsNames: ['n1'] });
     await ask('n2', 'n2-own', { dnsNames: ['n2'] });
     await certified('n2-own');
-    const { status } = await admin().get(requests, '', 'n2-thief', signal);
-    expect(status?.conditions ?? []).toEqual([]);
+    expect(await conditionsOf('n2-thief')).toEqual([]);
+  });
+
+  it('leaves to others what a kubelet asks for, until its Node says that it has an agent', async () => {
+    await admin().create(nodes, { metadata: { name: 'worker' } } as never, signal);
+    await report('worker', '10.0.0.4');
+    await ask('worker', 'worker-serving', { dnsNames: ['worker'], ipAddresses: ['10.0.0.4'] });
+    await join('worker-guests');
+    await report('worker-guests', '10.0.0.4');
+    await ask('worker-guests', 'guests-serving', { dnsNames: ['worker-guests'], ipAddresses: ['10.0.0.4'] });
+    await certified('guests-serving');
+    expect(await conditionsOf('worker-serving')).toEqual([]);
+    await admin().patch(nodes, '', 'worker', { type: 'merge', body: { metadata: ofAgent } }, signal);
+    await certified('worker-serving');
   });
 });

@@ -1,3 +1,4 @@
+import { ACCELERATOR_LABEL } from '../../api/kubevirt/node-labels.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import { ApiError } from '../../api/status.ts';
 import { errorMessage } from '../../api/error-message.ts';
@@ -71,8 +72,8 @@ export interface NodeCertificatesOptions extends ControlContext {
 }
 
 /**
- * Approves the certificates with which nodes serve: their agents' consoles and logs. A request that cannot be approved
- * waits, for its Node to say more or for an admin.
+ * Approves the certificates with which nodes that have an agent serve: its consoles and logs. A request that cannot be
+ * approved waits, for its Node to say more or for somebody else, as do all those of other kubelets.
  */
 export class NodeCertificates implements Service {
   readonly name = 'node certificates';
@@ -98,8 +99,9 @@ export class NodeCertificates implements Service {
     this.#requests.onChange(({ object }) => {
       if (openRequester(object).length > 0) this.#controller.enqueue(object.metadata.name ?? '');
     });
-    // A node asks as soon as it is there, perhaps before we have heard of its addresses.
+    // A node asks as soon as it is there, perhaps before we have heard of its addresses, or of its agent.
     this.#nodes.onChange(({ object }) => {
+      if (!hasAgent(object)) return;
       const requester = `${NODE_USER_PREFIX}${object.metadata.name ?? ''}`;
       for (const { metadata } of this.#requests.byIndex('open', requester))
         this.#controller.enqueue(metadata.name ?? '');
@@ -139,7 +141,7 @@ export class NodeCertificates implements Service {
       {
         addressesOf: (name) => {
           const node = this.#nodes.get(name);
-          return node && (node.status?.addresses ?? []).map(({ address }) => address);
+          return node && hasAgent(node) ? (node.status?.addresses ?? []).map(({ address }) => address) : undefined;
         },
         isNode: (name) => this.#nodes.get(name) !== undefined,
         apiServerAddresses: await this.#apiServerAddresses(signal),
@@ -188,4 +190,12 @@ export class NodeCertificates implements Service {
 function openRequester({ spec, status }: CertificateSigningRequest): string[] {
   const isOpen = !status?.certificate && (status?.conditions ?? []).length === 0;
   return isOpen && spec.signerName === NODE_SERVING_SIGNER && spec.username ? [spec.username] : [];
+}
+
+/**
+ * An agent's, alone or beside a kubelet: it writes this before it asks. What other kubelets ask for is for whoever approves it there. The
+ * two of one node are one user with one name, and cannot be told apart.
+ */
+function hasAgent({ metadata }: Node): boolean {
+  return metadata.labels?.[ACCELERATOR_LABEL] !== undefined;
 }
