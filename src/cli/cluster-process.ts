@@ -6,7 +6,7 @@ import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
-import { LeadershipLostError } from '../kube/leader-election.ts';
+import { type LeaderElector, LeadershipLostError } from '../kube/leader-election.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
 import type { Service } from '../kube/service.ts';
 import { HealthServer } from './health-server.ts';
@@ -33,8 +33,8 @@ export interface ClusterProcess {
   readonly metrics: KubeMetrics;
   /** Nobody else has it, while this process runs. */
   readonly identity: string;
-  /** What tells others that it is there. */
-  readonly health: readonly Service[];
+  /** What tells others that it is there, and whether it is ready, where it stands for a lease. */
+  readonly health: (elector?: Pick<LeaderElector, 'isInTouch'>) => readonly Service[];
 }
 
 interface ClusterWork {
@@ -70,7 +70,8 @@ export async function runForCluster(
       addProcessMetrics(metrics, name);
       const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
       const client = new Client(transport, fieldManager);
-      const health = options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render() })] : [];
+      const health: ClusterProcess['health'] = (elector) =>
+        options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render(), elector })] : [];
       const self = { env, access, client, metrics, identity: identityOf(directory, env), health };
       const isLost = await losesLeadership(work(self, stopping.signal));
       transport.close();

@@ -34,6 +34,6 @@ export async function controllers(options: ControllersOptions, env: Env, print: 
       apiServerHost: new URL(access.server).hostname,
     });
     print(`Controllers for ${access.server}.`);
-    await new Manager({ env, name: 'controllers', elector }).add(...health, ...services).run(signal);
+    await new Manager({ env, name: 'controllers', elector }).add(...health(elector), ...services).run(signal);
   });
 }

@@ -36,7 +36,7 @@ export async function extension(
         );
       const reach = servicePort === undefined ? 'address' : { servicePort };
       const services = extensionServices({ env, metrics, client, listen, reach, version: VERSION });
-      const manager = new Manager({ env, name: 'extension' }).add(...health, ...services);
+      const manager = new Manager({ env, name: 'extension' }).add(...health(), ...services);
       void manager.synced.then(() => print(`Webhooks and subresources for ${access.server}.`));
       await manager.run(signal);
     },

@@ -1,14 +1,29 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { LeaderElector } from '../kube/leader-election.ts';
 import type { Service } from '../kube/service.ts';
 
 export interface HealthServerOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: () => Promise<string>;
+  /** Of a process that stands for a lease, which is not ready while it is out of touch with it. */
+  readonly elector?: Pick<LeaderElector, 'isInTouch'>;
 }
 
-/** Tells those who watch over a process that it is there (`/healthz`), and what it does (`/metrics`), without TLS. */
+interface Page {
+  readonly status: number;
+  readonly body: string;
+}
+
+const OK: Page = { status: 200, body: 'ok' };
+const NOT_FOUND: Page = { status: 404, body: 'not found\n' };
+const OUT_OF_TOUCH: Page = { status: 503, body: 'the lease was not read or renewed for as long as it lasts\n' };
+
+/**
+ * Tells those who watch over a process that it is there (`/healthz`, `/livez`), whether it could work (`/readyz`), and what it does
+ * (`/metrics`), without TLS.
+ */
 export class HealthServer implements Service {
   readonly name = 'health and metrics';
   readonly needsLeadership = false;
@@ -32,17 +47,19 @@ export class HealthServer implements Service {
   }
 
   async #answer({ url = '', method }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const text = async (): Promise<string | undefined> => {
-      if (method !== 'GET') return undefined;
-      if (url === '/metrics') return this.#options.metrics();
-      return url === '/healthz' || url === '/readyz' || url === '/livez' ? 'ok' : undefined;
-    };
     try {
-      const body = await text();
-      response.writeHead(body === undefined ? 404 : 200, { 'content-type': 'text/plain; version=0.0.4' });
-      response.end(body ?? 'not found\n');
+      const { status, body } = method === 'GET' ? await this.#page(url) : NOT_FOUND;
+      response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4' }).end(body);
     } catch (error) {
       response.writeHead(500).end((error as Error).message);
     }
+  }
+
+  async #page(url: string): Promise<Page> {
+    const { metrics, elector } = this.#options;
+    if (url === '/metrics') return { status: 200, body: await metrics() };
+    if (url === '/healthz' || url === '/livez') return OK;
+    if (url !== '/readyz') return NOT_FOUND;
+    return elector === undefined || elector.isInTouch ? OK : OUT_OF_TOUCH;
   }
 }

@@ -58,7 +58,7 @@ async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: 
   const lease = { namespace: SYSTEM_NAMESPACE, name: SYNCHRONIZATION_LEASE };
   const elector = new LeaderElector({ client, env, ...lease, identity, metrics });
   const services = synchronizationServices({ ...tools, listen: { host, port }, addresses });
-  await new Manager({ env, name: 'synchronization', elector }).add(...health, ...services).run(signal);
+  await new Manager({ env, name: 'synchronization', elector }).add(...health(elector), ...services).run(signal);
 }
 
 /** What others know a cluster by. */

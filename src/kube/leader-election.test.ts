@@ -49,7 +49,7 @@ interface SetTimer {
  */
 class Process implements Clock, Transport {
   readonly #inner: Transport;
-  readonly skewMs: number;
+  skewMs: number;
   #resumed: Promise<void> = Promise.resolve();
   #resume: (() => void) | undefined;
   #late: (() => void)[] = [];
@@ -291,6 +291,49 @@ describe('an election', () => {
     expect(election.log).toEqual(['a leads', 'a is told to end', 'a ended', 'b leads']);
     expect((await election.lease()).spec).toMatchObject({ holderIdentity: 'b', leaseTransitions: 1 });
     expect(b.seen).toEqual(['a', '', 'b']);
+    b.stop();
+    await advance(1000);
+  });
+
+  it('is in touch with its lease for as long as that lasts, be it as the leader or not', async () => {
+    const election = new Election();
+    const a = election.stand('a');
+    expect(a.elector.isInTouch).toBe(false);
+    await settle();
+    const b = election.stand('b');
+    for (let seconds = 0; seconds < 30; seconds++) {
+      await advance(1000);
+      expect([a, b].map(({ elector }) => [elector.isLeader, elector.isInTouch])).toEqual([
+        [true, true],
+        [false, true],
+      ]);
+    }
+    a.process.isCutOff = true;
+    b.process.isCutOff = true;
+    await advance(10_000);
+    expect(b.elector.isInTouch).toBe(true);
+    await advance(5000);
+    expect([a.elector.isInTouch, b.elector.isInTouch]).toEqual([false, false]);
+    b.process.isCutOff = false;
+    await advance(5000);
+    expect(b.elector.isInTouch).toBe(true);
+    b.stop();
+    await advance(1000);
+  });
+
+  it('is not said to be in touch for longer by a clock that was set back', async () => {
+    const election = new Election();
+    const a = election.stand('a');
+    await settle();
+    const b = election.stand('b');
+    await advance(3000);
+    b.process.isCutOff = true;
+    b.process.skewMs = -3_600_000;
+    expect(b.elector.isInTouch).toBe(false);
+    b.process.isCutOff = false;
+    await advance(5000);
+    expect(b.elector.isInTouch).toBe(true);
+    a.stop();
     b.stop();
     await advance(1000);
   });

@@ -80,6 +80,7 @@ export class LeaderElector {
   readonly #metrics: LeaderMetrics;
   /** The lease as it was last read or written. */
   #lease: Lease | undefined;
+  #seenMs: number | undefined;
   #heartbeat = '';
   #isExpired = false;
   #expiry: Timer | undefined;
@@ -103,6 +104,12 @@ export class LeaderElector {
   /** True while this process may act as the leader. */
   get isLeader(): boolean {
     return this.#term !== undefined && !this.#term.isOver;
+  }
+
+  /** True while it can stand or lead: it has read or written the lease within the time for which it would hold it. */
+  get isInTouch(): boolean {
+    // A clock that was set, forwards or back, is wrong about this only until the next look.
+    return this.#seenMs !== undefined && Math.abs(this.#env.clock.now() - this.#seenMs) < this.#claim.durationMs;
   }
 
   /** Who was last seen to lead; empty when nobody was. */
@@ -256,6 +263,7 @@ export class LeaderElector {
   /** Remembers a lease, and since when it has looked like that. Answers who holds it where that is another one. */
   #observe(lease: Lease): string | undefined {
     this.#lease = lease;
+    this.#seenMs = this.#env.clock.now();
     const heartbeat = heartbeatOf(lease);
     if (heartbeat !== this.#heartbeat) {
       this.#heartbeat = heartbeat;
