@@ -44,8 +44,8 @@ interface Secret extends KubeObject {
 const secrets: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret', namespaced: true };
 
 const ALPHABET = 'abcdefghijklmnopqrstuvwxyz0123456789';
-/** Where kubeadm made the cluster, this is the group whose members may join; elsewhere it means nothing. */
-export const KUBEADM_GROUP = 'system:bootstrappers:kubeadm:default-node-token';
+/** Who joins with a token of ours. Not kubeadm's group: what its tokens may do on a cluster is for its admin to say. */
+export const TOKEN_GROUP = 'system:bootstrappers:godwit';
 
 type Print = (line: string) => void;
 
@@ -64,7 +64,7 @@ export async function createToken(options: NewTokenOptions, env: Env, print: Pri
         'token-id': id,
         'token-secret': secret,
         'usage-bootstrap-authentication': 'true',
-        'auth-extra-groups': KUBEADM_GROUP,
+        'auth-extra-groups': TOKEN_GROUP,
         ...(expiration === undefined ? {} : { expiration }),
         ...(options.description === undefined ? {} : { description: options.description }),
       },

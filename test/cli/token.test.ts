@@ -65,6 +65,7 @@ describe('godwit token', () => {
     const { stdout: wide } = await token('list', '-o', 'wide');
     expect(wide).toMatch(/^TOKEN +ENDS IN +DESCRIPTION +ENDS AT +GROUPS$/m);
     expect(wide).toContain(value.expiration);
+    expect(wide).toMatch(new RegExp(`^${value.token} .* system:bootstrappers:godwit$`, 'm'));
     expect((await token('create', '-o', 'wide')).stdout).toMatch(/^To join a machine/);
   });
 

@@ -3,7 +3,7 @@ import { GUESTS_ONLY } from '../../api/kubevirt/node-labels.ts';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { NODES_GROUP } from '../../machinery/node-user.ts';
-import { KUBEADM_GROUP } from '../bootstrap-tokens.ts';
+import { TOKEN_GROUP } from '../bootstrap-tokens.ts';
 import { metadataOf } from './deployments.ts';
 import type { OpenSettings } from './settings.ts';
 
@@ -22,11 +22,12 @@ const RBAC = 'rbac.authorization.k8s.io';
 /**
  * Who may ask to become a node: agents that are pods, each of which an admin approves, since all of them have one account, and
  * a request may be for any name; and whoever has a token that `godwit token create` made, which has an end and so needs no
- * approval. Nodes may renew. Clusters that kubeadm made have the last two already, under other names.
+ * approval. Nodes may renew, as clusters that kubeadm made let them already. Those clusters let kubeadm's tokens join; where
+ * an admin has taken that back, it stays so.
  */
 export function bootstrapRights(): KubeObject[] {
   const account = { kind: 'ServiceAccount', name: ACCOUNT, namespace: SYSTEM_NAMESPACE };
-  const tokens = { kind: 'Group', apiGroup: RBAC, name: KUBEADM_GROUP };
+  const tokens = { kind: 'Group', apiGroup: RBAC, name: TOKEN_GROUP };
   const nodes = { kind: 'Group', apiGroup: RBAC, name: NODES_GROUP };
   const automatic = 'system:certificates.k8s.io:certificatesigningrequests';
   return [

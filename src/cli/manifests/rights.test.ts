@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { InProcessApi } from '../../../test/support/in-process.ts';
+import { TOKEN_GROUP } from '../bootstrap-tokens.ts';
 import { installedApi, rulesBy } from './installed-api.fixture.ts';
 import { COMPONENTS, rightsPage, type Who } from './rights-page.fixture.ts';
 
@@ -73,6 +74,22 @@ describe('each component', () => {
     for (const verb of ['create', 'update', 'patch', 'delete'])
       expect(await allowed(NODE, { ...guests, verb })).toBe(false);
   });
+});
+
+describe('the bearer of a bootstrap token', () => {
+  it.each([
+    ['may become a node by one of ours', TOKEN_GROUP, true],
+    ['gets nothing from us by one of kubeadm’s', 'system:bootstrappers:kubeadm:default-node-token', false],
+  ])('%s', async (_, group, isAllowed) => {
+    // Not in `system:bootstrappers`, whose members may join by what the embedded API gives them besides.
+    const who = { user: 'system:bootstrap:abcdef', groups: [group] };
+    const requests = { group: 'certificates.k8s.io', resource: 'certificatesigningrequests', verb: 'create' };
+    expect(await allowed(who, requests)).toBe(isAllowed);
+    expect(await allowed(who, { ...requests, subresource: 'nodeclient' })).toBe(isAllowed);
+  });
+
+  it('is of a group that Kubernetes lets a token name', () =>
+    expect(TOKEN_GROUP).toMatch(/^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/));
 });
 
 describe('users', () => {

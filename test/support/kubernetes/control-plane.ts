@@ -30,7 +30,7 @@ const SERVICES = { range: '10.96.0.0/24', first: '10.96.0.1' };
 export interface ControlPlaneOptions {
   /** Whether pods have addresses that the API server reaches: Services then lead it to them. */
   readonly hasPodNetwork?: boolean;
-  /** Whether those who have a bootstrap token may join, as kubeadm has it; otherwise somebody else has to see to that. */
+  /** Whether those who have a bootstrap token may join, of whatever group; otherwise somebody else has to see to that. */
   readonly letsNodesJoin?: boolean;
   /** How long certificates are valid that it signs, as its programs take it; Kubernetes' own year where absent. */
   readonly certificateLife?: string;
@@ -180,7 +180,7 @@ export class ControlPlane {
       (await this.#client.request('POST', path, { body })).expect(201);
   }
 
-  /** As kubeadm does it: who has a bootstrap token may ask for a node's certificate, and gets it; nodes renew theirs. */
+  /** As kubeadm does it for tokens of its own: their bearers may ask for a node's certificate, and get it; nodes renew theirs. */
   async #letNodesJoin(): Promise<void> {
     const certificates = 'system:certificates.k8s.io:certificatesigningrequests';
     const bindings = [
