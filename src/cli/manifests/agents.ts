@@ -18,6 +18,7 @@ const NAME = 'virt-handler';
 /** Not one of `godwit-…`, which may do what users may not: it is there to become a node, and has no other rights. */
 const ACCOUNT = 'kubevirt-agent';
 const RBAC = 'rbac.authorization.k8s.io';
+const MIN_READY_SECONDS = 10;
 
 /**
  * Who may ask to become a node: agents that are pods, each of which an admin approves, since all of them have one account, and
@@ -58,6 +59,8 @@ export function agents(settings: OpenSettings): KubeObject {
     spec: {
       selector: { matchLabels: { 'kubevirt.io': NAME } },
       updateStrategy: settings.agent.updateStrategy,
+      // One that ends again at once is not taken for one that works: a bad update stops at the first node.
+      minReadySeconds: MIN_READY_SECONDS,
       template: { metadata: { labels: metadata.labels }, spec: podSpec(settings) },
     },
   };

@@ -29,6 +29,8 @@ export function chart(): Chart {
     ['values.schema.json', `${JSON.stringify(VALUES_SCHEMA, undefined, 2)}\n`],
     ['crds/crds.yaml', documents(crds)],
     ['templates/namespace-check.yaml', NAMESPACE_CHECK],
+    ['templates/agents-check.yaml', AGENTS_CHECK],
+    ['templates/NOTES.txt', NOTES],
     ...templates,
   ]);
 }
@@ -70,6 +72,35 @@ const NAMESPACE_CHECK = `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}
 {{- end }}
 `;
 
+/** Refuses values that do not go together: guests would lose their power, have no agent, or not start. */
+const AGENTS_CHECK = `{{- if not (has "--kubelet" .Values.agent.arguments) }}
+{{- if ne .Values.agent.updateStrategy.type "OnDelete" }}
+{{- fail "agent.updateStrategy.type has to be OnDelete unless agent.arguments have --kubelet: guests are processes of the agents' pods, and lose their power where these are replaced" }}
+{{- end }}
+{{- else if not .Values.agent.hostPID }}
+{{- fail "agent.hostPID has to be true where agent.arguments have --kubelet: agents see the guests in other pods by their processes" }}
+{{- else if not (has "--kubelets" .Values.controllers.arguments) }}
+{{- fail "controllers.arguments have to have --kubelets where agent.arguments have --kubelet: on the nodes of kubelets other launcher pods end without a guest" }}
+{{- end }}
+`;
+
+/** What Helm prints once all is installed. */
+const NOTES = `Godwit {{ .Chart.AppVersion }} is installed. docs/kubernetes.md says more of what follows.
+
+Wait until it serves:
+  kubectl -n ${SYSTEM_NAMESPACE} rollout status deployment virt-controller virt-api virt-synchronization-controller
+
+Choose nodes for guests, approve what their agents ask for (kubectl certificate approve), and see them become ready:
+{{- range $label, $value := .Values.agent.nodeSelector }}
+  kubectl label node NODE {{ $label }}={{ $value }}
+{{- end }}
+  kubectl get csr
+  kubectl get nodes -l kubevirt.io/schedulable=true
+
+Create machines, whose images their nodes have to have (docs/tutorials/kubernetes.md):
+  kubectl apply -f examples/shop.yaml
+`;
+
 const ORIGIN =
   '# Made from src/cli/manifests: see docs/kubernetes.md. `npx vitest run src/cli/manifests -u` writes it anew.\n';
 
@@ -105,7 +136,7 @@ const REMARKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     'agent',
-    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.\nWhere guests run in containers of kubelets, docs/kubernetes.md says what else is to be set.',
+    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.\nGuests are processes of the pod of their agent, and lose their power with it: so updateStrategy stays OnDelete, and nodes are drained before\nanother nodeSelector, or the loss of its label, takes their agents away. Where guests run in containers of kubelets they go on;\ndocs/kubernetes.md says what else is to be set there.',
   ],
   [
     'configuration',

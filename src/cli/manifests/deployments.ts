@@ -21,6 +21,9 @@ const PRIORITY_CLASS = 'kubevirt-cluster-critical';
 /** Nobody's number, and not that of guests either: what needs no rights has none. */
 const USER = 64_108;
 
+/** For how long a pod that ends serves on: API servers and Services hear a moment later that it does, and ask it until then. */
+const LAME_DUCK_SECONDS = 5;
+
 const METRICS_LABELS = { 'prometheus.kubevirt.io': 'true' };
 
 interface Component {
@@ -33,6 +36,8 @@ interface Component {
   readonly ports: readonly { readonly name: string; readonly containerPort: number }[];
   /** How one hears that it can be asked. */
   readonly readiness: object;
+  /** What comes before its end, where others ask all replicas. */
+  readonly lifecycle?: object;
 }
 
 /** All of them, with their services, budgets and network policies. */
@@ -75,6 +80,7 @@ function componentsOf(settings: OpenSettings): Component[] {
       settings: settings.extension,
       ports: [{ name: 'https', containerPort: EXTENSION_PORT }],
       readiness: { httpGet: { path: '/readyz', port: 'https', scheme: 'HTTPS' } },
+      lifecycle: { preStop: { sleep: { seconds: LAME_DUCK_SECONDS } } },
     },
     {
       name: 'virt-synchronization-controller',
@@ -129,18 +135,17 @@ function podSpec(settings: OpenSettings, component: Component): object {
           nodeSelectorTerms: [{ matchExpressions: [{ key: GUESTS_ONLY, operator: 'DoesNotExist' }] }],
         },
       },
-      podAntiAffinity: {
-        preferredDuringSchedulingIgnoredDuringExecution: [
-          {
-            weight: 100,
-            podAffinityTerm: {
-              topologyKey: 'kubernetes.io/hostname',
-              labelSelector: { matchLabels: { [APP_LABEL]: name } },
-            },
-          },
-        ],
-      },
     },
+    topologySpreadConstraints: [
+      {
+        maxSkew: 1,
+        topologyKey: 'kubernetes.io/hostname',
+        whenUnsatisfiable: 'ScheduleAnyway',
+        labelSelector: { matchLabels: { [APP_LABEL]: name } },
+        // Those of the version before go: while a Deployment rolls, they are no reason to be elsewhere.
+        matchLabelKeys: ['pod-template-hash'],
+      },
+    ],
     securityContext: {
       runAsNonRoot: true,
       runAsUser: USER,
@@ -151,7 +156,8 @@ function podSpec(settings: OpenSettings, component: Component): object {
   };
 }
 
-function container(settings: OpenSettings, { name, command, settings: own, ports, readiness }: Component): object {
+function container(settings: OpenSettings, component: Component): object {
+  const { name, command, settings: own, ports, readiness, lifecycle } = component;
   return {
     name,
     image: settings.image,
@@ -168,6 +174,7 @@ function container(settings: OpenSettings, { name, command, settings: own, ports
       failureThreshold: 6,
     },
     readinessProbe: { ...readiness, periodSeconds: 5, timeoutSeconds: 5 },
+    lifecycle,
     resources: own.resources,
     securityContext: {
       allowPrivilegeEscalation: false,

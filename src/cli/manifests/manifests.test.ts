@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { InProcessApi } from '../../../test/support/in-process.ts';
@@ -21,6 +22,7 @@ import { onKubelets } from './settings.ts';
 /** What is printed for admins, what the chart holds, and that an API server takes it. */
 
 const CHART = new URL('../../../charts/godwit/', import.meta.url);
+const DOCS = new URL('../../../docs/', import.meta.url);
 const usual = manifests(usualSettings());
 const nameOf = ({ kind, metadata }: KubeObject): string => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
 
@@ -31,7 +33,10 @@ interface PodTemplate {
         readonly tolerations: readonly object[];
         readonly securityContext?: object;
         readonly hostNetwork?: boolean;
+        readonly topologySpreadConstraints?: readonly object[];
         readonly containers: readonly {
+          readonly name: string;
+          readonly lifecycle?: object;
           readonly image: string;
           readonly command: readonly string[];
           readonly args: readonly string[];
@@ -114,6 +119,28 @@ describe('manifests', () => {
       });
   });
 
+  it('have replicas spread over hosts, without regard to those of another version', () => {
+    for (const { topologySpreadConstraints, containers } of podsOf('Deployment'))
+      expect(topologySpreadConstraints).toEqual([
+        {
+          maxSkew: 1,
+          topologyKey: 'kubernetes.io/hostname',
+          whenUnsatisfiable: 'ScheduleAnyway',
+          labelSelector: { matchLabels: { 'kubevirt.io': containers[0]?.name } },
+          matchLabelKeys: ['pod-template-hash'],
+        },
+      ]);
+  });
+
+  it('have pods that any request may go to serve on for a moment when they end', () => {
+    const sleeps = podsOf('Deployment').map(({ containers: [first] }) => [first?.name, first?.lifecycle]);
+    expect(Object.fromEntries(sleeps)).toEqual({
+      'virt-controller': undefined,
+      'virt-api': { preStop: { sleep: { seconds: 5 } } },
+      'virt-synchronization-controller': undefined,
+    });
+  });
+
   it('have no node kept by pods that do not serve', () => {
     const budgets = usual.components.filter(({ kind }) => kind === 'PodDisruptionBudget');
     expect(budgets).toHaveLength(3);
@@ -123,6 +150,9 @@ describe('manifests', () => {
 
   it('have agents stay whatever taints their node has', () =>
     expect(podsOf('DaemonSet').map(({ tolerations }) => tolerations)).toEqual([[{ operator: 'Exists' }]]));
+
+  it('have no agent replaced before the one that came last has stayed for a while', () =>
+    expect(usual.components.find(({ kind }) => kind === 'DaemonSet')?.['spec']).toMatchObject({ minReadySeconds: 10 }));
 
   it('have agents of kubelets serve their nodes, and see the processes of pods', () => {
     const { components } = manifests(onKubelets(usualSettings()));
@@ -181,12 +211,25 @@ describe('the chart', () => {
   });
 
   it('has a place for every value', () => {
-    const templates = [...chart()].filter(([path]) => path.startsWith('templates/')).map(([, text]) => text);
+    const files = chart();
+    const templates = PARTS.map((part) => files.get(`templates/${part}.yaml`) ?? '');
     const used = new Set(templates.join('\n').match(/(?<=\.Values\.)[\w.]+/g));
     const { controllers, extension, synchronization, agent, ...plain } = usualSettings();
     const groups = Object.entries({ controllers, extension, synchronization, agent });
     const all = groups.flatMap(([group, value]) => Object.keys(value).map((key) => `${group}.${key}`));
     expect([...used].toSorted()).toEqual([...Object.keys(plain), ...all].toSorted());
+  });
+
+  it('tells whoever has installed it what its pages say', () => {
+    const pages = ['kubernetes.md', 'tutorials/kubernetes.md'].map((page) => readFileSync(new URL(page, DOCS), 'utf8'));
+    const [[label, value] = []] = Object.entries(usualSettings().agent.nodeSelector);
+    const notes = (chart().get('templates/NOTES.txt') ?? '').replace(
+      'NODE {{ $label }}={{ $value }}',
+      `worker-1 ${label}=${value}`,
+    );
+    const commands = notes.split('\n').filter((line) => line.startsWith('  kubectl '));
+    expect(commands).toHaveLength(5);
+    expect(commands.filter((command) => !pages.join('').includes(`$ ${command.trim()}`))).toEqual([]);
   });
 
   it('keeps what nobody could make again', () => {

@@ -1,4 +1,6 @@
 import { execFile } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { HELM } from '../../support/kubernetes/wanted.ts';
@@ -8,6 +10,7 @@ import { bringNewerKinds, IMAGE, installation } from './installation.ts';
 /** The chart, installed by Helm on a real control plane as docs/kubernetes.md says, whose kubelets are played. */
 
 const CHART = fileURLToPath(new URL('../../../charts/godwit', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../../docs/kubernetes.md', import.meta.url));
 const HELM_MS = 300_000;
 const OWN = ['godwit', CHART, '--namespace', 'kubevirt'];
 /** A value of the admin's own, which upgrades leave as it is. */
@@ -64,6 +67,31 @@ describe('the chart', () => {
     const { failed, printed } = await run(cluster(), ['upgrade', ...OWN, ...misspelt]);
     expect(failed).toBe(true);
     expect(printed).toMatch(/additional propert.*replica/i);
+  });
+
+  it.each([
+    ['agents that lose their guests where they are updated', 'agent.updateStrategy.type=RollingUpdate', 'OnDelete'],
+    ['agents that cannot see their guests', 'agent.arguments={--kubelet}', 'agent.hostPID has to be true'],
+    [
+      'agents of kubelets whose launcher pods end without a guest',
+      'agent.arguments={--kubelet},agent.hostPID=true,controllers.arguments={}',
+      'controllers.arguments have to have --kubelets',
+    ],
+  ])('refuses %s', async (_, values, reason) => {
+    const { failed, printed } = await run(cluster(), ['template', ...OWN, '--set', values]);
+    expect(failed).toBe(true);
+    expect(printed).toContain(reason);
+  });
+
+  it('takes what the page says of guests in containers of kubelets, and says what comes next', async () => {
+    const page = readFileSync(PAGE, 'utf8');
+    const [, values = ''] = /```yaml\n(controllers: \{ arguments: \["--kubelets"\] \}\n.*?)```/s.exec(page) ?? [];
+    const file = join(cluster().directory, 'kubelets.yaml');
+    writeFileSync(file, values);
+    const chosen = ['--values', file, '--set', 'agent.nodeSelector.disk=fast'];
+    const notes = await helm(cluster(), 'install', ...OWN, '--dry-run=client', ...chosen);
+    expect(notes).toContain('kubectl label node NODE disk=fast');
+    expect(notes).toContain('"--kubelet"');
   });
 
   it('refuses any other namespace than the one where components look for each other', async () => {
