@@ -23,32 +23,58 @@ interface Raw {
   readonly body: Anything;
 }
 
-/** Puts a group's requests to one server, one after the other, and then removes what they have made. */
+/**
+ * Puts a group's requests to one server, one after the other, and then removes what they have made. Throws where a request that sets the
+ * scene is refused, and where something does not come that was waited for: with that, all that follows could be alike for the wrong reason.
+ */
 export async function ask(api: Api, group: Group, namespace: string): Promise<Map<Request, Normalised>> {
   const normaliser = new Normaliser(namespace);
   const saved = new Map<string, Anything>();
   const made: string[] = [];
   const answers = new Map<Request, Normalised>();
+  let left: string[];
   try {
     for (const request of group.requests) {
       const filled = fill(request, namespace, saved);
       const raw = await settled(api, filled);
-      if (request.method === 'POST' && raw.status === 201) made.push(pathOfMade(filled.path, raw.body));
+      if (!request.compared && !request.until && !isDone(raw)) throw unexpected(filled, raw, 'was refused');
+      if (request.method === 'POST' && raw.status === 201) made.push(...pathOfMade(filled.path, raw.body));
       if (request.save !== undefined) saved.set(request.save, raw.body);
       const answer = normalised(request, raw, normaliser);
       if (request.compared) answers.set(request, answer);
     }
   } finally {
-    for (const path of made.toReversed()) await api.request('DELETE', `${path}?gracePeriodSeconds=0`);
+    left = await removeAll(api, made.toReversed());
   }
+  if (left.length > 0) throw new Error(`not all was removed that was made:\n${left.join('\n')}`);
   return answers;
+}
+
+/** Answers what was refused. */
+async function removeAll(api: Api, paths: readonly string[]): Promise<string[]> {
+  const refusals: string[] = [];
+  for (const path of paths) {
+    const answer = await api.request('DELETE', `${path}?gracePeriodSeconds=0`);
+    // It may be gone by now, or was only rehearsed.
+    if (!isDone(answer) && answer.status !== 404) refusals.push(`${path}: ${answer.status} ${answer.text}`);
+  }
+  return refusals;
+}
+
+function isDone({ status }: { readonly status: number }): boolean {
+  return status >= 200 && status < 300;
+}
+
+function unexpected({ name, method, path }: Request, { status, body }: Raw, what: string): Error {
+  return new Error(`'${name}' ${what}: ${method} ${path}: ${status} ${JSON.stringify(body)}`);
 }
 
 async function settled(api: Api, request: Request): Promise<Raw> {
   const { until = () => true } = request;
   for (let waitedMs = 0; ; waitedMs += INTERVAL_MS) {
     const raw = await once(api, request);
-    if (until(raw) || waitedMs >= PATIENCE_MS) return raw;
+    if (until(raw)) return raw;
+    if (waitedMs >= PATIENCE_MS) throw unexpected(request, raw, 'has waited in vain');
     await sleep(INTERVAL_MS);
   }
 }
@@ -72,19 +98,28 @@ function cutOff(error: unknown): Answer {
   throw error;
 }
 
-/** The first events of a watch; what does not come in time is absent. */
-async function watched(api: Api, { path, headers }: Request, count: number): Promise<Raw> {
+/** The first events of a watch, or all until it ends. One that is refused has none. */
+async function watched(api: Api, request: Request, count: number): Promise<Raw> {
+  const { path, headers } = request;
   const stream = await api.watch(path, { headers });
-  const cut = setTimeout(() => stream.close(), PATIENCE_MS);
+  const tooLate = new AbortController();
+  const timer = setTimeout(() => {
+    tooLate.abort();
+    stream.close();
+  }, PATIENCE_MS);
   const events: Anything[] = [];
-  while (events.length < count) {
+  const most = count === 0 ? Infinity : count;
+  while (events.length < most) {
     const event = await stream.next();
     if (!event) break;
     events.push(event);
   }
-  clearTimeout(cut);
+  clearTimeout(timer);
   stream.close();
-  return { status: stream.status, headers: stream.headers, body: events };
+  const raw = { status: stream.status, headers: stream.headers, body: events };
+  if (tooLate.signal.aborted || (isDone(raw) && events.length < count))
+    throw unexpected(request, raw, `has not brought ${count === 0 ? 'its end' : `${count} events`}`);
+  return raw;
 }
 
 function parsed(text: string): Anything {
@@ -104,9 +139,10 @@ function normalised({ view }: Request, { status, headers, body }: Raw, normalise
   return { status, headers: normaliser.value(Object.fromEntries(kept)), body: normaliser.value(seen) };
 }
 
-function pathOfMade(path: string, body: Anything): string {
+/** Where an object is that was made; nowhere where the answer is no object that is kept, such as a review. */
+function pathOfMade(path: string, { metadata }: Anything): string[] {
   const [bare = ''] = path.split('?');
-  return `${bare}/${body?.metadata?.name ?? ''}`;
+  return metadata?.uid === undefined ? [] : [`${bare}/${metadata.name}`];
 }
 
 /** The request with everything in its place. */

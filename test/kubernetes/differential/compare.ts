@@ -1,4 +1,5 @@
 import type { Anything } from '../../support/api.ts';
+import type { Request } from './request.ts';
 
 /** Where two answers to one request are not the same. An absent value is undefined. */
 export interface Difference {
@@ -16,6 +17,13 @@ export function compare(request: string, embedded: Anything, real: Anything): Di
   const outcome = ({ status, body }: Anything): string =>
     `${status} ${body?.message ?? (typeof body === 'string' ? body : (body?.kind ?? ''))}`;
   return [{ request, at: 'status', embedded: outcome(embedded), real: outcome(real) }];
+}
+
+/** The status with which both answer a request that was meant otherwise; undefined where it is as it was meant, or they differ. */
+export function misunderstood({ refused }: Request, embedded: Anything, real: Anything): number | undefined {
+  const { status } = embedded;
+  const isMeant = refused === undefined ? status >= 200 && status < 300 : status === refused;
+  return isMeant || status !== real.status ? undefined : status;
 }
 
 /** What only one of them has is one place. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Acceptance } from './accept.ts';
 import { ACCEPTED } from './accepted.ts';
 import { ask } from './ask.ts';
-import { compare, describeDifference } from './compare.ts';
+import { compare, describeDifference, misunderstood } from './compare.ts';
 import { GROUPS } from './requests/groups.ts';
 import { type TwoServers, twoServers } from './two-servers.ts';
 
@@ -35,7 +35,11 @@ describe('the embedded API answers as kube-apiserver does', () => {
     const unexpected: string[] = [];
     for (const [request, answer] of embedded) {
       asked++;
-      for (const difference of compare(`${group.name}/${request.name}`, answer, real.get(request))) {
+      const name = `${group.name}/${request.name}`;
+      const status = misunderstood(request, answer, real.get(request));
+      if (status !== undefined)
+        unexpected.push(`${name}: both answer ${status}, not ${request.refused ?? 'with success'}`);
+      for (const difference of compare(name, answer, real.get(request))) {
         if (acceptance.accepts(difference)) accepted++;
         else unexpected.push(describeDifference(difference));
       }

@@ -14,12 +14,14 @@ export interface Request {
   readonly headers?: Readonly<Record<string, string>>;
   /** Under which name later requests find the answer. */
   readonly save?: string;
-  /** A watch: the answer is its first so many events. */
+  /** A watch: the answer is its first so many events; where that is none, all that come until the server ends it. */
   readonly events?: number;
   /** What is compared of a body that is too large to be compared whole. */
   readonly view?: (body: Anything) => unknown;
   /** Asked again until this holds, since something else has to take notice first. */
   readonly until?: (answer: { readonly status: number; readonly body: Anything }) => boolean;
+  /** With which status it is meant to be refused: two servers may agree about a misspelt request as well. */
+  readonly refused?: number;
   /** Whether the answer is compared; a request that only sets the scene is not. */
   readonly compared: boolean;
 }
@@ -32,42 +34,61 @@ export interface Group {
 
 type Extra = Partial<Omit<Request, 'name' | 'method' | 'path' | 'body'>>;
 
-const request =
-  (method: string) =>
-  (name: string, path: string, body?: unknown, extra: Extra = {}): Request => ({
-    name,
-    method,
-    path,
-    compared: true,
-    ...(body === undefined ? {} : { body }),
-    ...extra,
-  });
+type Body = (name: string, path: string, body?: unknown, extra?: Extra) => Request;
 
-export const post = request('POST');
-export const put = request('PUT');
-export const remove = request('DELETE');
-export const get = (name: string, path: string, extra: Extra = {}): Request =>
-  request('GET')(name, path, undefined, extra);
-/** Any method. */
-export const send = (method: string, name: string, path: string, body?: unknown, extra: Extra = {}): Request =>
-  request(method)(name, path, body, extra);
+interface Requests {
+  readonly post: Body;
+  readonly put: Body;
+  readonly remove: Body;
+  readonly get: (name: string, path: string, extra?: Extra) => Request;
+  /** Any method. */
+  readonly send: (method: string, ...rest: Parameters<Body>) => Request;
+  /** The first so many events of a watch, or its end. */
+  readonly watch: (name: string, path: string, events: number, extra?: Extra) => Request;
+  readonly jsonPatch: Body;
+  readonly mergePatch: Body;
+  readonly strategicPatch: Body;
+  readonly apply: Body;
+}
 
-/** The first so many events of a watch. */
-export const watch = (name: string, path: string, events: number, extra: Extra = {}): Request =>
-  request('GET')(name, path, undefined, { events, ...extra });
-
-const patch =
-  (type: string) =>
-  (name: string, path: string, body: unknown, extra: Extra = {}): Request =>
-    request('PATCH')(name, path, body, {
+function requests(common: Extra): Requests {
+  const request =
+    (method: string): Body =>
+    (name, path, body, extra = {}) => ({
+      name,
+      method,
+      path,
+      compared: true,
+      ...common,
+      ...(body === undefined ? {} : { body }),
       ...extra,
-      headers: { 'content-type': `application/${type}`, ...extra.headers },
     });
+  const get: Requests['get'] = (name, path, extra) => request('GET')(name, path, undefined, extra);
+  const patch =
+    (type: string): Body =>
+    (name, path, body, extra = {}) =>
+      request('PATCH')(name, path, body, {
+        ...extra,
+        headers: { 'content-type': `application/${type}`, ...extra.headers },
+      });
+  return {
+    post: request('POST'),
+    put: request('PUT'),
+    remove: request('DELETE'),
+    get,
+    send: (method, ...rest) => request(method)(...rest),
+    watch: (name, path, events, extra) => get(name, path, { events, ...extra }),
+    jsonPatch: patch('json-patch+json'),
+    mergePatch: patch('merge-patch+json'),
+    strategicPatch: patch('strategic-merge-patch+json'),
+    apply: patch('apply-patch+yaml'),
+  };
+}
 
-export const jsonPatch = patch('json-patch+json');
-export const mergePatch = patch('merge-patch+json');
-export const strategicPatch = patch('strategic-merge-patch+json');
-export const apply = patch('apply-patch+yaml');
+export const { post, put, remove, get, send, watch, jsonPatch, mergePatch, strategicPatch, apply } = requests({});
+
+/** The same requests, meant to be refused with this status. */
+export const refused = (status: number): Requests => requests({ refused: status });
 
 /** An object without some of its members. */
 export function without(object: Anything, ...keys: readonly string[]): Anything {

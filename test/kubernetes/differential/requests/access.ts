@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, put, remove, silently } from '../request.ts';
+import { get, type Group, inNamespace, post, refused, remove, silently } from '../request.ts';
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const ROLES = `${RBAC}/namespaces/$ns/roles`;
@@ -22,23 +22,23 @@ export const ACCESS: Group = {
       metadata: { name: 'reader' },
       rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list'] }],
     }),
-    post('makes a role without verbs', ROLES, {
+    refused(422).post('makes a role without verbs', ROLES, {
       metadata: { name: 'bad' },
       rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: [] }],
     }),
-    post('makes a role without groups', ROLES, {
+    refused(422).post('makes a role without groups', ROLES, {
       metadata: { name: 'bad' },
       rules: [{ resources: ['configmaps'], verbs: ['get'] }],
     }),
-    post('makes a role of paths', ROLES, {
+    refused(422).post('makes a role of paths', ROLES, {
       metadata: { name: 'bad' },
       rules: [{ nonResourceURLs: ['/x'], verbs: ['get'] }],
     }),
-    post('makes a role of paths and resources', `${RBAC}/clusterroles`, {
+    refused(422).post('makes a role of paths and resources', `${RBAC}/clusterroles`, {
       metadata: { name: 'bad' },
       rules: [{ nonResourceURLs: ['/x'], apiGroups: [''], resources: ['x'], verbs: ['get'] }],
     }),
-    post('makes a role with a bad name', ROLES, { metadata: { name: 'a/b' } }),
+    refused(422).post('makes a role with a bad name', ROLES, { metadata: { name: 'a/b' } }),
     post('makes a role of the cluster', `${RBAC}/clusterroles`, {
       metadata: { name: '$ns' },
       rules: [{ nonResourceURLs: ['/x*'], verbs: ['get'] }],
@@ -48,13 +48,17 @@ export const ACCESS: Group = {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
       subjects: [{ kind: 'User', name: 'alice' }],
     }),
-    post('binds nothing', BINDINGS, { metadata: { name: 'bad' }, roleRef: {}, subjects: [{ kind: 'Odd', name: '' }] }),
+    refused(422).post('binds nothing', BINDINGS, {
+      metadata: { name: 'bad' },
+      roleRef: {},
+      subjects: [{ kind: 'Odd', name: '' }],
+    }),
     post('binds an account without a namespace', BINDINGS, {
       metadata: { name: 'bad' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'x' },
       subjects: [{ kind: 'ServiceAccount', name: 'a' }],
     }),
-    put('binds another role', `${BINDINGS}/alice`, {
+    refused(422).put('binds another role', `${BINDINGS}/alice`, {
       metadata: { name: 'alice' },
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'other' },
     }),
@@ -74,9 +78,13 @@ export const ACCESS: Group = {
     post('asks for a group', `${REVIEWS}/subjectaccessreviews`, {
       spec: { groups: ['system:masters'], resourceAttributes: { verb: '*', resource: '*', group: '*' } },
     }),
-    post('asks for nobody', `${REVIEWS}/subjectaccessreviews`, asks('', { verb: 'get', resource: 'configmaps' })),
-    post('asks about nothing', `${REVIEWS}/subjectaccessreviews`, { spec: { user: 'alice' } }),
-    post(
+    refused(422).post(
+      'asks for nobody',
+      `${REVIEWS}/subjectaccessreviews`,
+      asks('', { verb: 'get', resource: 'configmaps' }),
+    ),
+    refused(422).post('asks about nothing', `${REVIEWS}/subjectaccessreviews`, { spec: { user: 'alice' } }),
+    refused(422).post(
       'asks about both',
       `${REVIEWS}/subjectaccessreviews`,
       asks('alice', { verb: 'get', resource: 'x' }, { nonResourceAttributes: { path: '/x', verb: 'get' } }),
@@ -97,7 +105,7 @@ export const ACCESS: Group = {
       metadata: { namespace: '$ns' },
       ...asks('alice', { namespace: '$ns', verb: 'get', resource: 'configmaps' }),
     }),
-    post(
+    refused(422).post(
       'asks in another namespace',
       `${REVIEWS}/namespaces/$ns/localsubjectaccessreviews`,
       asks('alice', { namespace: 'default', verb: 'get', resource: 'configmaps' }),
@@ -117,47 +125,47 @@ export const ACCESS: Group = {
         }),
       },
     ),
-    post('asks for rules of no namespace', `${REVIEWS}/selfsubjectrulesreviews`, { spec: {} }),
+    refused(400).post('asks for rules of no namespace', `${REVIEWS}/selfsubjectrulesreviews`, { spec: {} }),
     post(
       'asks who it is',
       '/apis/authentication.k8s.io/v1/selfsubjectreviews',
       {},
       as('alice', { 'impersonate-group': 'people', 'impersonate-extra-scope': 'x' }),
     ),
-    get('gets reviews', `${REVIEWS}/subjectaccessreviews`),
+    refused(405).get('gets reviews', `${REVIEWS}/subjectaccessreviews`),
     get('reads as alice', `${MAPS}?labelSelector=mine`, { ...ALICE, view: ({ items }) => items.length }),
-    post('writes as alice', MAPS, { metadata: { name: 'x' } }, ALICE),
-    get('reads one as alice', `${MAPS}/nothing`, ALICE),
-    remove('deletes as alice', `${MAPS}/nothing`, undefined, ALICE),
-    remove('deletes all as alice', MAPS, undefined, ALICE),
-    mergePatch(
+    refused(403).post('writes as alice', MAPS, { metadata: { name: 'x' } }, ALICE),
+    refused(404).get('reads one as alice', `${MAPS}/nothing`, ALICE),
+    refused(403).remove('deletes as alice', `${MAPS}/nothing`, undefined, ALICE),
+    refused(403).remove('deletes all as alice', MAPS, undefined, ALICE),
+    refused(403).mergePatch(
       'patches as alice',
       `${MAPS}/nothing`,
       {},
       { headers: { 'impersonate-user': 'alice', 'content-type': 'application/merge-patch+json' } },
     ),
-    get('watches as alice', `${MAPS}?watch=true&timeoutSeconds=1`, ALICE),
-    get('reads elsewhere as alice', '/api/v1/namespaces/default/configmaps', ALICE),
-    get('reads everywhere as alice', '/api/v1/configmaps', ALICE),
-    get('reads a node as alice', '/api/v1/nodes/x', ALICE),
-    get('reads a subresource as alice', '/api/v1/namespaces/$ns/pods/x/log', ALICE),
-    get('reads a group as alice', '/apis/apps/v1/namespaces/$ns/deployments', ALICE),
-    get('reads an unknown resource as alice', '/api/v1/namespaces/$ns/nothings', ALICE),
-    get('reads a path as alice', '/metrics', ALICE),
+    refused(403).get('watches as alice', `${MAPS}?watch=true&timeoutSeconds=1`, ALICE),
+    refused(403).get('reads elsewhere as alice', '/api/v1/namespaces/default/configmaps', ALICE),
+    refused(403).get('reads everywhere as alice', '/api/v1/configmaps', ALICE),
+    refused(403).get('reads a node as alice', '/api/v1/nodes/x', ALICE),
+    refused(403).get('reads a subresource as alice', '/api/v1/namespaces/$ns/pods/x/log', ALICE),
+    refused(403).get('reads a group as alice', '/apis/apps/v1/namespaces/$ns/deployments', ALICE),
+    refused(403).get('reads an unknown resource as alice', '/api/v1/namespaces/$ns/nothings', ALICE),
+    refused(403).get('reads a path as alice', '/metrics', ALICE),
     get('reads discovery as alice', '/api', { ...ALICE, view: ({ kind }) => kind }),
     get('reads as a group', `${MAPS}?labelSelector=mine`, {
       ...as('bob', { 'impersonate-group': 'system:masters' }),
       view: ({ items }) => items.length,
     }),
     get('reads as nobody', MAPS, { headers: { 'impersonate-group': 'people' } }),
-    get('reads as an account', MAPS, as('system:serviceaccount:$ns:default')),
-    get('reads as a bad account', MAPS, as('system:serviceaccount:x')),
+    refused(403).get('reads as an account', MAPS, as('system:serviceaccount:$ns:default')),
+    refused(403).get('reads as a bad account', MAPS, as('system:serviceaccount:x')),
     get('reads with extras alone', MAPS, { headers: { 'impersonate-extra-a': 'b' } }),
     get('reads as a uid alone', MAPS, { headers: { 'impersonate-uid': 'b' } }),
     get('reads with a bad token besides', `${MAPS}?labelSelector=mine`, {
       headers: { authorization: 'Bearer nonsense' },
     }),
-    post(
+    refused(403).post(
       'grants more than one has',
       ROLES,
       { metadata: { name: 'more' }, rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] },
@@ -190,7 +198,7 @@ export const ACCESS: Group = {
         { until: isAllowed },
       ),
     ),
-    post(
+    refused(403).post(
       'escalates',
       ROLES,
       {
@@ -202,7 +210,7 @@ export const ACCESS: Group = {
       },
       as('carol'),
     ),
-    post(
+    refused(403).post(
       'binds what it has not',
       BINDINGS,
       {
@@ -212,7 +220,7 @@ export const ACCESS: Group = {
       },
       as('carol'),
     ),
-    post(
+    refused(404).post(
       'binds what is not there',
       BINDINGS,
       {
@@ -237,21 +245,25 @@ export const ACCESS: Group = {
       { spec: { audiences: ['godwit'], expirationSeconds: 600 } },
       { view: ({ kind, apiVersion, spec, status }) => [kind, apiVersion, spec, Object.keys(status)] },
     ),
-    post('asks for a short token', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
+    refused(422).post('asks for a short token', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
       spec: { expirationSeconds: 60 },
     }),
-    post('asks for a long token', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
+    refused(422).post('asks for a long token', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
       spec: { expirationSeconds: 4294967297 },
     }),
     post('asks for a token of nobody', '/api/v1/namespaces/$ns/serviceaccounts/nothing/token', {}),
-    post('asks for a token bound to nothing', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
+    refused(404).post('asks for a token bound to nothing', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
       spec: { boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'nothing' } },
     }),
-    post('asks for a token bound to something odd', '/api/v1/namespaces/$ns/serviceaccounts/default/token', {
-      spec: { boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'nothing' } },
-    }),
+    refused(400).post(
+      'asks for a token bound to something odd',
+      '/api/v1/namespaces/$ns/serviceaccounts/default/token',
+      {
+        spec: { boundObjectRef: { kind: 'ConfigMap', apiVersion: 'v1', name: 'nothing' } },
+      },
+    ),
     post('reviews a bad token', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: { token: 'nonsense' } }),
-    post('reviews no token', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: {} }),
+    refused(400).post('reviews no token', '/apis/authentication.k8s.io/v1/tokenreviews', { spec: {} }),
     remove('deletes a role', `${ROLES}/reader`),
   ]),
 };

@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, silently } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, refused, silently } from '../request.ts';
 
 const QUOTAS = '/api/v1/namespaces/$ns/resourcequotas';
 const MAPS = '/api/v1/namespaces/$ns/configmaps';
@@ -27,7 +27,6 @@ const quota = (name: string, hard: object, more: object = {}): object => ({
   metadata: { name },
   spec: { hard, ...more },
 });
-const refused = ({ status }: { status: number }): boolean => status >= 400;
 
 export const ADMISSION: Group = {
   name: 'admission',
@@ -47,35 +46,39 @@ export const ADMISSION: Group = {
     silently(
       get('waits until it is counted', `${QUOTAS}/few`, { until: ({ body }) => body.status?.used?.pods === '0' }),
     ),
-    post('makes a pod without requests', PODS, pod('none'), { until: ({ status }) => status === 403 }),
-    post('makes a pod that asks for too much', PODS, pod('much', { requests: { cpu: '2' } })),
+    refused(403).post('makes a pod without requests', PODS, pod('none'), { until: ({ status }) => status === 403 }),
+    refused(403).post('makes a pod that asks for too much', PODS, pod('much', { requests: { cpu: '2' } })),
     post('makes a pod within the quota', PODS, pod('fits', { requests: { cpu: '600m' } }), {
       view: ({ kind }) => kind,
     }),
-    post('makes one pod too many', PODS, pod('more', { requests: { cpu: '600m' } })),
-    post('rehearses one pod too many', `${PODS}?dryRun=All`, pod('more', { requests: { cpu: '100m' } })),
+    refused(403).post('makes one pod too many', PODS, pod('more', { requests: { cpu: '600m' } })),
+    refused(403).post('rehearses one pod too many', `${PODS}?dryRun=All`, pod('more', { requests: { cpu: '100m' } })),
     post(
       'makes a secret within the quota',
       '/api/v1/namespaces/$ns/secrets',
       { metadata: { name: 'one' } },
       { view: ({ kind }) => kind },
     ),
-    post('makes one secret too many', '/api/v1/namespaces/$ns/secrets', { metadata: { name: 'two' } }),
+    refused(403).post('makes one secret too many', '/api/v1/namespaces/$ns/secrets', { metadata: { name: 'two' } }),
     get('what is used', `${QUOTAS}/few`, {
       view: ({ status }) => status,
       until: ({ body }) => body.status?.used?.pods === '1' && body.status?.used?.['count/secrets'] === '1',
     }),
-    post('makes a bad quota', QUOTAS, quota('bad', { pods: '-1', unknown: '1', 'requests.cpu': 'x' })),
-    post('makes a quota of bad amounts', QUOTAS, quota('bad', { pods: '-1', 'odd!': '1', 'requests.cpu': '1.5' })),
-    post('makes a quota of a bad scope', QUOTAS, quota('bad', { pods: '1' }, { scopes: ['Odd'] })),
-    post(
+    refused(400).post('makes a bad quota', QUOTAS, quota('bad', { pods: '-1', unknown: '1', 'requests.cpu': 'x' })),
+    refused(422).post(
+      'makes a quota of bad amounts',
+      QUOTAS,
+      quota('bad', { pods: '-1', 'odd!': '1', 'requests.cpu': '1.5' }),
+    ),
+    refused(422).post('makes a quota of a bad scope', QUOTAS, quota('bad', { pods: '1' }, { scopes: ['Odd'] })),
+    refused(422).post(
       'makes a quota of scopes that exclude each other',
       QUOTAS,
       quota('bad', { pods: '1' }, { scopes: ['BestEffort', 'NotBestEffort'] }),
     ),
     get('a quota as a table', `${QUOTAS}/few`, { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } }),
     post('registers a hook', `${HOOKS}/validatingwebhookconfigurations`, hooks('$ns')),
-    post(
+    refused(500).post(
       'makes what the hook cannot see',
       '/api/v1/namespaces/$ns/secrets',
       { metadata: { name: 'hooked' } },
@@ -103,8 +106,15 @@ export const ADMISSION: Group = {
         ],
       }),
     ),
-    post('makes what the mutating hook cannot see', MAPS, { metadata: { name: 'mutated' } }, { until: refused }),
-    post('rehearses what the mutating hook cannot see', `${MAPS}?dryRun=All`, { metadata: { name: 'mutated' } }),
+    refused(500).post(
+      'makes what the mutating hook cannot see',
+      MAPS,
+      { metadata: { name: 'mutated' } },
+      { until: ({ status }) => status >= 400 },
+    ),
+    refused(500).post('rehearses what the mutating hook cannot see', `${MAPS}?dryRun=All`, {
+      metadata: { name: 'mutated' },
+    }),
     mergePatch(
       'has side effects',
       `${HOOKS}/mutatingwebhookconfigurations/$ns`,
@@ -124,32 +134,36 @@ export const ADMISSION: Group = {
       { metadata: { name: 'unmatched' } },
       { until: ({ status }) => status === 201, view: ({ kind }) => kind },
     ),
-    post('registers without much', `${HOOKS}/validatingwebhookconfigurations`, {
+    refused(422).post('registers without much', `${HOOKS}/validatingwebhookconfigurations`, {
       metadata: { name: 'bad' },
       webhooks: [{}],
     }),
-    post('registers with a bad name', `${HOOKS}/validatingwebhookconfigurations`, hooks('bad', { name: 'short' })),
-    post(
+    refused(422).post(
+      'registers with a bad name',
+      `${HOOKS}/validatingwebhookconfigurations`,
+      hooks('bad', { name: 'short' }),
+    ),
+    refused(422).post(
       'registers with a bad URL',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { clientConfig: { url: 'http://example.org/?a#b' } }),
     ),
-    post(
+    refused(422).post(
       'registers with two ways',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { clientConfig: { url: 'https://example.org', service: { name: 'a', namespace: 'b' } } }),
     ),
-    post(
+    refused(422).post(
       'registers with side effects',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { sideEffects: 'Some' }),
     ),
-    post(
+    refused(422).post(
       'registers with a bad policy',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { failurePolicy: 'Odd', matchPolicy: 'Odd', timeoutSeconds: 60 }),
     ),
-    post(
+    refused(422).post(
       'registers for a bad rule',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', {
@@ -158,21 +172,21 @@ export const ADMISSION: Group = {
         ],
       }),
     ),
-    post(
+    refused(422).post(
       'registers a bad condition',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { matchConditions: [{ name: 'a b', expression: 'x +' }] }),
     ),
-    post(
+    refused(422).post(
       'registers an unknown version',
       `${HOOKS}/validatingwebhookconfigurations`,
       hooks('bad', { admissionReviewVersions: ['v9'] }),
     ),
-    post('asks for a certificate', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
+    refused(422).post('asks for a certificate', '/apis/certificates.k8s.io/v1/certificatesigningrequests', {
       metadata: { name: 'bad' },
       spec: { request: 'eA==', signerName: 'odd', usages: [] },
     }),
-    post('registers an API', '/apis/apiregistration.k8s.io/v1/apiservices', {
+    refused(422).post('registers an API', '/apis/apiregistration.k8s.io/v1/apiservices', {
       metadata: { name: 'v1.other' },
       spec: { group: 'x.example.org', version: 'v1', groupPriorityMinimum: 0, versionPriority: 0 },
     }),

@@ -7,9 +7,9 @@ import {
   mergePatch,
   post,
   put,
+  refused,
   remove,
   silently,
-  strategicPatch,
   watch,
 } from '../request.ts';
 
@@ -106,9 +106,10 @@ const widget = (name: string, spec: object = {}, more: object = {}): object => (
   spec: { size: 1, ...spec },
   ...more,
 });
-const bad = (name: string, spec: object): ReturnType<typeof post> => post(`has ${name}`, WIDGETS, widget('bad', spec));
+const bad = (name: string, spec: object): ReturnType<typeof post> =>
+  refused(422).post(`has ${name}`, WIDGETS, widget('bad', spec));
 const badSchema = (name: string, openAPIV3Schema: object, more: object = {}): ReturnType<typeof post> =>
-  post(
+  refused(422).post(
     `defines ${name}`,
     CRDS,
     crd('bads', 'Bad', {
@@ -164,12 +165,12 @@ export const CUSTOM_RESOURCES: Group = {
       ),
     ),
     get('gets one', ONE),
-    get('gets what is not there', `${WIDGETS}/nothing`),
+    refused(404).get('gets what is not there', `${WIDGETS}/nothing`),
     get('lists', WIDGETS),
     get('lists as a table', WIDGETS, TABLE),
     get('lists by a field', `${WIDGETS}?fieldSelector=spec.color%3Dred`, { view: ({ items }) => items.length }),
-    get('lists by an unknown field', `${WIDGETS}?fieldSelector=spec.size%3D1`),
-    get('gets as protobuf', ONE, { headers: { accept: 'application/vnd.kubernetes.protobuf' } }),
+    refused(400).get('lists by an unknown field', `${WIDGETS}?fieldSelector=spec.size%3D1`),
+    refused(406).get('gets as protobuf', ONE, { headers: { accept: 'application/vnd.kubernetes.protobuf' } }),
     get('gets its metadata', ONE, {
       headers: { accept: 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io' },
     }),
@@ -189,39 +190,43 @@ export const CUSTOM_RESOURCES: Group = {
     bad('a part twice', { parts: [{ name: 'a' }, { name: 'a' }] }),
     bad('a part without a name', { parts: [{ count: 1 }] }),
     bad('a time that is bad', { when: 'noon' }),
-    bad('null for what is not nullable', { code: null }),
+    post('has null for what is not nullable', WIDGETS, widget('bad', { code: null })),
     bad('a map of texts', { map: { a: 'x' } }),
     bad('a large map', { map: { a: 1, b: 2, c: 3 } }),
     bad('a code and no size', { code: 'abc' }),
     bad('a size of nine', { size: 9 }),
     bad('much that is bad', { size: 0, color: 'blue', tags: ['a', 'a'], code: 'A' }),
     post('has an unknown field', WIDGETS, widget('unknown', { unknown: 1 })),
-    post(
+    refused(400).post(
       'has an unknown field, strictly',
       `${WIDGETS}?fieldValidation=Strict`,
       widget('strict', { unknown: 1, parts: [{ name: 'a', unknown: 2 }] }, { more: 1 }),
     ),
-    post(
+    refused(400).post(
       'has a field twice, strictly',
       `${WIDGETS}?fieldValidation=Strict`,
       `{"apiVersion":"${GROUP}/v1","kind":"Widget","metadata":{"name":"strict"},"spec":{"size":1,"size":2}}`,
     ),
     post('has no kind', WIDGETS, { metadata: { name: 'bare' }, spec: { size: 1 } }),
     post('has another kind', WIDGETS, { ...widget('other'), kind: 'Gadget' }),
-    post('has another version', WIDGETS, { ...widget('other'), apiVersion: `${GROUP}/v9` }),
-    post('has no spec', WIDGETS, { apiVersion: `${GROUP}/v1`, kind: 'Widget', metadata: { name: 'bare' } }),
-    post('has a spec that is a list', WIDGETS, {
+    refused(400).post('has another version', WIDGETS, { ...widget('other'), apiVersion: `${GROUP}/v9` }),
+    refused(422).post('has no spec', WIDGETS, {
+      apiVersion: `${GROUP}/v1`,
+      kind: 'Widget',
+      metadata: { name: 'bare' },
+    }),
+    refused(422).post('has a spec that is a list', WIDGETS, {
       apiVersion: `${GROUP}/v1`,
       kind: 'Widget',
       metadata: { name: 'bare' },
       spec: [],
     }),
-    post('has bad labels', WIDGETS, { ...widget('bad'), metadata: { name: 'bad', labels: { a: 5 } } }),
-    post('has a bad name', WIDGETS, widget('Bad_Name')),
+    refused(400).post('has bad labels', WIDGETS, { ...widget('bad'), metadata: { name: 'bad', labels: { a: 5 } } }),
+    refused(422).post('has a bad name', WIDGETS, widget('Bad_Name')),
     post('is YAML', WIDGETS, `apiVersion: ${GROUP}/v1\nkind: Widget\nmetadata:\n  name: yaml\nspec:\n  size: 3\n`, {
       headers: { 'content-type': 'application/yaml' },
     }),
-    put('replaces without a version', ONE, widget('one', { size: 2 })),
+    refused(422).put('replaces without a version', ONE, widget('one', { size: 2 })),
     put(
       'replaces',
       ONE,
@@ -231,7 +236,7 @@ export const CUSTOM_RESOURCES: Group = {
       },
       { save: 'two' },
     ),
-    put('replaces with an old version', ONE, {
+    refused(409).put('replaces with an old version', ONE, {
       ...widget('one', { size: 3 }),
       metadata: { name: 'one', resourceVersion: '{{one.metadata.resourceVersion}}' },
     }),
@@ -240,16 +245,16 @@ export const CUSTOM_RESOURCES: Group = {
       metadata: { name: 'one', resourceVersion: '{{two.metadata.resourceVersion}}' },
     }),
     mergePatch('merges', ONE, { spec: { tags: ['x'], fixed: 'a' } }),
-    mergePatch('changes what is fixed', ONE, { spec: { fixed: 'b' } }),
+    refused(422).mergePatch('changes what is fixed', ONE, { spec: { fixed: 'b' } }),
     mergePatch('changes the status beside', ONE, { status: { phase: 'x' } }),
     mergePatch('changes the status', `${ONE}/status`, {
       status: { phase: 'Ready', replicas: 3, selector: 'a=b' },
       spec: { size: 5 },
     }),
-    mergePatch('makes the status bad', `${ONE}/status`, { status: { replicas: 'x' } }),
-    mergePatch('makes it bad', ONE, { spec: { size: 0 } }),
+    refused(422).mergePatch('makes the status bad', `${ONE}/status`, { status: { replicas: 'x' } }),
+    refused(422).mergePatch('makes it bad', ONE, { spec: { size: 0 } }),
     jsonPatch('patches', ONE, [{ op: 'add', path: '/spec/tags/-', value: 'y' }]),
-    strategicPatch('patches in a strategic way', ONE, { spec: { size: 4 } }),
+    refused(415).strategicPatch('patches in a strategic way', ONE, { spec: { size: 4 } }),
     get('gets its scale', `${ONE}/scale`),
     put('scales', `${ONE}/scale`, {
       apiVersion: 'autoscaling/v1',
@@ -258,7 +263,7 @@ export const CUSTOM_RESOURCES: Group = {
       spec: { replicas: 4 },
     }),
     mergePatch('scales by a patch', `${ONE}/scale`, { spec: { replicas: 5 } }),
-    mergePatch('scales below zero', `${ONE}/scale`, { spec: { replicas: -1 } }),
+    refused(422).mergePatch('scales below zero', `${ONE}/scale`, { spec: { replicas: -1 } }),
     get('gets what was scaled', ONE, { view: ({ spec, metadata: { generation } }) => [spec, generation] }),
     apply('applies', `${WIDGETS}/applied?fieldManager=me`, widget('applied', { parts: [{ name: 'a' }], tags: ['a'] })),
     apply(
@@ -266,7 +271,7 @@ export const CUSTOM_RESOURCES: Group = {
       `${WIDGETS}/applied?fieldManager=you`,
       widget('applied', { parts: [{ name: 'b', count: 1 }], tags: ['b'] }),
     ),
-    apply(
+    refused(409).apply(
       'is in conflict',
       `${WIDGETS}/applied?fieldManager=you`,
       widget('applied', { size: 3, parts: [{ name: 'a', count: 9 }] }),
@@ -277,7 +282,11 @@ export const CUSTOM_RESOURCES: Group = {
       `${WIDGETS}/applied?fieldManager=me&force=true`,
       widget('applied', { unknown: 1 }),
     ),
-    apply('applies what is bad', `${WIDGETS}/applied?fieldManager=me&force=true`, widget('applied', { size: 0 })),
+    refused(422).apply(
+      'applies what is bad',
+      `${WIDGETS}/applied?fieldManager=me&force=true`,
+      widget('applied', { size: 0 }),
+    ),
     apply('applies a status', `${WIDGETS}/applied/status?fieldManager=me`, {
       apiVersion: `${GROUP}/v1`,
       kind: 'Widget',
@@ -291,9 +300,13 @@ export const CUSTOM_RESOURCES: Group = {
     ),
     remove('deletes', ONE),
     remove('deletes all', WIDGETS, undefined, { view: ({ kind, items }) => [kind, items?.length] }),
-    put('changes their group', `${CRDS}/widgets.${GROUP}`, crd('widgets', 'Widget', { group: 'other.example.org' })),
-    mergePatch('changes their scope', `${CRDS}/widgets.${GROUP}`, { spec: { scope: 'Cluster' } }),
-    mergePatch(
+    refused(422).put(
+      'changes their group',
+      `${CRDS}/widgets.${GROUP}`,
+      crd('widgets', 'Widget', { group: 'other.example.org' }),
+    ),
+    refused(422).mergePatch('changes their scope', `${CRDS}/widgets.${GROUP}`, { spec: { scope: 'Cluster' } }),
+    refused(422).mergePatch(
       'changes their kind',
       `${CRDS}/widgets.${GROUP}`,
       { spec: { names: { kind: 'Other' } } },
@@ -354,17 +367,21 @@ export const CUSTOM_RESOURCES: Group = {
       properties: { a: { type: 'array', 'x-kubernetes-list-type': 'map', items: { type: 'object' } } },
     }),
     badSchema('a bad version', { type: 'object' }, { name: 'V_1' }),
-    post('defines without versions', CRDS, crd('bads', 'Bad', { versions: [] })),
-    post('defines two storages', CRDS, crd('bads', 'Bad', { versions: [version('v1', true), version('v2', true)] })),
-    post('defines with another name', CRDS, { ...crd('bads', 'Bad'), metadata: { name: 'other' } }),
-    post('defines with a bad scope', CRDS, crd('bads', 'Bad', { scope: 'Odd' })),
-    post('defines with bad names', CRDS, crd('bads', 'Bad', { names: { plural: 'Bads_', kind: '1' } })),
-    post(
+    refused(422).post('defines without versions', CRDS, crd('bads', 'Bad', { versions: [] })),
+    refused(422).post(
+      'defines two storages',
+      CRDS,
+      crd('bads', 'Bad', { versions: [version('v1', true), version('v2', true)] }),
+    ),
+    refused(422).post('defines with another name', CRDS, { ...crd('bads', 'Bad'), metadata: { name: 'other' } }),
+    refused(422).post('defines with a bad scope', CRDS, crd('bads', 'Bad', { scope: 'Odd' })),
+    refused(422).post('defines with bad names', CRDS, crd('bads', 'Bad', { names: { plural: 'Bads_', kind: '1' } })),
+    refused(422).post(
       'defines without a schema',
       CRDS,
       crd('bads', 'Bad', { versions: [{ name: 'v1', served: true, storage: true }] }),
     ),
-    post('defines in a group of Kubernetes', CRDS, {
+    refused(422).post('defines in a group of Kubernetes', CRDS, {
       metadata: { name: 'bads.x.k8s.io' },
       spec: { group: 'x.k8s.io', scope: 'Cluster', names: names('bads', 'Bad'), versions: [version('v1', true)] },
     }),

@@ -1,4 +1,4 @@
-import { get, type Group, mergePatch, onNode, post, put, remove, silently } from '../request.ts';
+import { get, type Group, mergePatch, onNode, post, put, refused, remove, silently } from '../request.ts';
 
 const MAPS = '/api/v1/namespaces/$ns/configmaps';
 const PODS = '/api/v1/namespaces/$ns/pods';
@@ -27,13 +27,13 @@ export const DELETIONS: Group = {
   requests: onNode([
     make('plain'),
     remove('deletes', `${MAPS}/plain`),
-    remove('deletes what is not there', `${MAPS}/plain`),
-    get('gets what was deleted', `${MAPS}/plain`),
+    refused(404).remove('deletes what is not there', `${MAPS}/plain`),
+    refused(404).get('gets what was deleted', `${MAPS}/plain`),
     make('options'),
-    remove('deletes with another uid', `${MAPS}/options`, {
+    refused(409).remove('deletes with another uid', `${MAPS}/options`, {
       preconditions: { uid: '11111111-2222-3333-4444-555555555555' },
     }),
-    remove('deletes with another version', `${MAPS}/options`, { preconditions: { resourceVersion: '1' } }),
+    refused(409).remove('deletes with another version', `${MAPS}/options`, { preconditions: { resourceVersion: '1' } }),
     remove('deletes with a body of another kind', `${MAPS}/options`, { apiVersion: 'v1', kind: 'Pod' }),
     remove('deletes with a body of another version', `${MAPS}/options`, {
       apiVersion: 'meta.k8s.io/v1',
@@ -41,15 +41,18 @@ export const DELETIONS: Group = {
       dryRun: ['All'],
     }),
     remove('deletes with an old body', `${MAPS}/options`, { apiVersion: 'v1', kind: 'DeleteOptions', dryRun: ['All'] }),
-    remove('rehearses in a bad way', `${MAPS}/options`, { dryRun: ['Some'] }),
-    remove('deletes with a bad policy', `${MAPS}/options`, { propagationPolicy: 'Odd' }),
-    remove('deletes with a bad policy in the query', `${MAPS}/options?propagationPolicy=Odd`),
-    remove('deletes with both policies', `${MAPS}/options`, { propagationPolicy: 'Orphan', orphanDependents: true }),
+    refused(422).remove('rehearses in a bad way', `${MAPS}/options`, { dryRun: ['Some'] }),
+    refused(422).remove('deletes with a bad policy', `${MAPS}/options`, { propagationPolicy: 'Odd' }),
+    refused(422).remove('deletes with a bad policy in the query', `${MAPS}/options?propagationPolicy=Odd`),
+    refused(422).remove('deletes with both policies', `${MAPS}/options`, {
+      propagationPolicy: 'Orphan',
+      orphanDependents: true,
+    }),
     remove('deletes with a negative grace', `${MAPS}/options?gracePeriodSeconds=-1&dryRun=All`),
-    remove('deletes with a grace that is no number', `${MAPS}/options?gracePeriodSeconds=x`),
+    refused(400).remove('deletes with a grace that is no number', `${MAPS}/options?gracePeriodSeconds=x`),
     remove('deletes with bad JSON', `${MAPS}/options`, '{'),
     remove('deletes with an unknown field', `${MAPS}/options`, { unknown: 1, dryRun: ['All'] }),
-    remove('deletes with a bad media type', `${MAPS}/options`, '{}', {
+    refused(415).remove('deletes with a bad media type', `${MAPS}/options`, '{}', {
       headers: { 'content-type': 'application/xml' },
     }),
     remove('deletes with its uid', `${MAPS}/options`, {
@@ -59,7 +62,7 @@ export const DELETIONS: Group = {
     remove('deletes what has a finalizer', `${MAPS}/kept`),
     remove('deletes it again', `${MAPS}/kept`),
     get('gets what is being deleted', `${MAPS}/kept`),
-    mergePatch('adds a finalizer while it is being deleted', `${MAPS}/kept`, {
+    refused(422).mergePatch('adds a finalizer while it is being deleted', `${MAPS}/kept`, {
       metadata: { finalizers: ['example.org/keep', 'example.org/more'] },
     }),
     mergePatch('changes it while it is being deleted', `${MAPS}/kept`, { data: { a: 'b' } }),
@@ -67,7 +70,7 @@ export const DELETIONS: Group = {
       metadata: { name: 'kept', finalizers: ['example.org/keep'], deletionTimestamp: null },
     }),
     mergePatch('lets it go', `${MAPS}/kept`, { metadata: { finalizers: null } }),
-    get('gets what was let go', `${MAPS}/kept`),
+    refused(404).get('gets what was let go', `${MAPS}/kept`),
     // What a collector of garbage does with these two is not compared.
     make('orphaned', { finalizers: ['example.org/keep'] }),
     remove('orphans', `${MAPS}/orphaned?propagationPolicy=Orphan`, undefined, {
@@ -84,7 +87,7 @@ export const DELETIONS: Group = {
     remove('deletes a pod again', `${PODS}/graceful`),
     remove('deletes a pod sooner', `${PODS}/graceful?gracePeriodSeconds=5`),
     remove('deletes a pod later', `${PODS}/graceful?gracePeriodSeconds=50`),
-    remove('deletes a pod of another uid now', `${PODS}/graceful`, {
+    refused(409).remove('deletes a pod of another uid now', `${PODS}/graceful`, {
       gracePeriodSeconds: 0,
       preconditions: { uid: '11111111-2222-3333-4444-555555555555' },
     }),
@@ -92,7 +95,7 @@ export const DELETIONS: Group = {
       gracePeriodSeconds: 0,
       preconditions: { uid: '{{graceful.metadata.uid}}' },
     }),
-    get('gets a pod that was deleted', `${PODS}/graceful`),
+    refused(404).get('gets a pod that was deleted', `${PODS}/graceful`),
     pod('rehearsed'),
     remove('rehearses to delete a pod', `${PODS}/rehearsed?dryRun=All`),
     get('gets a pod that was to be deleted', `${PODS}/rehearsed`, {

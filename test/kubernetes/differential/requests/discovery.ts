@@ -1,5 +1,5 @@
 import type { Anything } from '../../../support/api.ts';
-import { get, type Group, without } from '../request.ts';
+import { get, type Group, refused, without } from '../request.ts';
 
 /** What both serve. The real one serves more; the embedded one serves KubeVirt's besides. */
 const SHARED = [
@@ -78,9 +78,9 @@ export const DISCOVERY: Group = {
     ...SHARED.map((group) => get(`what is in ${group}`, `/apis/${group}/v1`, { view: resources })),
     get('a group', '/apis/policy'),
     get('a group of several kinds', '/apis/apps'),
-    get('a group that is not there', '/apis/nothing.example.org'),
-    get('a version that is not there', '/apis/policy/v9'),
-    get('the core in a version that is not there', '/api/v9'),
+    refused(404).get('a group that is not there', '/apis/nothing.example.org'),
+    refused(404).get('a version that is not there', '/apis/policy/v9'),
+    refused(404).get('the core in a version that is not there', '/api/v9'),
     get('the core at once', '/api', { headers: aggregated('v2'), view: sharedAggregated }),
     get('the groups at once', '/apis', { headers: aggregated('v2'), view: sharedAggregated }),
     get('a version as another media type', '/api/v1', { headers: { accept: 'application/xml' } }),
@@ -88,7 +88,7 @@ export const DISCOVERY: Group = {
     get('what is ready', '/readyz'),
     get('what is healthy', '/healthz'),
     get('one thing that is alive', '/livez/ping'),
-    get('one thing that nobody knows', '/livez/nothing'),
+    refused(404).get('one thing that nobody knows', '/livez/nothing'),
     get('OpenAPI of which groups', '/openapi/v3', {
       view: ({ paths }) => ['api/v1', ...SHARED.map((group) => `apis/${group}/v1`)].filter((path) => path in paths),
     }),
@@ -125,12 +125,12 @@ export const DISCOVERY: Group = {
             .map(([name, schema]) => [name, shape(schema)]),
         ),
     }),
-    get('OpenAPI 3 of a group that is not there', '/openapi/v3/apis/nothing.example.org/v1'),
-    get('OpenAPI 2 as another media type', '/openapi/v2', {
+    refused(404).get('OpenAPI 3 of a group that is not there', '/openapi/v3/apis/nothing.example.org/v1'),
+    refused(406).get('OpenAPI 2 as another media type', '/openapi/v2', {
       headers: { accept: 'application/xml' },
       view: (body) => typeof body,
     }),
-    get('a path that is not there', '/nothing'),
+    refused(404).get('a path that is not there', '/nothing'),
     get('the root', '/', { view: ({ paths }) => paths.includes('/apis/policy/v1') }),
   ],
 };

@@ -4,7 +4,7 @@ import {
   onNode,
   mergePatch,
   post,
-  put,
+  refused,
   remove,
   silently,
   strategicPatch,
@@ -75,25 +75,31 @@ export const EVICTIONS: Group = {
     evict('rehearses', 'one', undefined, '?dryRun=All'),
     evict('rehearses in the body', 'one', { deleteOptions: { dryRun: ['All'] } }),
     evict('evicts', 'one'),
-    evict('evicts once too often', 'two'),
-    evict('evicts with another uid', 'one', {
-      deleteOptions: { preconditions: { uid: '11111111-2222-3333-4444-555555555555' } },
-    }),
+    { ...evict('evicts once too often', 'two'), refused: 429 },
+    {
+      ...evict('evicts with another uid', 'one', {
+        deleteOptions: { preconditions: { uid: '11111111-2222-3333-4444-555555555555' } },
+      }),
+      refused: 409,
+    },
     evict('evicts what is being deleted', 'one'),
-    evict('rehearses what is refused', 'two', undefined, '?dryRun=All'),
+    { ...evict('rehearses what is refused', 'two', undefined, '?dryRun=All'), refused: 429 },
     evict('evicts what has no budget', 'free'),
-    evict('evicts what is not there', 'nothing'),
-    post('evicts another', `${PODS}/two/eviction`, eviction('three')),
-    post('evicts with another kind', `${PODS}/two/eviction`, {
+    { ...evict('evicts what is not there', 'nothing'), refused: 404 },
+    refused(400).post('evicts another', `${PODS}/two/eviction`, eviction('three')),
+    refused(400).post('evicts with another kind', `${PODS}/two/eviction`, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { name: 'two' },
     }),
-    post('evicts with an old version', `${PODS}/two/eviction`, { ...eviction('two'), apiVersion: 'policy/v1beta1' }),
-    post('evicts without a body', `${PODS}/two/eviction`),
-    post('evicts with an empty body', `${PODS}/two/eviction`, {}),
-    evict('evicts with a grace', 'two', { deleteOptions: { gracePeriodSeconds: 1 } }),
-    get('gets an eviction', `${PODS}/two/eviction`),
+    refused(429).post('evicts with an old version', `${PODS}/two/eviction`, {
+      ...eviction('two'),
+      apiVersion: 'policy/v1beta1',
+    }),
+    refused(400).post('evicts without a body', `${PODS}/two/eviction`),
+    refused(400).post('evicts with an empty body', `${PODS}/two/eviction`, {}),
+    { ...evict('evicts with a grace', 'two', { deleteOptions: { gracePeriodSeconds: 1 } }), refused: 429 },
+    refused(405).get('gets an eviction', `${PODS}/two/eviction`),
     strategicPatch(
       'one is finished',
       `${PODS}/three/status`,
@@ -107,35 +113,44 @@ export const EVICTIONS: Group = {
         spec: { maxUnavailable: 0, selector: { matchLabels: { app: 'web' } } },
       }),
     ),
-    evict('evicts with two budgets', 'two'),
+    { ...evict('evicts with two budgets', 'two'), refused: 500 },
     get('a budget', `${BUDGETS}/web-2`, { view: ({ spec }) => spec }),
     get('a budget as a table', `${BUDGETS}/web-2`, {
       headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' },
       view: ({ columnDefinitions, rows }) => [columnDefinitions, rows[0].cells.slice(0, 3)],
     }),
-    post('makes a budget of both kinds', BUDGETS, {
+    refused(422).post('makes a budget of both kinds', BUDGETS, {
       metadata: { name: 'bad' },
       spec: { minAvailable: 1, maxUnavailable: 1 },
     }),
-    post('makes a budget of a bad share', BUDGETS, { metadata: { name: 'bad' }, spec: { minAvailable: '110%' } }),
-    post('makes a budget of a bad text', BUDGETS, { metadata: { name: 'bad' }, spec: { minAvailable: 'many' } }),
-    post('makes a budget of a negative number', BUDGETS, { metadata: { name: 'bad' }, spec: { maxUnavailable: -1 } }),
-    post('makes a budget with a bad selector', BUDGETS, {
+    refused(422).post('makes a budget of a bad share', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { minAvailable: '110%' },
+    }),
+    refused(422).post('makes a budget of a bad text', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { minAvailable: 'many' },
+    }),
+    refused(422).post('makes a budget of a negative number', BUDGETS, {
+      metadata: { name: 'bad' },
+      spec: { maxUnavailable: -1 },
+    }),
+    refused(422).post('makes a budget with a bad selector', BUDGETS, {
       metadata: { name: 'bad' },
       spec: { selector: { matchExpressions: [{ key: 'a', operator: 'Odd' }] } },
     }),
-    post('makes a budget with a bad policy', BUDGETS, {
+    refused(422).post('makes a budget with a bad policy', BUDGETS, {
       metadata: { name: 'bad' },
       spec: { unhealthyPodEvictionPolicy: 'Odd' },
     }),
     post('makes an empty budget', BUDGETS, { metadata: { name: 'empty' } }, { view: ({ spec }) => spec ?? 'none' }),
-    put(
+    refused(422).put(
       'replaces a budget',
       `${BUDGETS}/empty`,
       { metadata: { name: 'empty' }, spec: { maxUnavailable: '50%' } },
       { view: ({ spec, metadata: { generation } }) => [spec, generation] },
     ),
-    mergePatch('makes a status bad', `${BUDGETS}/empty/status`, {
+    refused(422).mergePatch('makes a status bad', `${BUDGETS}/empty/status`, {
       status: { disruptionsAllowed: -1, currentHealthy: -1 },
     }),
     remove('deletes all budgets', BUDGETS, undefined, { view: ({ kind }) => kind }),

@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, put, remove, strategicPatch } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, refused, remove, strategicPatch } from '../request.ts';
 
 const NODES = '/api/v1/nodes';
 const NODE = `${NODES}/$ns`;
@@ -34,8 +34,8 @@ export const NODES_GROUP: Group = {
       { metadata: { name: '$ns', labels: { 'kubernetes.io/hostname': '$ns' } }, spec: { podCIDR: '10.9.0.0/24' } },
       plain,
     ),
-    post('makes a node again', NODES, { metadata: { name: '$ns' } }),
-    post('makes a node with bad taints', NODES, {
+    refused(409).post('makes a node again', NODES, { metadata: { name: '$ns' } }),
+    refused(422).post('makes a node with bad taints', NODES, {
       metadata: { name: 'bad' },
       spec: {
         taints: [
@@ -44,7 +44,7 @@ export const NODES_GROUP: Group = {
         ],
       },
     }),
-    post('makes a node with a taint twice', NODES, {
+    refused(422).post('makes a node with a taint twice', NODES, {
       metadata: { name: 'bad' },
       spec: {
         taints: [
@@ -53,8 +53,11 @@ export const NODES_GROUP: Group = {
         ],
       },
     }),
-    post('makes a node with a bad network', NODES, { metadata: { name: 'bad' }, spec: { podCIDRs: ['x'] } }),
-    post('makes a node with a bad name', NODES, { metadata: { name: 'Bad_Name' } }),
+    refused(422).post('makes a node with a bad network', NODES, {
+      metadata: { name: 'bad' },
+      spec: { podCIDRs: ['x'] },
+    }),
+    refused(422).post('makes a node with a bad name', NODES, { metadata: { name: 'Bad_Name' } }),
     strategicPatch(
       'writes its status',
       `${NODE}/status`,
@@ -113,9 +116,9 @@ export const NODES_GROUP: Group = {
       { spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } },
       { view: ({ spec: { taints } }) => taints.find(({ key }: { key: string }) => key === 'a') && 'there' },
     ),
-    mergePatch('changes its network', NODE, { spec: { podCIDR: '10.8.0.0/24' } }),
+    refused(422).mergePatch('changes its network', NODE, { spec: { podCIDR: '10.8.0.0/24' } }),
     mergePatch('names its provider', NODE, { spec: { providerID: 'p://1' } }, plain),
-    mergePatch('renames its provider', NODE, { spec: { providerID: 'p://2' } }),
+    refused(422).mergePatch('renames its provider', NODE, { spec: { providerID: 'p://2' } }),
     get('lists as a table', `${NODES}?fieldSelector=metadata.name%3D$ns`, {
       ...TABLE,
       view: ({ columnDefinitions, rows }) => ({
@@ -126,14 +129,14 @@ export const NODES_GROUP: Group = {
     get('lists what cannot be scheduled', `${NODES}?fieldSelector=spec.unschedulable%3Dtrue,metadata.name%3D$ns`, {
       view: ({ items }) => items.length,
     }),
-    get('lists by an unknown field', `${NODES}?fieldSelector=spec.podCIDR%3Dx`),
-    get('a node in a namespace', '/api/v1/namespaces/$ns/nodes/$ns'),
-    get('a node that is not there', `${NODES}/nothing`),
-    put('replaces with bad quantities', `${NODE}/status`, {
+    refused(400).get('lists by an unknown field', `${NODES}?fieldSelector=spec.podCIDR%3Dx`),
+    refused(404).get('a node in a namespace', '/api/v1/namespaces/$ns/nodes/$ns'),
+    refused(404).get('a node that is not there', `${NODES}/nothing`),
+    refused(400).put('replaces with bad quantities', `${NODE}/status`, {
       metadata: { name: '$ns' },
       status: { capacity: { cpu: 'x' } },
     }),
-    put('replaces with a bad negative', `${NODE}/status`, {
+    refused(422).put('replaces with a bad negative', `${NODE}/status`, {
       metadata: { name: '$ns' },
       status: { capacity: { cpu: '-1' }, allocatable: { memory: '1.5' } },
     }),
@@ -148,22 +151,25 @@ export const NODES_GROUP: Group = {
         leaseTransitions: 1,
       },
     }),
-    post('makes a lease with short times', LEASES, {
+    refused(400).post('makes a lease with short times', LEASES, {
       metadata: { name: 'short' },
       spec: { renewTime: '2001-01-01T00:00:00Z' },
     }),
-    post('makes a lease with too exact times', LEASES, {
+    refused(400).post('makes a lease with too exact times', LEASES, {
       metadata: { name: 'exact' },
       spec: { renewTime: '2001-01-01T00:00:00.123456789Z' },
     }),
-    post('makes a lease with a bad time', LEASES, { metadata: { name: 'bad' }, spec: { renewTime: 'noon' } }),
-    post('makes a lease with a bad duration', LEASES, {
+    refused(400).post('makes a lease with a bad time', LEASES, {
+      metadata: { name: 'bad' },
+      spec: { renewTime: 'noon' },
+    }),
+    refused(422).post('makes a lease with a bad duration', LEASES, {
       metadata: { name: 'bad' },
       spec: { leaseDurationSeconds: 0, leaseTransitions: -1 },
     }),
     post('makes a lease of nobody', LEASES, { metadata: { name: 'bad' }, spec: { holderIdentity: '' } }),
     post('makes an empty lease', LEASES, { metadata: { name: 'empty' } }),
-    put('renews a lease', `${LEASES}/one`, {
+    refused(422).put('renews a lease', `${LEASES}/one`, {
       metadata: { name: 'one' },
       spec: { holderIdentity: 'you', leaseDurationSeconds: 15 },
     }),
@@ -179,7 +185,7 @@ export const NODES_GROUP: Group = {
       count: 1,
       source: { component: 'me' },
     }),
-    post('makes an event about elsewhere', '/api/v1/namespaces/$ns/events', {
+    refused(422).post('makes an event about elsewhere', '/api/v1/namespaces/$ns/events', {
       metadata: { name: 'bad' },
       involvedObject: { kind: 'Pod', name: 'x', namespace: 'default' },
     }),
@@ -194,7 +200,7 @@ export const NODES_GROUP: Group = {
       reportingController: 'example.org/me',
       reportingInstance: 'me-1',
     }),
-    post('makes a bad new event', '/apis/events.k8s.io/v1/namespaces/$ns/events', {
+    refused(422).post('makes a bad new event', '/apis/events.k8s.io/v1/namespaces/$ns/events', {
       metadata: { name: 'bad' },
       regarding: { kind: 'Pod', name: 'x', namespace: '$ns' },
     }),

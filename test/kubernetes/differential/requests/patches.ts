@@ -6,6 +6,7 @@ import {
   jsonPatch,
   mergePatch,
   post,
+  refused,
   silently,
   strategicPatch,
 } from '../request.ts';
@@ -65,56 +66,56 @@ export const PATCHES: Group = {
     jsonPatch('moves', ONE, [{ op: 'move', from: '/data/c', path: '/data/d' }]),
     jsonPatch('copies', ONE, [{ op: 'copy', from: '/data/d', path: '/data/e' }]),
     jsonPatch('tests what holds', ONE, [{ op: 'test', path: '/data/a', value: '9' }]),
-    jsonPatch('tests what does not hold', ONE, [{ op: 'test', path: '/data/a', value: '1' }]),
-    jsonPatch('tests what is not there', ONE, [{ op: 'test', path: '/data/nothing', value: '1' }]),
-    jsonPatch('removes what is not there', ONE, [{ op: 'remove', path: '/data/nothing' }]),
+    refused(422).jsonPatch('tests what does not hold', ONE, [{ op: 'test', path: '/data/a', value: '1' }]),
+    refused(422).jsonPatch('tests what is not there', ONE, [{ op: 'test', path: '/data/nothing', value: '1' }]),
+    refused(422).jsonPatch('removes what is not there', ONE, [{ op: 'remove', path: '/data/nothing' }]),
     jsonPatch('replaces what is not there', ONE, [{ op: 'replace', path: '/data/nothing', value: 'x' }]),
-    jsonPatch('adds below what is not there', ONE, [{ op: 'add', path: '/nothing/below', value: 'x' }]),
+    refused(422).jsonPatch('adds below what is not there', ONE, [{ op: 'add', path: '/nothing/below', value: 'x' }]),
     jsonPatch('adds a label with a slash', ONE, [{ op: 'add', path: '/metadata/labels/example.org~1x', value: 'y' }]),
-    jsonPatch('does something unknown', ONE, [{ op: 'unknown', path: '/data/a' }]),
+    refused(422).jsonPatch('does something unknown', ONE, [{ op: 'unknown', path: '/data/a' }]),
     jsonPatch('does nothing', ONE, []),
-    jsonPatch('is no list', ONE, { op: 'add' }),
-    jsonPatch('is bad JSON', ONE, '[{'),
+    refused(400).jsonPatch('is no list', ONE, { op: 'add' }),
+    refused(400).jsonPatch('is bad JSON', ONE, '[{'),
     jsonPatch('adds no value', ONE, [{ op: 'add', path: '/data/z' }]),
-    jsonPatch('adds a number', ONE, [{ op: 'add', path: '/data/number', value: 5 }]),
+    refused(422).jsonPatch('adds a number', ONE, [{ op: 'add', path: '/data/number', value: 5 }]),
     jsonPatch('adds an unknown field', ONE, [{ op: 'add', path: '/unknown', value: 5 }]),
-    jsonPatch('adds an unknown field, strictly', `${ONE}?fieldValidation=Strict`, [
+    refused(422).jsonPatch('adds an unknown field, strictly', `${ONE}?fieldValidation=Strict`, [
       { op: 'add', path: '/unknown', value: 5 },
     ]),
     jsonPatch('has an unknown member, strictly', `${ONE}?fieldValidation=Strict&dryRun=All`, [
       { op: 'add', path: '/data/s', value: 's', more: 1 },
     ]),
-    jsonPatch('changes the name', ONE, [{ op: 'replace', path: '/metadata/name', value: 'other' }]),
-    jsonPatch('takes an old version', ONE, [
+    refused(400).jsonPatch('changes the name', ONE, [{ op: 'replace', path: '/metadata/name', value: 'other' }]),
+    refused(409).jsonPatch('takes an old version', ONE, [
       { op: 'replace', path: '/metadata/resourceVersion', value: '{{one.metadata.resourceVersion}}' },
     ]),
-    jsonPatch('changes the uid', ONE, [
+    refused(422).jsonPatch('changes the uid', ONE, [
       { op: 'replace', path: '/metadata/uid', value: '11111111-2222-3333-4444-555555555555' },
     ]),
-    jsonPatch(
+    refused(413).jsonPatch(
       'has too many steps',
       ONE,
       Array.from({ length: 10001 }, () => ({ op: 'test', path: '/data/a', value: '9' })),
     ),
-    jsonPatch('patches what is not there', `${MAPS}/nothing`, [{ op: 'add', path: '/data', value: {} }]),
+    refused(404).jsonPatch('patches what is not there', `${MAPS}/nothing`, [{ op: 'add', path: '/data', value: {} }]),
     mergePatch('merges', ONE, { data: { a: '10', new: 'x' } }),
     mergePatch('merges with null', ONE, { data: { new: null, nothing: null } }),
     mergePatch('merges nothing', ONE, {}),
     mergePatch('replaces all data', ONE, { data: null }),
-    mergePatch('merges a list', ONE, []),
-    mergePatch('merges bad JSON', ONE, '{'),
-    mergePatch('merges with the wrong type', ONE, { data: 'x' }),
-    mergePatch('merges with an old version', ONE, {
+    refused(400).mergePatch('merges a list', ONE, []),
+    refused(400).mergePatch('merges bad JSON', ONE, '{'),
+    refused(422).mergePatch('merges with the wrong type', ONE, { data: 'x' }),
+    refused(409).mergePatch('merges with an old version', ONE, {
       metadata: { resourceVersion: '{{one.metadata.resourceVersion}}' },
       data: { a: 'x' },
     }),
     mergePatch('merges another kind', ONE, { kind: 'Secret' }),
     mergePatch('merges another version', ONE, { apiVersion: 'v2' }),
-    mergePatch('merges a bad label', ONE, { metadata: { labels: { a: 'not ok!' } } }),
+    refused(422).mergePatch('merges a bad label', ONE, { metadata: { labels: { a: 'not ok!' } } }),
     mergePatch('merges an unknown field with a warning', `${ONE}?fieldValidation=Warn`, { unknown: 1 }),
     mergePatch('rehearses', `${ONE}?dryRun=All`, { data: { rehearsed: 'yes' } }),
     mergePatch('is for a manager', `${ONE}?fieldManager=other`, { data: { theirs: 'yes' } }),
-    mergePatch('is forced', `${ONE}?force=true`, { data: { forced: 'yes' } }),
+    refused(422).mergePatch('is forced', `${ONE}?force=true`, { data: { forced: 'yes' } }),
     mergePatch('removes all labels', ONE, { metadata: { labels: null } }),
     mergePatch('removes what the manager wrote', `${ONE}?fieldManager=third`, { data: { theirs: null } }),
     strategicPatch('merges a map', ONE, { data: { strategic: 'yes', forced: null } }),
@@ -189,9 +190,11 @@ export const PATCHES: Group = {
       spec: { template: { spec: { containers: [{ name: 'first', $patch: 'unknown' }] } } },
     }),
     strategicPatch('merges without its key', WEB, { spec: { template: { spec: { containers: [{ image: 'x' }] } } } }),
-    strategicPatch('merges what is no list', WEB, { spec: { template: { spec: { containers: {} } } } }),
+    refused(422).strategicPatch('merges what is no list', WEB, { spec: { template: { spec: { containers: {} } } } }),
     strategicPatch('deletes a field', WEB, { spec: { template: { spec: { tolerations: null } } } }, spec),
-    strategicPatch('changes what is immutable', WEB, { spec: { selector: { matchLabels: { app: 'other' } } } }),
+    refused(422).strategicPatch('changes what is immutable', WEB, {
+      spec: { selector: { matchLabels: { app: 'other' } } },
+    }),
     strategicPatch('adds a finalizer', ONE, { metadata: { finalizers: ['example.org/a'] } }),
     strategicPatch('adds another finalizer', ONE, { metadata: { finalizers: ['example.org/b'] } }),
     strategicPatch('deletes one finalizer', ONE, {
@@ -203,7 +206,7 @@ export const PATCHES: Group = {
       metadata: { name: 'one' },
       data: { only: 'this' },
     }),
-    jsonPatch('changes a pod in vain', `${PODS}/nothing`, [{ op: 'add', path: '/a', value: 1 }]),
+    refused(404).jsonPatch('changes a pod in vain', `${PODS}/nothing`, [{ op: 'add', path: '/a', value: 1 }]),
     apply('applies what is not there', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
@@ -222,7 +225,7 @@ export const PATCHES: Group = {
       metadata: { name: 'applied' },
       data: { a: '1' },
     }),
-    apply('is in conflict', `${MAPS}/applied?fieldManager=you`, {
+    refused(409).apply('is in conflict', `${MAPS}/applied?fieldManager=you`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied' },
@@ -245,7 +248,7 @@ export const PATCHES: Group = {
       metadata: { name: 'applied' },
       data: { d: '4' },
     }),
-    apply('is in two conflicts', `${MAPS}/applied?fieldManager=me`, {
+    refused(409).apply('is in two conflicts', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied' },
@@ -258,26 +261,30 @@ export const PATCHES: Group = {
       data: { a: '5', c: '5' },
     }),
     mergePatch('updates what was applied', `${MAPS}/applied?fieldManager=hand`, { data: { a: '6' } }),
-    apply('is in conflict with an update', `${MAPS}/applied?fieldManager=me`, {
+    refused(409).apply('is in conflict with an update', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied' },
       data: { a: '7' },
     }),
-    apply('has no manager', `${MAPS}/applied`, { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'applied' } }),
-    apply('has no kind', `${MAPS}/applied?fieldManager=me`, { metadata: { name: 'applied' } }),
-    apply('has another kind', `${MAPS}/applied?fieldManager=me`, {
+    refused(422).apply('has no manager', `${MAPS}/applied`, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'applied' },
+    }),
+    refused(400).apply('has no kind', `${MAPS}/applied?fieldManager=me`, { metadata: { name: 'applied' } }),
+    refused(400).apply('has another kind', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'applied' },
     }),
-    apply('has another name', `${MAPS}/applied?fieldManager=me`, {
+    refused(400).apply('has another name', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'other' },
     }),
-    apply('has no name', `${MAPS}/applied-2?fieldManager=me`, { apiVersion: 'v1', kind: 'ConfigMap' }),
-    apply('has managed fields', `${MAPS}/applied?fieldManager=me`, {
+    refused(400).apply('has no name', `${MAPS}/applied-2?fieldManager=me`, { apiVersion: 'v1', kind: 'ConfigMap' }),
+    refused(400).apply('has managed fields', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: {
@@ -296,18 +303,18 @@ export const PATCHES: Group = {
       `${MAPS}/yaml?fieldManager=me`,
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n',
     ),
-    apply('is bad YAML', `${MAPS}/yaml?fieldManager=me`, 'a: [\n'),
+    refused(400).apply('is bad YAML', `${MAPS}/yaml?fieldManager=me`, 'a: [\n'),
     apply(
       'is YAML with a key twice',
       `${MAPS}/yaml?fieldManager=me`,
       'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: yaml\ndata:\n  a: "1"\n  a: "2"\n',
     ),
-    apply('has a uid for what is not there', `${MAPS}/identified?fieldManager=me`, {
+    refused(409).apply('has a uid for what is not there', `${MAPS}/identified?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'identified', uid: '11111111-2222-3333-4444-555555555555' },
     }),
-    apply('has an old version', `${MAPS}/applied?fieldManager=me&force=true`, {
+    refused(409).apply('has an old version', `${MAPS}/applied?fieldManager=me&force=true`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied', resourceVersion: '1' },
@@ -319,7 +326,7 @@ export const PATCHES: Group = {
       metadata: { name: 'rehearsed' },
     }),
     mergePatch('removes all managers', `${MAPS}/applied`, { metadata: { managedFields: [{}] } }),
-    apply('applies after that', `${MAPS}/applied?fieldManager=me`, {
+    refused(409).apply('applies after that', `${MAPS}/applied?fieldManager=me`, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'applied' },
@@ -348,7 +355,7 @@ export const PATCHES: Group = {
       metadata: { name: 'ssa' },
       spec: { template: { spec: { containers: [{ name: 'first' }, { name: 'first' }] } } },
     }),
-    apply('applies a container without a name', `${DEPLOYMENTS}/ssa?fieldManager=me`, {
+    refused(422).apply('applies a container without a name', `${DEPLOYMENTS}/ssa?fieldManager=me`, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: 'ssa' },

@@ -5,7 +5,7 @@ import {
   jsonPatch,
   mergePatch,
   post,
-  put,
+  refused,
   remove,
   silently,
   strategicPatch,
@@ -23,8 +23,8 @@ const pod = (name: string, spec: object = {}, metadata: object = {}): object => 
 const TABLE = { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } };
 const container = (more: object): object => ({ containers: [{ ...CONTAINER, ...more }] });
 
-/** What is wrong with a pod, one thing each. */
-const WRONG: readonly (readonly [string, object])[] = [
+/** What is wrong with a pod, one thing each, and with which status it is refused. */
+const WRONG: readonly (readonly [what: string, spec: object, status?: number])[] = [
   ['no containers', { containers: [] }],
   ['a container without a name', { containers: [{ image: 'x' }] }],
   ['a container without an image', { containers: [{ name: 'x' }] }],
@@ -53,7 +53,7 @@ const WRONG: readonly (readonly [string, object])[] = [
       ],
     }),
   ],
-  ['a bad quantity', container({ resources: { requests: { cpu: 'much' } } })],
+  ['a bad quantity', container({ resources: { requests: { cpu: 'much' } } }), 400],
   ['a negative quantity', container({ resources: { requests: { cpu: '-1' } } })],
   ['more requested than allowed', container({ resources: { requests: { memory: '2Gi' }, limits: { memory: '1Gi' } } })],
   ['an unknown resource', container({ resources: { requests: { unknown: '1' } } })],
@@ -102,7 +102,6 @@ const WRONG: readonly (readonly [string, object])[] = [
   ['a claim without a name', { volumes: [{ name: 'a', persistentVolumeClaim: { claimName: '' } }] }],
   ['a bad probe', container({ livenessProbe: { periodSeconds: -1 } })],
   ['a probe in two ways', container({ livenessProbe: { exec: { command: ['x'] }, tcpSocket: { port: 1 } } })],
-  ['a bad grace', { terminationGracePeriodSeconds: -5 }],
   ['a bad deadline', { activeDeadlineSeconds: 0 }],
   ['a bad node selector', { nodeSelector: { 'a b': 'c' } }],
   [
@@ -150,10 +149,10 @@ const WRONG: readonly (readonly [string, object])[] = [
   ['a bad spread', { topologySpreadConstraints: [{ maxSkew: 0, topologyKey: '', whenUnsatisfiable: 'Odd' }] }],
   ['a bad host name', { hostname: 'A_B' }],
   ['a bad node name', { nodeName: 'A_B' }],
-  ['a bad account', { serviceAccountName: 'A_B' }],
-  ['an account that is not there', { serviceAccountName: 'nobody' }],
-  ['a priority class that is not there', { priorityClassName: 'nothing' }],
-  ['a priority of its own', { priority: 7 }],
+  ['a bad account', { serviceAccountName: 'A_B' }, 403],
+  ['an account that is not there', { serviceAccountName: 'nobody' }, 403],
+  ['a priority class that is not there', { priorityClassName: 'nothing' }, 403],
+  ['a priority of its own', { priority: 7 }, 403],
   ['a bad gate', { schedulingGates: [{ name: 'A B' }] }],
   ['a bad security context', { securityContext: { runAsUser: -1, fsGroup: -1, supplementalGroups: [-1] } }],
   ['privileges that contradict', container({ securityContext: { privileged: true, allowPrivilegeEscalation: false } })],
@@ -165,9 +164,9 @@ const WRONG: readonly (readonly [string, object])[] = [
   ['an init container of the same name', { initContainers: [CONTAINER] }],
   ['a bad overhead', { overhead: { cpu: '1' } }],
   ['ephemeral containers', { ephemeralContainers: [{ name: 'debug', image: 'x' }] }],
-  ['a text for a number', { terminationGracePeriodSeconds: 'x' }],
-  ['a number for a text', { restartPolicy: 1 }],
-  ['a fraction for a number', { terminationGracePeriodSeconds: 1.5 }],
+  ['a text for a number', { terminationGracePeriodSeconds: 'x' }, 400],
+  ['a number for a text', { restartPolicy: 1 }, 400],
+  ['a fraction for a number', { terminationGracePeriodSeconds: 1.5 }, 400],
 ];
 
 export const PODS_GROUP: Group = {
@@ -234,10 +233,10 @@ export const PODS_GROUP: Group = {
       PODS,
       pod('guaranteed', container({ resources: { limits: { cpu: '1', memory: '1Gi' } } })),
     ),
-    post('creates with a bad name', PODS, pod('Bad_Name')),
+    refused(422).post('creates with a bad name', PODS, pod('Bad_Name')),
     post('creates on a node', PODS, pod('placed', { nodeName: '$ns' })),
-    post('creates without a spec', PODS, { metadata: { name: 'empty' } }),
-    post(
+    refused(422).post('creates without a spec', PODS, { metadata: { name: 'empty' } }),
+    refused(400).post(
       'creates with unknown fields, strictly',
       `${PODS}?fieldValidation=Strict`,
       pod('strict', { unknown: 1, containers: [{ ...CONTAINER, unknown: { a: 1 } }] }),
@@ -274,7 +273,10 @@ export const PODS_GROUP: Group = {
       PODS,
       pod('fraction', container({ resources: { requests: { memory: '100m' } } })),
     ),
-    ...WRONG.map(([name, spec]) => post(`creates with ${name}`, PODS, pod('wrong', spec))),
+    post('creates with a negative grace', PODS, pod('hasty', { terminationGracePeriodSeconds: -5 })),
+    ...WRONG.map(([name, spec, status = 422]) =>
+      refused(status).post(`creates with ${name}`, PODS, pod('wrong', spec)),
+    ),
     get('gets', `${PODS}/plain`),
     get('lists as a table', `${PODS}?fieldSelector=metadata.name%3Dplain`, TABLE),
     get('lists by node', `${PODS}?fieldSelector=spec.nodeName%3D$ns`, { view: ({ items }) => items.length }),
@@ -283,28 +285,32 @@ export const PODS_GROUP: Group = {
       `${PODS}?fieldSelector=status.phase%3DPending,spec.schedulerName%3Dnobody,spec.restartPolicy%3DAlways`,
       { view: ({ items }) => items.length },
     ),
-    get('lists by an unknown field', `${PODS}?fieldSelector=spec.priority%3D0`),
+    refused(400).get('lists by an unknown field', `${PODS}?fieldSelector=spec.priority%3D0`),
     mergePatch('changes the image', `${PODS}/plain`, {
       spec: { containers: [{ name: 'main', image: 'example.org/main:2' }] },
     }),
     strategicPatch('changes the image alone', `${PODS}/plain`, {
       spec: { containers: [{ name: 'main', image: 'example.org/main:3' }] },
     }),
-    strategicPatch('changes what is immutable', `${PODS}/plain`, { spec: { restartPolicy: 'Never' } }),
-    strategicPatch('changes the node', `${PODS}/plain`, { spec: { nodeName: 'other' } }),
-    strategicPatch('adds a container', `${PODS}/plain`, { spec: { containers: [{ name: 'second', image: 'x' }] } }),
+    refused(422).strategicPatch('changes what is immutable', `${PODS}/plain`, { spec: { restartPolicy: 'Never' } }),
+    refused(422).strategicPatch('changes the node', `${PODS}/plain`, { spec: { nodeName: 'other' } }),
+    refused(422).strategicPatch('adds a container', `${PODS}/plain`, {
+      spec: { containers: [{ name: 'second', image: 'x' }] },
+    }),
     strategicPatch('adds a toleration', `${PODS}/plain`, {
       spec: { tolerations: [{ key: 'more', operator: 'Exists' }] },
     }),
-    strategicPatch('removes tolerations', `${PODS}/plain`, { spec: { tolerations: null } }),
+    refused(422).strategicPatch('removes tolerations', `${PODS}/plain`, { spec: { tolerations: null } }),
     strategicPatch('sets a deadline', `${PODS}/plain`, { spec: { activeDeadlineSeconds: 100 } }),
-    strategicPatch('raises the deadline', `${PODS}/plain`, { spec: { activeDeadlineSeconds: 1000 } }),
-    strategicPatch('raises resources', `${PODS}/plain`, {
+    refused(422).strategicPatch('raises the deadline', `${PODS}/plain`, { spec: { activeDeadlineSeconds: 1000 } }),
+    refused(422).strategicPatch('raises resources', `${PODS}/plain`, {
       spec: { containers: [{ name: 'main', resources: { requests: { cpu: '1' } } }] },
     }),
     strategicPatch('labels', `${PODS}/plain`, { metadata: { labels: { a: 'b' } } }),
     strategicPatch('opens the gate', `${PODS}/gated`, { spec: { schedulingGates: null } }),
-    strategicPatch('closes the gate', `${PODS}/plain`, { spec: { schedulingGates: [{ name: 'example.org/wait' }] } }),
+    refused(422).strategicPatch('closes the gate', `${PODS}/plain`, {
+      spec: { schedulingGates: [{ name: 'example.org/wait' }] },
+    }),
     strategicPatch('writes the status in the spec', `${PODS}/plain`, { status: { phase: 'Running' } }),
     strategicPatch('writes the status', `${PODS}/plain/status`, {
       status: {
@@ -339,25 +345,27 @@ export const PODS_GROUP: Group = {
       [{ op: 'replace', path: '/status/phase', value: 'Failed' }],
       { view: ({ status }) => status },
     ),
-    put('replaces with another spec', `${PODS}/plain`, pod('plain')),
+    refused(422).put('replaces with another spec', `${PODS}/plain`, pod('plain')),
     silently(post('makes one to bind', PODS, pod('to-bind'))),
     post('binds', `${PODS}/to-bind/binding`, {
       target: { kind: 'Node', name: 'node-1' },
       metadata: { name: 'to-bind', annotations: { a: 'b' } },
     }),
-    post('binds again', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-2' } }),
-    post('binds to the same', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-1' } }),
-    post('binds to nothing', `${PODS}/to-bind/binding`, { target: {} }),
-    post('binds to a pod', `${PODS}/to-bind/binding`, { target: { kind: 'Pod', name: 'x' } }),
-    post('binds what is not there', `${PODS}/nothing/binding`, { target: { kind: 'Node', name: 'node-1' } }),
-    post('binds another', `${PODS}/to-bind/binding`, {
+    refused(400).post('binds again', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-2' } }),
+    refused(400).post('binds to the same', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-1' } }),
+    refused(400).post('binds to nothing', `${PODS}/to-bind/binding`, { target: {} }),
+    refused(400).post('binds to a pod', `${PODS}/to-bind/binding`, { target: { kind: 'Pod', name: 'x' } }),
+    refused(400).post('binds what is not there', `${PODS}/nothing/binding`, {
+      target: { kind: 'Node', name: 'node-1' },
+    }),
+    refused(400).post('binds another', `${PODS}/to-bind/binding`, {
       metadata: { name: 'other' },
       target: { kind: 'Node', name: 'node-1' },
     }),
     get('gets what was bound', `${PODS}/to-bind`, {
       view: ({ spec, metadata, status }) => [spec.nodeName, metadata.annotations, status.conditions],
     }),
-    get('gets a binding', `${PODS}/to-bind/binding`),
+    refused(405).get('gets a binding', `${PODS}/to-bind/binding`),
     silently(
       post(
         'makes one with a gate to bind',
@@ -365,7 +373,9 @@ export const PODS_GROUP: Group = {
         pod('gated-bind', { schedulingGates: [{ name: 'example.org/wait' }] }),
       ),
     ),
-    post('binds what has a gate', `${PODS}/gated-bind/binding`, { target: { kind: 'Node', name: 'node-1' } }),
+    refused(400).post('binds what has a gate', `${PODS}/gated-bind/binding`, {
+      target: { kind: 'Node', name: 'node-1' },
+    }),
     get('gets ephemeral containers', `${PODS}/placed/ephemeralcontainers`, { view: ({ kind }) => kind }),
     strategicPatch(
       'adds an ephemeral container',
@@ -373,10 +383,10 @@ export const PODS_GROUP: Group = {
       { spec: { ephemeralContainers: [{ name: 'debug', image: 'x' }] } },
       { view: ({ spec }) => spec.ephemeralContainers },
     ),
-    get('gets logs of what is nowhere', `${PODS}/gated/log`),
-    get('gets logs of an unknown container', `${PODS}/placed/log?container=unknown`),
-    get('gets logs of what is not there', `${PODS}/nothing/log`),
-    get('gets logs with a bad parameter', `${PODS}/placed/log?tailLines=-1`),
+    refused(404).get('gets logs of what is nowhere', `${PODS}/gated/log`),
+    refused(404).get('gets logs of an unknown container', `${PODS}/placed/log?container=unknown`),
+    refused(404).get('gets logs of what is not there', `${PODS}/nothing/log`),
+    refused(404).get('gets logs with a bad parameter', `${PODS}/placed/log?tailLines=-1`),
     remove('deletes all', `${PODS}?gracePeriodSeconds=0`, undefined, { view: ({ kind }) => kind }),
   ]),
 };

@@ -1,5 +1,5 @@
 import type { Anything } from '../../../support/api.ts';
-import { get, type Group, inNamespace, mergePatch, post, put, remove, silently, without } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, refused, silently, without } from '../request.ts';
 
 const NAMESPACES = '/api/v1/namespaces';
 const SECRETS = '/api/v1/namespaces/$ns/secrets';
@@ -26,9 +26,9 @@ export const SMALL_KINDS: Group = {
   name: 'small kinds',
   requests: inNamespace([
     post('makes a namespace', NAMESPACES, { metadata: { name: '$ns-b' } }),
-    post('makes a namespace again', NAMESPACES, { metadata: { name: '$ns-b' } }),
-    post('makes a namespace with a bad name', NAMESPACES, { metadata: { name: 'a.b' } }),
-    post('makes a namespace with a bad finalizer', NAMESPACES, {
+    refused(409).post('makes a namespace again', NAMESPACES, { metadata: { name: '$ns-b' } }),
+    refused(422).post('makes a namespace with a bad name', NAMESPACES, { metadata: { name: 'a.b' } }),
+    refused(422).post('makes a namespace with a bad finalizer', NAMESPACES, {
       metadata: { name: '$ns-c' },
       spec: { finalizers: ['odd'] },
     }),
@@ -40,27 +40,35 @@ export const SMALL_KINDS: Group = {
     get('namespaces that are active', `${NAMESPACES}?fieldSelector=status.phase%3DActive,metadata.name%3D$ns-b`, {
       view: ({ items }) => items.length,
     }),
-    get('a namespace below itself', `${NAMESPACES}/$ns-b/namespaces`),
-    remove('deletes all namespaces', NAMESPACES),
-    remove('deletes the default one', `${NAMESPACES}/default`),
-    remove('deletes the system', `${NAMESPACES}/kube-system`),
+    refused(404).get('a namespace below itself', `${NAMESPACES}/$ns-b/namespaces`),
+    refused(405).remove('deletes all namespaces', NAMESPACES),
+    refused(403).remove('deletes the default one', `${NAMESPACES}/default`),
+    refused(403).remove('deletes the system', `${NAMESPACES}/kube-system`),
     post('makes a secret', SECRETS, { metadata: { name: 'one' }, data: { a: 'YQ==' }, stringData: { b: 'b' } }),
-    post('makes a secret with a bad value', SECRETS, { metadata: { name: 'bad' }, data: { a: '!' } }),
-    post('makes a secret with a bad key', SECRETS, { metadata: { name: 'bad' }, data: { 'a b': 'YQ==' } }),
-    post('makes a TLS secret', SECRETS, { metadata: { name: 'tls' }, type: 'kubernetes.io/tls', data: {} }),
-    post('makes a docker secret', SECRETS, {
+    refused(400).post('makes a secret with a bad value', SECRETS, { metadata: { name: 'bad' }, data: { a: '!' } }),
+    refused(422).post('makes a secret with a bad key', SECRETS, { metadata: { name: 'bad' }, data: { 'a b': 'YQ==' } }),
+    refused(422).post('makes a TLS secret', SECRETS, {
+      metadata: { name: 'tls' },
+      type: 'kubernetes.io/tls',
+      data: {},
+    }),
+    refused(422).post('makes a docker secret', SECRETS, {
       metadata: { name: 'docker' },
       type: 'kubernetes.io/dockerconfigjson',
       data: { '.dockerconfigjson': 'YQ==' },
     }),
-    post('makes a basic secret', SECRETS, { metadata: { name: 'basic' }, type: 'kubernetes.io/basic-auth', data: {} }),
-    post('makes a secret for no account', SECRETS, {
+    refused(422).post('makes a basic secret', SECRETS, {
+      metadata: { name: 'basic' },
+      type: 'kubernetes.io/basic-auth',
+      data: {},
+    }),
+    refused(422).post('makes a secret for no account', SECRETS, {
       metadata: { name: 'token' },
       type: 'kubernetes.io/service-account-token',
     }),
-    mergePatch('changes the type of a secret', `${SECRETS}/one`, { type: 'other' }),
+    refused(422).mergePatch('changes the type of a secret', `${SECRETS}/one`, { type: 'other' }),
     mergePatch('makes a secret immutable', `${SECRETS}/one`, { immutable: true }),
-    mergePatch('changes an immutable secret', `${SECRETS}/one`, { data: { a: 'Yg==' } }),
+    refused(422).mergePatch('changes an immutable secret', `${SECRETS}/one`, { data: { a: 'Yg==' } }),
     get('secrets by type', `${SECRETS}?fieldSelector=type%3DOpaque`, { view: ({ items }) => items.length }),
     get('a secret as a table', `${SECRETS}/one`, TABLE),
     post('makes an account', ACCOUNTS, {
@@ -71,20 +79,24 @@ export const SMALL_KINDS: Group = {
     get('an account as a table', `${ACCOUNTS}/one`, TABLE),
     post('makes a service', SERVICES, service('one', {}), withoutAddress),
     post('makes a service without a head', SERVICES, service('headless', { clusterIP: 'None' }), withoutAddress),
-    post('makes a service without ports', SERVICES, service('bad', { ports: [] })),
-    post(
+    refused(422).post('makes a service without ports', SERVICES, service('bad', { ports: [] })),
+    refused(422).post(
       'makes a service with a bad port',
       SERVICES,
       service('bad', { ports: [{ port: 0, targetPort: 'A_B', protocol: 'X' }] }),
     ),
-    post('makes a service with two ports', SERVICES, service('bad', { ports: [{ port: 80 }, { port: 81 }] })),
-    post('makes a service of a bad type', SERVICES, service('bad', { type: 'Odd' })),
+    refused(422).post(
+      'makes a service with two ports',
+      SERVICES,
+      service('bad', { ports: [{ port: 80 }, { port: 81 }] }),
+    ),
+    refused(422).post('makes a service of a bad type', SERVICES, service('bad', { type: 'Odd' })),
     post('makes a service of a name', SERVICES, {
       metadata: { name: 'external' },
       spec: { type: 'ExternalName', externalName: 'example.org' },
     }),
-    post('makes a service with a bad name', SERVICES, service('9bad', {})),
-    post('makes a service with a bad address', SERVICES, service('bad', { clusterIP: '1.2.3' })),
+    refused(422).post('makes a service with a bad name', SERVICES, service('9bad', {})),
+    refused(422).post('makes a service with a bad address', SERVICES, service('bad', { clusterIP: '1.2.3' })),
     mergePatch(
       'changes a service',
       `${SERVICES}/one`,
@@ -99,14 +111,17 @@ export const SMALL_KINDS: Group = {
     ),
     get('a service as a table', `${SERVICES}/headless`, TABLE),
     post('makes a priority', PRIORITIES, { metadata: { name: '$ns' }, value: 5, description: 'five' }),
-    post('makes a priority that is too high', PRIORITIES, { metadata: { name: 'bad' }, value: 2000000000 }),
-    post('makes a priority of the system', PRIORITIES, { metadata: { name: 'system-bad' }, value: 5 }),
-    post('makes a priority with a bad policy', PRIORITIES, {
+    refused(422).post('makes a priority that is too high', PRIORITIES, {
+      metadata: { name: 'bad' },
+      value: 2000000000,
+    }),
+    refused(422).post('makes a priority of the system', PRIORITIES, { metadata: { name: 'system-bad' }, value: 5 }),
+    refused(422).post('makes a priority with a bad policy', PRIORITIES, {
       metadata: { name: 'bad' },
       value: 5,
       preemptionPolicy: 'Odd',
     }),
-    mergePatch('changes a priority', `${PRIORITIES}/$ns`, { value: 6 }),
+    refused(422).mergePatch('changes a priority', `${PRIORITIES}/$ns`, { value: 6 }),
     mergePatch('describes a priority', `${PRIORITIES}/$ns`, { description: 'still five' }),
     get('a priority as a table', `${PRIORITIES}/$ns`, TABLE),
     silently(
@@ -128,7 +143,7 @@ export const SMALL_KINDS: Group = {
       handler: 'kata',
       overhead: { podFixed: { memory: '64Mi' } },
     }),
-    post('makes a runtime without a handler', RUNTIMES, { metadata: { name: 'bad' } }),
+    refused(422).post('makes a runtime without a handler', RUNTIMES, { metadata: { name: 'bad' } }),
     post(
       'makes a pod of a runtime',
       '/api/v1/namespaces/$ns/pods?dryRun=All',
@@ -151,7 +166,7 @@ export const SMALL_KINDS: Group = {
       metadata: { name: 'one-more' },
       subsets: [{ addresses: [{ ip: '10.1.1.1' }], ports: [{ port: 1 }] }],
     }),
-    post('makes bad endpoints', '/api/v1/namespaces/$ns/endpoints', {
+    refused(422).post('makes bad endpoints', '/api/v1/namespaces/$ns/endpoints', {
       metadata: { name: 'bad' },
       subsets: [{ addresses: [{ ip: '127.0.0.1' }], ports: [{ port: 0 }] }],
     }),
@@ -161,7 +176,7 @@ export const SMALL_KINDS: Group = {
       endpoints: [{ addresses: ['10.1.1.1'] }],
       ports: [{ port: 1 }],
     }),
-    post('makes a bad slice', '/apis/discovery.k8s.io/v1/namespaces/$ns/endpointslices', {
+    refused(422).post('makes a bad slice', '/apis/discovery.k8s.io/v1/namespaces/$ns/endpointslices', {
       metadata: { name: 'bad' },
       addressType: 'Odd',
       endpoints: [{ addresses: [] }],
@@ -170,7 +185,7 @@ export const SMALL_KINDS: Group = {
       metadata: { name: 'one' },
       spec: { podSelector: {}, ingress: [{}] },
     }),
-    post('makes a bad network policy', '/apis/networking.k8s.io/v1/namespaces/$ns/networkpolicies', {
+    refused(422).post('makes a bad network policy', '/apis/networking.k8s.io/v1/namespaces/$ns/networkpolicies', {
       metadata: { name: 'bad' },
       spec: { podSelector: {}, policyTypes: ['Odd'], egress: [{ to: [{ ipBlock: { cidr: 'x' } }] }] },
     }),
@@ -187,10 +202,10 @@ export const SMALL_KINDS: Group = {
         ],
       },
     }),
-    post('makes an empty ingress', '/apis/networking.k8s.io/v1/namespaces/$ns/ingresses', {
+    refused(422).post('makes an empty ingress', '/apis/networking.k8s.io/v1/namespaces/$ns/ingresses', {
       metadata: { name: 'bad' },
       spec: {},
     }),
-    put('renames an account', `${ACCOUNTS}/one`, { metadata: { name: 'two' } }),
+    refused(400).put('renames an account', `${ACCOUNTS}/one`, { metadata: { name: 'two' } }),
   ]),
 };

@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, put, remove } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, refused, remove } from '../request.ts';
 
 const VOLUMES = '/api/v1/persistentvolumes';
 const CLAIMS = '/api/v1/namespaces/$ns/persistentvolumeclaims';
@@ -39,51 +39,66 @@ export const VOLUMES_GROUP: Group = {
       provisioner: 'example.org/nobody',
       volumeBindingMode: 'WaitForFirstConsumer',
     }),
-    post('makes a class without a provisioner', CLASSES, { metadata: { name: 'bad' } }),
-    post('makes a class with bad policies', CLASSES, {
+    refused(422).post('makes a class without a provisioner', CLASSES, { metadata: { name: 'bad' } }),
+    refused(422).post('makes a class with bad policies', CLASSES, {
       metadata: { name: 'bad' },
       provisioner: 'x',
       reclaimPolicy: 'Odd',
       volumeBindingMode: 'Odd',
     }),
-    put('changes a class', `${CLASSES}/$ns`, { metadata: { name: '$ns' }, provisioner: 'example.org/other' }),
-    mergePatch('changes its parameters', `${CLASSES}/$ns`, { parameters: { a: 'b' } }),
-    mergePatch('changes its reclaim policy', `${CLASSES}/$ns`, { reclaimPolicy: 'Retain' }),
+    refused(422).put('changes a class', `${CLASSES}/$ns`, {
+      metadata: { name: '$ns' },
+      provisioner: 'example.org/other',
+    }),
+    refused(422).mergePatch('changes its parameters', `${CLASSES}/$ns`, { parameters: { a: 'b' } }),
+    refused(422).mergePatch('changes its reclaim policy', `${CLASSES}/$ns`, { reclaimPolicy: 'Retain' }),
     mergePatch('lets it expand', `${CLASSES}/$ns`, { allowVolumeExpansion: true }),
     get('a class as a table', `${CLASSES}/$ns`, TABLE),
     post('makes a volume', VOLUMES, volume('$ns'), spec),
-    post('makes a volume without a size', VOLUMES, volume('bad', { capacity: {} })),
-    post('makes a volume without modes', VOLUMES, volume('bad', { accessModes: [] })),
-    post('makes a volume with a bad mode', VOLUMES, volume('bad', { accessModes: ['Odd'] })),
-    post('makes a volume without a source', VOLUMES, volume('bad', { hostPath: undefined })),
-    post('makes a volume with two sources', VOLUMES, volume('bad', { nfs: { server: 'a', path: '/b' } })),
-    post('makes a volume with a bad path', VOLUMES, volume('bad', { hostPath: { path: '/a/../b' } })),
-    post('makes a volume with a bad policy', VOLUMES, volume('bad', { persistentVolumeReclaimPolicy: 'Odd' })),
-    post('makes a local volume without a node', VOLUMES, volume('bad', { hostPath: undefined, local: { path: '/x' } })),
-    post(
+    refused(422).post('makes a volume without a size', VOLUMES, volume('bad', { capacity: {} })),
+    refused(422).post('makes a volume without modes', VOLUMES, volume('bad', { accessModes: [] })),
+    refused(422).post('makes a volume with a bad mode', VOLUMES, volume('bad', { accessModes: ['Odd'] })),
+    refused(422).post('makes a volume without a source', VOLUMES, volume('bad', { hostPath: undefined })),
+    refused(422).post('makes a volume with two sources', VOLUMES, volume('bad', { nfs: { server: 'a', path: '/b' } })),
+    refused(422).post('makes a volume with a bad path', VOLUMES, volume('bad', { hostPath: { path: '/a/../b' } })),
+    refused(422).post(
+      'makes a volume with a bad policy',
+      VOLUMES,
+      volume('bad', { persistentVolumeReclaimPolicy: 'Odd' }),
+    ),
+    refused(422).post(
+      'makes a local volume without a node',
+      VOLUMES,
+      volume('bad', { hostPath: undefined, local: { path: '/x' } }),
+    ),
+    refused(422).post(
       'makes a volume with modes that exclude each other',
       VOLUMES,
       volume('bad', { accessModes: ['ReadWriteOncePod', 'ReadWriteMany'] }),
     ),
-    mergePatch('changes its source', `${VOLUMES}/$ns`, { spec: { hostPath: { path: '/y' } } }),
+    refused(422).mergePatch('changes its source', `${VOLUMES}/$ns`, { spec: { hostPath: { path: '/y' } } }),
     mergePatch('makes it larger', `${VOLUMES}/$ns`, { spec: { capacity: { storage: '2Gi' } } }, spec),
-    mergePatch('changes its mode', `${VOLUMES}/$ns`, { spec: { volumeMode: 'Block' } }),
+    refused(422).mergePatch('changes its mode', `${VOLUMES}/$ns`, { spec: { volumeMode: 'Block' } }),
     get('a volume as a table', `${VOLUMES}/$ns`, { ...TABLE, view: ({ columnDefinitions }) => columnDefinitions }),
     post('makes a claim', CLAIMS, claim('one'), spec),
-    post('makes a claim without modes', CLAIMS, claim('bad', { accessModes: [] })),
-    post('makes a claim without a size', CLAIMS, claim('bad', { resources: {} })),
-    post('makes a claim of nothing', CLAIMS, claim('bad', { resources: { requests: { storage: '0' } } })),
-    post('makes a claim with a bad class', CLAIMS, claim('bad', { storageClassName: 'A_B' })),
-    post('makes a claim with a bad mode', CLAIMS, claim('bad', { volumeMode: 'Odd' })),
+    refused(422).post('makes a claim without modes', CLAIMS, claim('bad', { accessModes: [] })),
+    refused(422).post('makes a claim without a size', CLAIMS, claim('bad', { resources: {} })),
+    refused(422).post('makes a claim of nothing', CLAIMS, claim('bad', { resources: { requests: { storage: '0' } } })),
+    refused(422).post('makes a claim with a bad class', CLAIMS, claim('bad', { storageClassName: 'A_B' })),
+    refused(422).post('makes a claim with a bad mode', CLAIMS, claim('bad', { volumeMode: 'Odd' })),
     post('makes a claim with a bad source', CLAIMS, claim('bad', { dataSource: { kind: 'Other', name: 'x' } }), spec),
-    post(
+    refused(422).post(
       'makes a claim with a bad selector',
       CLAIMS,
       claim('bad', { selector: { matchExpressions: [{ key: 'a', operator: 'In' }] } }),
     ),
-    mergePatch('makes a claim smaller', `${CLAIMS}/one`, { spec: { resources: { requests: { storage: '500Mi' } } } }),
-    mergePatch('makes a claim larger', `${CLAIMS}/one`, { spec: { resources: { requests: { storage: '5Gi' } } } }),
-    mergePatch('changes the class of a claim', `${CLAIMS}/one`, { spec: { storageClassName: 'other' } }),
+    refused(422).mergePatch('makes a claim smaller', `${CLAIMS}/one`, {
+      spec: { resources: { requests: { storage: '500Mi' } } },
+    }),
+    refused(422).mergePatch('makes a claim larger', `${CLAIMS}/one`, {
+      spec: { resources: { requests: { storage: '5Gi' } } },
+    }),
+    refused(422).mergePatch('changes the class of a claim', `${CLAIMS}/one`, { spec: { storageClassName: 'other' } }),
     mergePatch(
       'binds a claim',
       `${CLAIMS}/one`,
@@ -91,7 +106,9 @@ export const VOLUMES_GROUP: Group = {
       { view: ({ spec: { volumeName } }) => volumeName },
     ),
     get('a claim as a table', `${CLAIMS}/one`, { ...TABLE, view: ({ columnDefinitions }) => columnDefinitions }),
-    mergePatch('grows the status of a claim', `${CLAIMS}/one/status`, { status: { capacity: { storage: '-1' } } }),
+    refused(422).mergePatch('grows the status of a claim', `${CLAIMS}/one/status`, {
+      status: { capacity: { storage: '-1' } },
+    }),
     remove('deletes a claim', `${CLAIMS}/one`, undefined, { view: ({ kind }) => kind }),
     remove('deletes a class', `${CLASSES}/$ns`),
   ]),

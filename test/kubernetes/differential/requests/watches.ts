@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, remove, silently, watch } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, refused, remove, silently, watch } from '../request.ts';
 
 const MAPS = '/api/v1/namespaces/$ns/configmaps';
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
@@ -27,12 +27,12 @@ export const WATCHES: Group = {
     watch(
       'watches for a second',
       `${MAPS}?${MINE}&resourceVersion={{list.metadata.resourceVersion}}&timeoutSeconds=1`,
-      1,
+      0,
     ),
     watch(
       'watches with bookmarks for a second',
       `${MAPS}?${MINE}&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={{list.metadata.resourceVersion}}`,
-      1,
+      0,
       {
         view: (events) => events.map(({ type }: { type: string }) => type),
       },
@@ -50,7 +50,7 @@ export const WATCHES: Group = {
     watch(
       'watches without what is there at first',
       `${MAPS}?${MINE}&sendInitialEvents=false&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1`,
-      1,
+      0,
       {
         view: (events) => events.map(({ type }: { type: string }) => type),
       },
@@ -60,15 +60,15 @@ export const WATCHES: Group = {
       `${MAPS}?${MINE}&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=1`,
       { view: (text) => typeof text },
     ),
-    get(
+    refused(422).get(
       'wants initial events without a match',
       `${MAPS}?${MINE}&sendInitialEvents=true&allowWatchBookmarks=true&timeoutSeconds=1`,
     ),
-    get(
+    refused(422).get(
       'wants initial events that match exactly',
       `${MAPS}?${MINE}&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=Exact&timeoutSeconds=1`,
     ),
-    get(
+    refused(422).get(
       'matches without initial events',
       `${MAPS}?${MINE}&resourceVersionMatch=NotOlderThan&resourceVersion=1&timeoutSeconds=1`,
     ),
@@ -82,12 +82,12 @@ export const WATCHES: Group = {
       headers: { accept: 'application/yaml' },
       view: (text) => typeof text,
     }),
-    get('watches as XML', `${MAPS}?${MINE}&timeoutSeconds=1`, { headers: { accept: 'application/xml' } }),
+    refused(406).get('watches as XML', `${MAPS}?${MINE}&timeoutSeconds=1`, { headers: { accept: 'application/xml' } }),
     get('watches from a bad version', `${MAPS}?${MINE}&resourceVersion=x&timeoutSeconds=1`),
-    watch('watches from a version of the future', `${MAPS}?${MINE}&resourceVersion=99999999&timeoutSeconds=1`, 1),
-    get('watches by a bad label', `${MAPS}?watch=true&labelSelector=a%20b&timeoutSeconds=1`),
-    get('watches by an unknown field', `${MAPS}?watch=true&fieldSelector=data.a%3Db&timeoutSeconds=1`),
-    get('watches for a bad time', `${MAPS}?watch=true&timeoutSeconds=x`),
+    watch('watches from a version of the future', `${MAPS}?${MINE}&resourceVersion=99999999&timeoutSeconds=1`, 0),
+    refused(400).get('watches by a bad label', `${MAPS}?watch=true&labelSelector=a%20b&timeoutSeconds=1`),
+    refused(400).get('watches by an unknown field', `${MAPS}?watch=true&fieldSelector=data.a%3Db&timeoutSeconds=1`),
+    refused(400).get('watches for a bad time', `${MAPS}?watch=true&timeoutSeconds=x`),
     get('watches perhaps', `${MAPS}?watch=perhaps&labelSelector=mine&timeoutSeconds=1`, { view: ({ kind }) => kind }),
     watch(
       'watches in the old way',
@@ -99,7 +99,7 @@ export const WATCHES: Group = {
       `/api/v1/watch/namespaces/$ns/configmaps/a?resourceVersion={{a.metadata.resourceVersion}}`,
       2,
     ),
-    watch('watches one at its path', `${MAPS}/a?watch=true&resourceVersion={{a.metadata.resourceVersion}}`, 2),
+    get('gets one that is to be watched', `${MAPS}/a?watch=true&resourceVersion={{a.metadata.resourceVersion}}`),
     watch(
       'watches all namespaces',
       `/api/v1/configmaps?${MINE}&fieldSelector=metadata.namespace%3D$ns&resourceVersion={{a.metadata.resourceVersion}}`,
@@ -108,8 +108,8 @@ export const WATCHES: Group = {
     watch(
       'watches where no namespace is',
       `/api/v1/namespaces/no-such-namespace/configmaps?watch=true&timeoutSeconds=1`,
-      1,
+      0,
     ),
-    get('watches what is not there', '/api/v1/namespaces/$ns/nothings?watch=true&timeoutSeconds=1'),
+    refused(404).get('watches what is not there', '/api/v1/namespaces/$ns/nothings?watch=true&timeoutSeconds=1'),
   ]),
 };

@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, put, silently, without } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, put, refused, silently, without } from '../request.ts';
 
 const APPS = '/apis/apps/v1/namespaces/$ns';
 const BATCH = '/apis/batch/v1/namespaces/$ns';
@@ -41,29 +41,33 @@ export const WORKLOADS: Group = {
   name: 'workloads',
   requests: inNamespace([
     post('makes a deployment', `${APPS}/deployments`, named('web', { replicas: 0, selector, template }), spec),
-    post('makes a deployment without a selector', `${APPS}/deployments`, named('bad', { template })),
-    post(
+    refused(422).post('makes a deployment without a selector', `${APPS}/deployments`, named('bad', { template })),
+    refused(422).post(
       'makes a deployment with a selector that does not match',
       `${APPS}/deployments`,
       named('bad', { selector: { matchLabels: { app: 'y' } }, template }),
     ),
-    post(
+    refused(422).post(
       'makes a deployment with a negative number',
       `${APPS}/deployments`,
       named('bad', { replicas: -1, selector, template }),
     ),
-    post(
+    refused(422).post(
       'makes a deployment with a bad strategy',
       `${APPS}/deployments`,
       named('bad', { selector, template, strategy: { type: 'Odd' } }),
     ),
-    post(
+    refused(422).post(
       'makes a deployment without surge',
       `${APPS}/deployments`,
       named('bad', { selector, template, strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 0 } } }),
     ),
-    post('makes a deployment that never restarts', `${APPS}/deployments`, named('bad', { selector, template: job })),
-    post(
+    refused(422).post(
+      'makes a deployment that never restarts',
+      `${APPS}/deployments`,
+      named('bad', { selector, template: job }),
+    ),
+    refused(422).post(
       'makes a deployment with a bad template',
       `${APPS}/deployments`,
       named('bad', { selector, template: { metadata: template.metadata, spec: { containers: [{ name: 'A_' }] } } }),
@@ -71,15 +75,18 @@ export const WORKLOADS: Group = {
     get('its scale', `${APPS}/deployments/web/scale`, scale),
     put('scales it', `${APPS}/deployments/web/scale`, { metadata: { name: 'web' }, spec: { replicas: 2 } }, scale),
     mergePatch('scales it down', `${APPS}/deployments/web/scale`, { spec: { replicas: 0 } }, scale),
-    mergePatch('scales it below zero', `${APPS}/deployments/web/scale`, { spec: { replicas: -1 } }),
-    put('scales another', `${APPS}/deployments/web/scale`, { metadata: { name: 'other' }, spec: { replicas: 2 } }),
-    put('scales with another kind', `${APPS}/deployments/web/scale`, {
+    refused(422).mergePatch('scales it below zero', `${APPS}/deployments/web/scale`, { spec: { replicas: -1 } }),
+    refused(400).put('scales another', `${APPS}/deployments/web/scale`, {
+      metadata: { name: 'other' },
+      spec: { replicas: 2 },
+    }),
+    refused(400).put('scales with another kind', `${APPS}/deployments/web/scale`, {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: 'web' },
     }),
-    get('the scale of what is not there', `${APPS}/deployments/nothing/scale`),
-    mergePatch('changes its selector', `${APPS}/deployments/web`, {
+    refused(404).get('the scale of what is not there', `${APPS}/deployments/nothing/scale`),
+    refused(422).mergePatch('changes its selector', `${APPS}/deployments/web`, {
       spec: { selector: { matchLabels: { app: 'z' } } },
     }),
     mergePatch(
@@ -106,8 +113,10 @@ export const WORKLOADS: Group = {
       }),
       spec,
     ),
-    mergePatch('changes the service of a stateful set', `${APPS}/statefulsets/db`, { spec: { serviceName: 'other' } }),
-    post(
+    refused(422).mergePatch('changes the service of a stateful set', `${APPS}/statefulsets/db`, {
+      spec: { serviceName: 'other' },
+    }),
+    refused(422).post(
       'makes a bad stateful set',
       `${APPS}/statefulsets`,
       named('bad', { selector, template, podManagementPolicy: 'Odd', updateStrategy: { type: 'Odd' } }),
@@ -122,7 +131,7 @@ export const WORKLOADS: Group = {
       }),
       spec,
     ),
-    post(
+    refused(422).post(
       'makes a bad daemon set',
       `${APPS}/daemonsets`,
       named('bad', { selector, template, updateStrategy: { rollingUpdate: { maxUnavailable: 0 } } }),
@@ -131,17 +140,17 @@ export const WORKLOADS: Group = {
     post('makes a replica set', `${APPS}/replicasets`, named('set', { replicas: 0, selector, template }), spec),
     get('replica sets as a table', `${APPS}/replicasets/set`, TABLE),
     post('makes a revision', `${APPS}/controllerrevisions`, { metadata: { name: 'rev' }, revision: 1, data: { a: 1 } }),
-    mergePatch('changes a revision', `${APPS}/controllerrevisions/rev`, { data: { a: 2 } }),
+    refused(422).mergePatch('changes a revision', `${APPS}/controllerrevisions/rev`, { data: { a: 2 } }),
     post('makes a job', `${BATCH}/jobs`, named('job', { suspend: true, template: job }), {
       view: ({ spec }) => ({ ...without(spec, 'selector', 'template'), template: spec.template.spec }),
     }),
-    post('makes a job that restarts', `${BATCH}/jobs`, named('bad', { template })),
-    post(
+    refused(422).post('makes a job that restarts', `${BATCH}/jobs`, named('bad', { template })),
+    refused(422).post(
       'makes a bad job',
       `${BATCH}/jobs`,
       named('bad', { parallelism: -1, completions: -1, backoffLimit: -1, completionMode: 'Odd', template: job }),
     ),
-    mergePatch('changes the template of a job', `${BATCH}/jobs/job`, { spec: { completions: 5 } }),
+    refused(422).mergePatch('changes the template of a job', `${BATCH}/jobs/job`, { spec: { completions: 5 } }),
     get('jobs as a table', `${BATCH}/jobs/job`, TABLE),
     post(
       'makes a cron job',
@@ -149,7 +158,7 @@ export const WORKLOADS: Group = {
       named('cron', { schedule: '0 0 1 1 *', suspend: true, jobTemplate: { spec: { template: job } } }),
       spec,
     ),
-    post(
+    refused(422).post(
       'makes a bad cron job',
       `${BATCH}/cronjobs`,
       named('bad', { schedule: 'now', concurrencyPolicy: 'Odd', jobTemplate: { spec: { template: job } } }),
@@ -171,7 +180,7 @@ export const WORKLOADS: Group = {
         }),
       ),
     ),
-    post(
+    refused(422).post(
       'makes a bad limit',
       '/api/v1/namespaces/$ns/limitranges',
       named('bad', { limits: [{ type: 'Container', max: { cpu: '1' }, min: { cpu: '2' }, default: { cpu: '5' } }] }),
@@ -186,7 +195,7 @@ export const WORKLOADS: Group = {
         view: ({ spec, metadata }) => [spec.containers[0].resources, metadata.annotations],
       },
     ),
-    post(
+    refused(403).post(
       'makes a pod beyond limits',
       '/api/v1/namespaces/$ns/pods',
       named('limited', { containers: [{ name: 'a', image: 'b', resources: { limits: { cpu: '3' } } }] }),
