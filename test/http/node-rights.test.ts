@@ -2,6 +2,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ACCELERATOR_LABEL } from '../../src/api/kubevirt/node-labels.ts';
 import { makeCertificateRequest, type RequestNames } from '../../src/machinery/x509/certificate-request.fixture.ts';
 import type { Answer } from '../support/api.ts';
 import { Cluster } from '../support/cluster.ts';
@@ -59,7 +60,9 @@ const namesOf = (node: string): RequestNames => ({
 async function join(name: string): Promise<HttpClient> {
   const machine = client({ token: 'abcdef.0123456789abcdef' });
   const node = client(await certify(machine, `join-${name}`, namesOf(name), CLIENT));
-  (await node.request('POST', '/api/v1/nodes', { body: { metadata: { name } } })).expect(201);
+  // By this label it has an agent, and its serving certificate is the controllers' to approve.
+  const body = { metadata: { name, labels: { [ACCELERATOR_LABEL]: 'tcg' } } };
+  (await node.request('POST', '/api/v1/nodes', { body })).expect(201);
   return node;
 }
 
