@@ -7,8 +7,8 @@ import { HttpsTransport } from '../kube/https-transport.ts';
 import { systemKubeconfigPorts } from '../kube/kubeconfig-system.ts';
 import { loadKubeconfig } from '../kube/kubeconfig.ts';
 import { type LeaderElector, LeadershipLostError } from '../kube/leader-election.ts';
+import { Manager } from '../kube/manager.ts';
 import { KubeMetrics } from '../kube/metrics.ts';
-import type { Service } from '../kube/service.ts';
 import { HealthServer } from './health-server.ts';
 import { addProcessMetrics, type ProcessName } from './process-metrics.ts';
 import { takeDirectory } from './take-directory.ts';
@@ -31,10 +31,10 @@ export interface ClusterProcess {
   readonly access: ClusterAccess;
   readonly client: Client;
   readonly metrics: KubeMetrics;
-  /** Nobody else has it, while this process runs. */
+  /** Nobody else has it, and without a directory not even the same process in its next term. */
   readonly identity: string;
-  /** What tells others that it is there, and whether it is ready, where it stands for a lease. */
-  readonly health: (elector?: Pick<LeaderElector, 'isInTouch'>) => readonly Service[];
+  /** Says from now on what keeps it from being ready; undefined where nothing does. */
+  readonly readyUnless: (notReady: () => string | undefined) => void;
 }
 
 interface ClusterWork {
@@ -65,26 +65,38 @@ export async function runForCluster(
     const ports = systemKubeconfigPorts(env.clock, process.env);
     const path = options.kubeconfig === undefined ? {} : { path: resolve(options.kubeconfig) };
     const access = await loadKubeconfig({ ...path, ports });
-    for (;;) {
-      const metrics = new KubeMetrics(env.clock);
-      addProcessMetrics(metrics, name);
-      const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
-      const client = new Client(transport, fieldManager);
-      const health: ClusterProcess['health'] = (elector) =>
-        options.metrics ? [new HealthServer({ ...options.metrics, metrics: () => metrics.render(), elector })] : [];
-      const self = { env, access, client, metrics, identity: identityOf(directory, env), health };
-      const isLost = await losesLeadership(work(self, stopping.signal));
-      transport.close();
-      if (!isLost) return;
-      // An API server that was slow for a moment is no reason to end, where nobody may be there who would start it again.
-      env.log.warn('everything was put down: standing for leadership again');
-    }
+    let metrics = new KubeMetrics(env.clock);
+    let notReady: () => string | undefined = () => 'it has begun to look for its cluster';
+    const inTerms = async (signal: AbortSignal): Promise<void> => {
+      for (;;) {
+        metrics = new KubeMetrics(env.clock);
+        addProcessMetrics(metrics, name);
+        const transport = metrics.metered(new HttpsTransport({ access, env }), new URL(access.server).host);
+        const client = new Client(transport, fieldManager);
+        const readyUnless: ClusterProcess['readyUnless'] = (reason) => (notReady = reason);
+        const self = { env, access, client, metrics, identity: identityOf(directory, env), readyUnless };
+        const isLost = await losesLeadership(work(self, signal));
+        transport.close();
+        if (!isLost) return;
+        // An API server that was slow for a moment is no reason to end, where nobody may be there who would start it again.
+        env.log.warn('everything was put down: standing for leadership again');
+      }
+    };
+    const told = { metrics: () => metrics.render(), notReady: () => notReady() };
+    // It goes on between terms: whoever watches over the process hears why it does not work.
+    const health = options.metrics ? [new HealthServer({ ...options.metrics, ...told })] : [];
+    await new Manager({ env, name }).add(...health, { name, run: inTerms }).run(stopping.signal);
   } catch (error) {
     if (!stopping.signal.aborted) throw error;
   } finally {
     alive.cancel();
     lock?.release();
   }
+}
+
+/** What keeps one from being ready that stands for a lease. */
+export function outOfTouch(elector: LeaderElector): string | undefined {
+  return elector.isInTouch ? undefined : 'the lease was neither read nor renewed for as long as it lasts';
 }
 
 /** Whether the work ends because another may have the lease by now. */

@@ -3,7 +3,7 @@ import { controlServices } from '../control/control.ts';
 import type { Env } from '../env/ports.ts';
 import { LeaderElector } from '../kube/leader-election.ts';
 import { Manager } from '../kube/manager.ts';
-import { type ClusterProcessOptions, runForCluster } from './cluster-process.ts';
+import { type ClusterProcessOptions, outOfTouch, runForCluster } from './cluster-process.ts';
 import { VERSION } from './version.ts';
 
 /** `godwit controllers`: Godwit's own controllers for a Kubernetes cluster. Of several one works, and the others wait. */
@@ -23,8 +23,9 @@ const NAME = 'virt-controller';
 /** Stands for the lease, and works while it has it; ends at SIGTERM or SIGINT. */
 export async function controllers(options: ControllersOptions, env: Env, print: (line: string) => void): Promise<void> {
   await runForCluster({ name: 'controllers', options, fieldManager: NAME }, env, async (self, signal) => {
-    const { access, client, metrics, identity, health } = self;
+    const { access, client, metrics, identity, readyUnless } = self;
     const elector = new LeaderElector({ client, env, namespace: SYSTEM_NAMESPACE, name: NAME, identity, metrics });
+    readyUnless(() => outOfTouch(elector));
     const services = controlServices({
       env,
       metrics,
@@ -34,6 +35,6 @@ export async function controllers(options: ControllersOptions, env: Env, print: 
       apiServerHost: new URL(access.server).hostname,
     });
     print(`Controllers for ${access.server}.`);
-    await new Manager({ env, name: 'controllers', elector }).add(...health(elector), ...services).run(signal);
+    await new Manager({ env, name: 'controllers', elector }).add(...services).run(signal);
   });
 }

@@ -27,7 +27,7 @@ export async function extension(
   await runForCluster(
     { name: 'extension', options, fieldManager: FIELD_MANAGER },
     env,
-    async ({ access, client, metrics, health }, signal) => {
+    async ({ access, client, metrics, readyUnless }, signal) => {
       const { listen, servicePort } = options;
       if (servicePort === undefined && WILDCARDS.has(listen.host))
         throw new UserError(
@@ -36,7 +36,9 @@ export async function extension(
         );
       const reach = servicePort === undefined ? 'address' : { servicePort };
       const services = extensionServices({ env, metrics, client, listen, reach, version: VERSION });
-      const manager = new Manager({ env, name: 'extension' }).add(...health(), ...services);
+      const manager = new Manager({ env, name: 'extension' }).add(...services);
+      readyUnless(() => 'it does not serve yet');
+      void manager.synced.then(() => readyUnless(() => undefined));
       void manager.synced.then(() => print(`Webhooks and subresources for ${access.server}.`));
       await manager.run(signal);
     },

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { LeaderElector } from '../kube/leader-election.ts';
 import type { Service } from '../kube/service.ts';
 
 export interface HealthServerOptions {
   readonly host: string;
   readonly port: number;
   readonly metrics: () => Promise<string>;
-  /** Of a process that stands for a lease, which is not ready while it is out of touch with it. */
-  readonly elector?: Pick<LeaderElector, 'isInTouch'>;
+  /** What keeps the process from being asked; undefined while nothing does. */
+  readonly notReady: () => string | undefined;
 }
 
 interface Page {
@@ -18,10 +17,9 @@ interface Page {
 
 const OK: Page = { status: 200, body: 'ok' };
 const NOT_FOUND: Page = { status: 404, body: 'not found\n' };
-const OUT_OF_TOUCH: Page = { status: 503, body: 'the lease was not read or renewed for as long as it lasts\n' };
 
 /**
- * Tells those who watch over a process that it is there (`/healthz`, `/livez`), whether it could work (`/readyz`), and what it does
+ * Tells those who watch over a process that it is there (`/healthz`, `/livez`), whether it can work (`/readyz`), and what it does
  * (`/metrics`), without TLS.
  */
 export class HealthServer implements Service {
@@ -56,10 +54,10 @@ export class HealthServer implements Service {
   }
 
   async #page(url: string): Promise<Page> {
-    const { metrics, elector } = this.#options;
-    if (url === '/metrics') return { status: 200, body: await metrics() };
+    if (url === '/metrics') return { status: 200, body: await this.#options.metrics() };
     if (url === '/healthz' || url === '/livez') return OK;
     if (url !== '/readyz') return NOT_FOUND;
-    return elector === undefined || elector.isInTouch ? OK : OUT_OF_TOUCH;
+    const reason = this.#options.notReady();
+    return reason === undefined ? OK : { status: 503, body: `${reason}\n` };
   }
 }

@@ -215,7 +215,7 @@ program
   .option('--launcher-image <image>', 'the image of the pods that guests run in')
   .option('--kubelets', 'guests run in containers, on the nodes of kubelets, whose agents have --kubelet')
   .option('--image-pull-secret <name...>', 'secrets, in the namespaces of guests, with which kubelets pull that image')
-  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .option('--metrics <host:port>', 'where to serve /healthz, /readyz and /metrics', parseListen)
   .addOption(logLevel())
   .addHelpText('after', '\nExample:\n  godwit controllers --kubeconfig ./controllers-kubeconfig')
   .action(async (options: ControllersOptions & { logLevel: string }) => {
@@ -234,7 +234,7 @@ program
     'the port of the Service kubevirt/virt-api, if API servers reach us by that',
     parsePort,
   )
-  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .option('--metrics <host:port>', 'where to serve /healthz, /readyz and /metrics', parseListen)
   .addOption(logLevel())
   .addHelpText('after', '\nExample:\n  godwit extension --kubeconfig ./extension-kubeconfig --listen 10.0.0.1:8443')
   .action(async (options: ExtensionCommandOptions & { logLevel: string }) => {
@@ -253,7 +253,7 @@ program
     parseListen,
   )
   .option('--advertise <host:port...>', 'where other clusters reach that (default: as the API server sees us)')
-  .option('--metrics <host:port>', 'where to serve /healthz and /metrics', parseListen)
+  .option('--metrics <host:port>', 'where to serve /healthz, /readyz and /metrics', parseListen)
   .addOption(logLevel())
   .addHelpText(
     'after',

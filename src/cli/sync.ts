@@ -10,7 +10,7 @@ import type { Resource } from '../kube/resource.ts';
 import { SYNCHRONIZATION_LEASE } from '../sync/rights.ts';
 import { synchronizationServices } from '../sync/synchronization.ts';
 import { StreamMetrics } from '../sync/wire/stream-metrics.ts';
-import { type ClusterProcess, type ClusterProcessOptions, runForCluster } from './cluster-process.ts';
+import { type ClusterProcess, type ClusterProcessOptions, outOfTouch, runForCluster } from './cluster-process.ts';
 import { followPort } from './configured-port.ts';
 import { ownAddress } from './own-address.ts';
 import type { ListenAddress } from './up.ts';
@@ -51,14 +51,15 @@ interface Tools extends ClusterProcess {
 
 /** Stands for the lease, and works while it has it, reached at this address. */
 async function synchronize(tools: Tools, { host, port }: ListenAddress, signal: AbortSignal): Promise<void> {
-  const { options, env, access, identity, client, metrics, health } = tools;
+  const { options, env, access, identity, client, metrics, readyUnless } = tools;
   const reached = WILDCARDS.has(host) ? await persistently(env, signal, () => ownAddress(access.server)) : host;
   const addresses = (bound: number): readonly string[] =>
     options.advertise ?? [isIPv6(reached) ? `[${reached}]:${bound}` : `${reached}:${bound}`];
   const lease = { namespace: SYSTEM_NAMESPACE, name: SYNCHRONIZATION_LEASE };
   const elector = new LeaderElector({ client, env, ...lease, identity, metrics });
+  readyUnless(() => outOfTouch(elector));
   const services = synchronizationServices({ ...tools, listen: { host, port }, addresses });
-  await new Manager({ env, name: 'synchronization', elector }).add(...health(elector), ...services).run(signal);
+  await new Manager({ env, name: 'synchronization', elector }).add(...services).run(signal);
 }
 
 /** What others know a cluster by. */

@@ -80,7 +80,8 @@ export class LeaderElector {
   readonly #metrics: LeaderMetrics;
   /** The lease as it was last read or written. */
   #lease: Lease | undefined;
-  #seenMs: number | undefined;
+  #touch: Timer | undefined;
+  #isInTouch = false;
   #heartbeat = '';
   #isExpired = false;
   #expiry: Timer | undefined;
@@ -108,8 +109,7 @@ export class LeaderElector {
 
   /** True while it can stand or lead: it has read or written the lease within the time for which it would hold it. */
   get isInTouch(): boolean {
-    // A clock that was set, forwards or back, is wrong about this only until the next look.
-    return this.#seenMs !== undefined && Math.abs(this.#env.clock.now() - this.#seenMs) < this.#claim.durationMs;
+    return this.#isInTouch;
   }
 
   /** Who was last seen to lead; empty when nobody was. */
@@ -132,6 +132,8 @@ export class LeaderElector {
       if (term) await this.#leadWith(term, signal, work);
     } finally {
       this.#expiry?.cancel();
+      this.#touch?.cancel();
+      this.#isInTouch = false;
       this.#isRunning = false;
     }
   }
@@ -263,7 +265,9 @@ export class LeaderElector {
   /** Remembers a lease, and since when it has looked like that. Answers who holds it where that is another one. */
   #observe(lease: Lease): string | undefined {
     this.#lease = lease;
-    this.#seenMs = this.#env.clock.now();
+    this.#isInTouch = true;
+    this.#touch?.cancel();
+    this.#touch = this.#env.clock.setTimer(() => (this.#isInTouch = false), this.#claim.durationMs);
     const heartbeat = heartbeatOf(lease);
     if (heartbeat !== this.#heartbeat) {
       this.#heartbeat = heartbeat;

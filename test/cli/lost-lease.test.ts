@@ -35,19 +35,29 @@ const leaderOf = (lease: string): Promise<string> =>
 it.each([
   ['controllers', 'virt-controller', []],
   ['sync', 'virt-synchronization-controller', ['--listen', '127.0.0.1:0']],
-])('%s stands again, as another, once its lease was taken', async (command, name, options) => {
-  const lease = `lease ${name} -n kubevirt`;
-  const metrics = `127.0.0.1:${(await freePorts(1))[0]}`;
-  const cli = startCli([command, '--kubeconfig', godwit.kubeconfig, '--metrics', metrics, ...options]);
-  running = cli;
-  const first = await leaderOf(lease);
-  const taken = { spec: { holderIdentity: 'somebody', leaseDurationSeconds: 1 } };
-  await kubectl.ok(`patch ${lease} --type merge -p ${JSON.stringify(taken)}`);
-  await eventually(() => expect(cli.output()).toContain('standing for leadership again'), PATIENCE_MS);
-  expect(await leaderOf(lease)).not.toBe(first);
-  await eventually(async () => {
-    const told = await (await fetch(`http://${metrics}/metrics`)).text();
-    expect(told).toContain(`leader_election_master_status{name="${name}"} 1`);
-  }, PATIENCE_MS);
-  expect(cli.child.exitCode).toBeNull();
-});
+])(
+  '%s stands again, as another, once its lease was taken, and is not ready while it reaches no lease',
+  async (command, name, options) => {
+    const lease = `lease ${name} -n kubevirt`;
+    const metrics = `127.0.0.1:${(await freePorts(1))[0]}`;
+    const cli = startCli([command, '--kubeconfig', godwit.kubeconfig, '--metrics', metrics, ...options]);
+    running = cli;
+    const first = await leaderOf(lease);
+    const taken = { spec: { holderIdentity: 'somebody', leaseDurationSeconds: 1 } };
+    await kubectl.ok(`patch ${lease} --type merge -p ${JSON.stringify(taken)}`);
+    await eventually(() => expect(cli.output()).toContain('standing for leadership again'), PATIENCE_MS);
+    expect(await leaderOf(lease)).not.toBe(first);
+    await eventually(async () => {
+      const told = await (await fetch(`http://${metrics}/metrics`)).text();
+      expect(told).toContain(`leader_election_master_status{name="${name}"} 1`);
+    }, PATIENCE_MS);
+    const readiness = async (): Promise<number> => (await fetch(`http://${metrics}/readyz`)).status;
+    expect(await readiness()).toBe(200);
+    await godwit.kill();
+    await eventually(async () => expect(await readiness()).toBe(503), PATIENCE_MS);
+    expect((await fetch(`http://${metrics}/healthz`)).status).toBe(200);
+    await godwit.start();
+    await eventually(async () => expect(await readiness()).toBe(200), PATIENCE_MS);
+    expect(cli.child.exitCode).toBeNull();
+  },
+);
