@@ -3,7 +3,7 @@ import { PassThrough, type Duplex } from 'node:stream';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { conflict } from '../../api/status.ts';
 import { realClock, realRandom } from '../../env/real.ts';
-import { silentLogger } from '../../env/test.ts';
+import { ManualClock, silentLogger } from '../../env/test.ts';
 import {
   type Authority,
   createAuthority,
@@ -127,6 +127,29 @@ describe('answers', () => {
     // Whoever still sends may only see that the connection ends.
     expect([413, undefined]).toContain(large?.status);
     expect((await ask(port, { method: 'POST' }, Buffer.alloc(1024))).text).toBe('1024\n');
+  });
+
+  it('under way are given to their end when the server stops, and their connections closed', async () => {
+    let go = (): void => {};
+    let begin = (): void => {};
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const port = await start({
+      // It stands still, so that nothing else closes what is left.
+      clock: new ManualClock(),
+      handle: async ({ signal }) => {
+        begin();
+        await new Promise<void>((resolve) => (go = resolve));
+        return jsonResponse(200, { isGivenUp: signal.aborted });
+      },
+    });
+    const agent = new Agent({ keepAlive: true });
+    const asked = ask(port, { agent });
+    await begun;
+    const stopped = server?.stop();
+    go();
+    expect((await asked).text).toBe('{"isGivenUp":false}\n');
+    await stopped;
+    agent.destroy();
   });
 
   it('may come piece by piece, until nobody waits any more', async () => {

@@ -47,8 +47,8 @@ export class HttpsServer {
   readonly #options: HttpsServerOptions;
   readonly #server: Server;
   readonly #sockets = new Set<Duplex>();
-  /** Ends each request that is under way. */
-  readonly #underWay = new Set<AbortController>();
+  /** Ends each answer that may have no end of its own. */
+  readonly #endless = new Set<AbortController>();
   #bodiesBytes = 0;
 
   constructor(options: HttpsServerOptions) {
@@ -91,7 +91,7 @@ export class HttpsServer {
 
   /** Stops accepting, ends what streams, lets answers under way finish for a moment, then closes what is left. */
   async stop(): Promise<void> {
-    for (const each of this.#underWay) each.abort();
+    for (const each of this.#endless) each.abort();
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
     const timer = this.#options.clock.setTimer(() => {
@@ -102,9 +102,14 @@ export class HttpsServer {
   }
 
   async #serve(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
-    const request = this.#requestOf(incoming, this.#whileOpen(outgoing));
+    const gone = this.#untilClosed(outgoing);
+    const request = this.#requestOf(incoming, gone.signal);
     try {
-      await send(outgoing, await this.#answer(request));
+      const response = await this.#answer(request);
+      if (typeof response.body !== 'string') this.#endWithServer(gone);
+      // Who asks again by the same connection would wait for nobody.
+      if (!this.#server.listening) outgoing.setHeader('connection', 'close');
+      await send(outgoing, response);
     } catch (error) {
       // The answer was under way already: the other side notices that it breaks off.
       this.#options.log.debug('response broke off', { path: request.path, error: String(error) });
@@ -124,7 +129,9 @@ export class HttpsServer {
   }
 
   async #upgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const request = this.#requestOf(incoming, this.#whileOpen(socket));
+    const gone = this.#untilClosed(socket);
+    this.#endWithServer(gone);
+    const request = this.#requestOf(incoming, gone.signal);
     const answer = await this.#options
       .upgrade(request)
       .catch((error: unknown): UpgradeAnswer => ({ kind: 'refused', response: errorResponse(error) }));
@@ -136,15 +143,19 @@ export class HttpsServer {
     else await refuseUpgrade(socket, answer.response).catch(() => socket.destroy());
   }
 
-  /** Aborts when whoever waits for the answer is gone, or the server stops. */
-  #whileOpen(answer: EventEmitter): AbortSignal {
+  /** Aborts when whoever waits for the answer is gone. */
+  #untilClosed(answer: EventEmitter): AbortController {
     const gone = new AbortController();
-    this.#underWay.add(gone);
     answer.once('close', () => {
-      this.#underWay.delete(gone);
+      this.#endless.delete(gone);
       gone.abort();
     });
-    return gone.signal;
+    return gone;
+  }
+
+  #endWithServer(gone: AbortController): void {
+    if (!this.#server.listening) gone.abort();
+    else if (!gone.signal.aborted) this.#endless.add(gone);
   }
 
   #requestOf(incoming: IncomingMessage, signal: AbortSignal): ExtensionRequest {
