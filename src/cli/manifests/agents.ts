@@ -14,7 +14,7 @@ import type { OpenSettings } from './settings.ts';
  * (`--kubelet`, which wins over what is said here) have guests that are pods themselves; pure.
  */
 
-const NAME = 'virt-handler';
+export const AGENTS = 'virt-handler';
 /** Not one of `godwit-…`, which may do what users may not: it is there to become a node, and has no other rights. */
 const ACCOUNT = 'kubevirt-agent';
 const RBAC = 'rbac.authorization.k8s.io';
@@ -32,7 +32,7 @@ export function bootstrapRights(): KubeObject[] {
   const nodes = { kind: 'Group', apiGroup: RBAC, name: NODES_GROUP };
   const automatic = 'system:certificates.k8s.io:certificatesigningrequests';
   return [
-    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: metadataOf(ACCOUNT, NAME) },
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: metadataOf(ACCOUNT, AGENTS) },
     binding('godwit:node-bootstrapper', 'system:node-bootstrapper', [account, tokens]),
     binding('godwit:node-bootstrapper:approve', `${automatic}:nodeclient`, [tokens]),
     binding('godwit:node-renewal', `${automatic}:selfnodeclient`, [nodes]),
@@ -51,13 +51,13 @@ function binding(name: string, role: string, subjects: readonly object[]): KubeO
 
 /** The agents' DaemonSet. */
 export function agents(settings: OpenSettings): KubeObject {
-  const metadata = metadataOf(NAME);
+  const metadata = metadataOf(AGENTS);
   return {
     apiVersion: 'apps/v1',
     kind: 'DaemonSet',
     metadata,
     spec: {
-      selector: { matchLabels: { 'kubevirt.io': NAME } },
+      selector: { matchLabels: { 'kubevirt.io': AGENTS } },
       updateStrategy: settings.agent.updateStrategy,
       // One that ends again at once is not taken for one that works: a bad update stops at the first node.
       minReadySeconds: MIN_READY_SECONDS,
@@ -88,7 +88,7 @@ function podSpec(settings: OpenSettings): object {
     dnsPolicy: 'ClusterFirstWithHostNet',
     containers: [
       {
-        name: NAME,
+        name: AGENTS,
         image: settings.image,
         imagePullPolicy: settings.imagePullPolicy,
         // By the address of the API server's Service: names of Services are for clusters whose DNS is up already.

@@ -3,6 +3,7 @@ import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
 import { VERSION } from '../version.ts';
+import { AGENTS } from './agents.ts';
 import { manifests, usualSettings } from './manifests.ts';
 import { PARTS } from './parts.ts';
 import { GROUPS, type OpenSettings, Placeholder } from './settings.ts';
@@ -73,14 +74,21 @@ const NAMESPACE_CHECK = `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}
 `;
 
 /** Refuses values that do not go together: guests would lose their power, have no agent, or not start. */
-const AGENTS_CHECK = `{{- if not (has "--kubelet" .Values.agent.arguments) }}
-{{- if ne .Values.agent.updateStrategy.type "OnDelete" }}
+const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type "OnDelete" }}
+{{- if not (has "--kubelet" .Values.agent.arguments) }}
+{{- if not $isOnDelete }}
 {{- fail "agent.updateStrategy.type has to be OnDelete unless agent.arguments have --kubelet: guests are processes of the agents' pods, and lose their power where these are replaced" }}
 {{- end }}
 {{- else if not .Values.agent.hostPID }}
 {{- fail "agent.hostPID has to be true where agent.arguments have --kubelet: agents see the guests in other pods by their processes" }}
 {{- else if not (has "--kubelets" .Values.controllers.arguments) }}
 {{- fail "controllers.arguments have to have --kubelets where agent.arguments have --kubelet: on the nodes of kubelets other launcher pods end without a guest" }}
+{{- else if not $isOnDelete }}
+{{- range (dig "spec" "template" "spec" "containers" list (lookup "apps/v1" "DaemonSet" "${SYSTEM_NAMESPACE}" "${AGENTS}")) }}
+{{- if not (has "--kubelet" .args) }}
+{{- fail "agent.updateStrategy.type has to be OnDelete where the agents that run have no --kubelet: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one" }}
+{{- end }}
+{{- end }}
 {{- end }}
 `;
 
@@ -90,11 +98,13 @@ const NOTES = `Godwit {{ .Chart.AppVersion }} is installed. docs/kubernetes.md s
 Wait until it serves:
   kubectl -n ${SYSTEM_NAMESPACE} rollout status deployment virt-controller virt-api virt-synchronization-controller
 
-Choose nodes for guests, approve what their agents ask for (kubectl certificate approve), and see them become ready:
+Choose nodes for guests, look whose name their agents ask for, approve what is right, and see them become ready:
 {{- range $label, $value := .Values.agent.nodeSelector }}
   kubectl label node NODE {{ $label }}={{ $value }}
 {{- end }}
   kubectl get csr
+  kubectl describe csr node-csr-…
+  kubectl certificate approve node-csr-…
   kubectl get nodes -l kubevirt.io/schedulable=true
 
 Create machines, whose images their nodes have to have (docs/tutorials/kubernetes.md):

@@ -122,6 +122,7 @@ function deployment(settings: OpenSettings, component: Component): KubeObject {
 
 function podSpec(settings: OpenSettings, component: Component): object {
   const { name, account } = component;
+  const labelSelector = { matchLabels: { [APP_LABEL]: name } };
   return {
     serviceAccountName: account,
     priorityClassName: PRIORITY_CLASS,
@@ -135,13 +136,19 @@ function podSpec(settings: OpenSettings, component: Component): object {
           nodeSelectorTerms: [{ matchExpressions: [{ key: GUESTS_ONLY, operator: 'DoesNotExist' }] }],
         },
       },
+      // No second constraint below: the scheduler would pass over nodes without a zone.
+      podAntiAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 100, podAffinityTerm: { topologyKey: 'topology.kubernetes.io/zone', labelSelector } },
+        ],
+      },
     },
     topologySpreadConstraints: [
       {
         maxSkew: 1,
         topologyKey: 'kubernetes.io/hostname',
         whenUnsatisfiable: 'ScheduleAnyway',
-        labelSelector: { matchLabels: { [APP_LABEL]: name } },
+        labelSelector,
         // Those of the version before go: while a Deployment rolls, they are no reason to be elsewhere.
         matchLabelKeys: ['pod-template-hash'],
       },

@@ -34,6 +34,7 @@ interface PodTemplate {
         readonly securityContext?: object;
         readonly hostNetwork?: boolean;
         readonly topologySpreadConstraints?: readonly object[];
+        readonly affinity?: object;
         readonly containers: readonly {
           readonly name: string;
           readonly lifecycle?: object;
@@ -119,17 +120,23 @@ describe('manifests', () => {
       });
   });
 
-  it('have replicas spread over hosts, without regard to those of another version', () => {
-    for (const { topologySpreadConstraints, containers } of podsOf('Deployment'))
+  it('have replicas spread over hosts, without regard to those of another version, and over zones', () => {
+    for (const { topologySpreadConstraints, affinity, containers } of podsOf('Deployment')) {
+      const labelSelector = { matchLabels: { 'kubevirt.io': containers[0]?.name } };
       expect(topologySpreadConstraints).toEqual([
         {
           maxSkew: 1,
           topologyKey: 'kubernetes.io/hostname',
           whenUnsatisfiable: 'ScheduleAnyway',
-          labelSelector: { matchLabels: { 'kubevirt.io': containers[0]?.name } },
+          labelSelector,
           matchLabelKeys: ['pod-template-hash'],
         },
       ]);
+      const zones = { weight: 100, podAffinityTerm: { topologyKey: 'topology.kubernetes.io/zone', labelSelector } };
+      expect(affinity).toMatchObject({
+        podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [zones] },
+      });
+    }
   });
 
   it('have pods that any request may go to serve on for a moment when they end', () => {
@@ -228,7 +235,7 @@ describe('the chart', () => {
       `worker-1 ${label}=${value}`,
     );
     const commands = notes.split('\n').filter((line) => line.startsWith('  kubectl '));
-    expect(commands).toHaveLength(5);
+    expect(commands).toHaveLength(7);
     expect(commands.filter((command) => !pages.join('').includes(`$ ${command.trim()}`))).toEqual([]);
   });
 

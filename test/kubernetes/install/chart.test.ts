@@ -83,11 +83,17 @@ describe('the chart', () => {
     expect(printed).toContain(reason);
   });
 
-  it('takes what the page says of guests in containers of kubelets, and says what comes next', async () => {
+  it('takes what the page says of guests in containers of kubelets where no others run, and says what comes next', async () => {
     const page = readFileSync(PAGE, 'utf8');
     const [, values = ''] = /```yaml\n(controllers: \{ arguments: \["--kubelets"\] \}\n.*?)```/s.exec(page) ?? [];
     const file = join(cluster().directory, 'kubelets.yaml');
     writeFileSync(file, values);
+    // Not over agents that are there, whose guests would lose their power.
+    const over = await run(cluster(), ['upgrade', ...OWN, '--dry-run=server', '--values', file]);
+    expect(over.failed).toBe(true);
+    expect(over.printed).toContain('where the agents that run have no --kubelet');
+    const oneByOne = ['--values', file, '--set', 'agent.updateStrategy.type=OnDelete'];
+    await helm(cluster(), 'upgrade', ...OWN, '--dry-run=server', ...oneByOne);
     const chosen = ['--values', file, '--set', 'agent.nodeSelector.disk=fast'];
     const notes = await helm(cluster(), 'install', ...OWN, '--dry-run=client', ...chosen);
     expect(notes).toContain('kubectl label node NODE disk=fast');
