@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { MachineEnd } from '../hypervisor/hypervisor.ts';
 import { SOURCE, TARGET, type TwoNodesOptions } from './two-nodes.fixture.ts';
 import { TwoGuests } from './two-guests.fixture.ts';
 
@@ -13,6 +14,8 @@ afterEach(() => {
   scene.stop();
   expect(scene.violations).toEqual([]);
 });
+
+const KILLED: MachineEnd = { reason: 'Killed', message: 'by the test', log: [] };
 
 const isExecuted = (): readonly (boolean | undefined)[] =>
   ['web-1', 'web-2'].map((pod) => scene.model(pod)?.isExecuting === true);
@@ -97,7 +100,7 @@ describe('a guest that goes to another object', () => {
   it('stays when its target does not live, and is told so', async () => {
     await scene.handOffAcross({ bandwidthPerMigration: '1Mi' });
     await begun();
-    scene.model('web-2')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    scene.model('web-2')?.over(KILLED);
     await expectStayed();
   });
 
@@ -178,7 +181,7 @@ describe('a guest that goes to another object ahead of its memory', () => {
   });
 
   it('is lost where its source has ended before all of it was over, by the word of its side', async () => {
-    scene.model('web-1')?.over({ reason: 'Killed', message: 'by the test', log: [] });
+    scene.model('web-1')?.over(KILLED);
     const isAway = async () => (await scene.guest()).status?.rightToRun?.across === true;
     await scene.carry(isAway);
     const endMs = scene.clock.elapsedMs + 30_000;
@@ -190,5 +193,32 @@ describe('a guest that goes to another object ahead of its memory', () => {
     await scene.patchReceiver({ status: { migrationState: { sourceState: { verdict } } } }, 'status');
     await scene.carry(async () => (await scene.receiver()).status?.phase === 'Failed');
     expect(scene.model('web-2')?.end).toBeDefined();
+  });
+});
+
+describe('a guest whose machine ends as it goes to another object ahead of its memory', () => {
+  it.each([1.6, 5, 20])('is lost, and nobody says that all of it came: %d ms after it was granted', async (afterMs) => {
+    await open({ bytesPerSecond: 20_000_000, traits: { dirtyBytesPerSecond: 500_000_000, workingSetShare: 0.9 } });
+    scene.carriesEveryMs = 1000;
+    const target = scene.peers.services.get(TARGET);
+    let isGranted = false;
+    scene.peers.services.set(TARGET, {
+      answer: async (caller, request, signal) => {
+        const isGrant = request.kind === 'letter' && request.message.kind === 'grant';
+        if (isGrant && !isGranted) scene.clock.setTimer(() => scene.model('web-2')?.over(KILLED), afterMs);
+        isGranted ||= isGrant;
+        return target?.answer(caller, request, signal) ?? expect.unreachable();
+      },
+    });
+    await scene.handOffAcross({ allowPostCopy: true, completionTimeoutPerGiB: 40 });
+    await scene.carry(async () => (await scene.receiver()).status?.phase === 'Failed', 120_000);
+    const [, there] = await scene.states();
+    expect(there).toMatchObject({ mode: 'PostCopy', targetLetter: { kind: 'taken' } });
+    expect(there.completed).toBeUndefined();
+    // As its controller says it of a guest that has ended.
+    await scene.patchGuest({ status: { migrationState: { targetState: { verdict: { phase: 'Failed' } } } } }, 'status');
+    await scene.carry(async () => (await scene.guest()).status?.rightToRun?.holder?.node === TARGET);
+    expect(isExecuted()).toEqual([false, false]);
+    expect(scene.model('web-1')?.end).toBeDefined();
   });
 });

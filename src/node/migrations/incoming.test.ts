@@ -114,7 +114,8 @@ describe('a target', () => {
     ],
     ['does not wait, though its machine says nothing,', undefined, { fact: 'unknown' }, false],
     ['waits no more', true, { fact: 'running', migration: 'completed' }, false],
-    ['has ended, and does not wait', true, { fact: 'dead' }, false],
+    ['waited when it ended, as far as anybody knows,', true, { fact: 'dead' }, true],
+    ['has ended, and did not wait', undefined, { fact: 'dead' }, false],
     ['is not asked any more, and does not wait', true, { fact: 'running' }, false],
   ])('whose guest %s for its memory', (_, isPostCopy, seen, isFollowed) => {
     const holding = { kind: 'holding', epoch: 4, mustContinue: false, isCompleted: false } as const;

@@ -324,10 +324,13 @@ export class Incoming implements PeerService {
   }
 }
 
-/** Whether memory has yet to follow its guest. A machine that says nothing may wait for it, where its guest has gone ahead. */
+/**
+ * Whether memory has yet to follow its guest. A machine that says nothing may wait for it, where its guest has gone ahead; one that is dead
+ * waited for it as far as anybody knows.
+ */
 function isFollowed({ isPostCopy: hasGoneAhead }: Holding, { fact, migration }: SeenMachine): boolean {
   // What it said last may be of before its guest went ahead.
-  if (fact === 'unknown' && hasGoneAhead === true) return migration !== 'completed';
+  if ((fact === 'unknown' || fact === 'dead') && hasGoneAhead === true) return migration !== 'completed';
   return migration !== undefined && isPostCopy(migration);
 }
 
