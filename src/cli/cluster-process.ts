@@ -75,7 +75,7 @@ export async function runForCluster(
         const client = new Client(transport, fieldManager);
         const readyUnless: ClusterProcess['readyUnless'] = (reason) => (notReady = reason);
         const self = { env, access, client, metrics, identity: identityOf(directory, env), readyUnless };
-        const isLost = await losesLeadership(work(self, signal));
+        const isLost = await losesLeadership(work(self, signal), signal);
         transport.close();
         if (!isLost) return;
         // An API server that was slow for a moment is no reason to end, where nobody may be there who would start it again.
@@ -99,12 +99,13 @@ export function outOfTouch(elector: LeaderElector): string | undefined {
   return elector.isInTouch ? undefined : 'the lease was neither read nor renewed for as long as it lasts';
 }
 
-/** Whether the work ends because another may have the lease by now. */
-async function losesLeadership(work: Promise<void>): Promise<boolean> {
+/** Whether the work ends because another may have the lease by now. What fails once it is to end has come to its end. */
+async function losesLeadership(work: Promise<void>, signal: AbortSignal): Promise<boolean> {
   try {
     await work;
     return false;
   } catch (error) {
+    if (signal.aborted) return false;
     if (error instanceof LeadershipLostError) return true;
     throw error;
   }

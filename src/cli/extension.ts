@@ -24,23 +24,18 @@ export async function extension(
   env: Env,
   print: (line: string) => void,
 ): Promise<void> {
-  await runForCluster(
-    { name: 'extension', options, fieldManager: FIELD_MANAGER },
-    env,
-    async ({ access, client, metrics, readyUnless }, signal) => {
-      const { listen, servicePort } = options;
-      if (servicePort === undefined && WILDCARDS.has(listen.host))
-        throw new UserError(
-          `API servers cannot reach ${listen.host}: give --listen an address of this machine, or --service-port`,
-          { exitCode: 2 },
-        );
-      const reach = servicePort === undefined ? 'address' : { servicePort };
-      const services = extensionServices({ env, metrics, client, listen, reach, version: VERSION });
-      const manager = new Manager({ env, name: 'extension' }).add(...services);
-      readyUnless(() => 'it does not serve yet');
-      void manager.synced.then(() => readyUnless(() => undefined));
-      void manager.synced.then(() => print(`Webhooks and subresources for ${access.server}.`));
-      await manager.run(signal);
-    },
-  );
+  const { listen, servicePort } = options;
+  if (servicePort === undefined && WILDCARDS.has(listen.host))
+    throw new UserError(
+      `API servers cannot reach ${listen.host}: give --listen an address of this machine, or --service-port`,
+      { exitCode: 2 },
+    );
+  const reach = servicePort === undefined ? 'address' : { servicePort };
+  await runForCluster({ name: 'extension', options, fieldManager: FIELD_MANAGER }, env, async (self, signal) => {
+    const { access } = self;
+    const services = extensionServices({ ...self, listen, reach, version: VERSION });
+    const manager = new Manager({ env, name: 'extension' }).add(...services);
+    void manager.synced.then(() => print(`Webhooks and subresources for ${access.server}.`));
+    await manager.run(signal);
+  });
 }

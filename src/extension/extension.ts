@@ -39,6 +39,8 @@ export interface ExtensionOptions {
   readonly reach: 'address' | { readonly servicePort: number };
   /** Of Godwit itself. */
   readonly version: string;
+  /** Is given what says why it is not ready; undefined where it is. */
+  readonly readyUnless?: (notReady: () => string | undefined) => void;
 }
 
 /** The extension and what it needs, to be added to one manager. */
@@ -48,6 +50,7 @@ export function extensionServices(options: ExtensionOptions): readonly Service[]
   const cordons = new WatchedCordons(options.client, informers);
   const recorder = new EventRecorder({ client: options.client, env: options.env, component: SERVICE_NAME });
   const extension = new Extension(options, { configuration: informers.of(kubeVirts), rivals, cordons, recorder });
+  options.readyUnless?.(() => extension.notReady);
   return [...informers.all(), recorder, extension];
 }
 
@@ -109,8 +112,16 @@ class Extension implements Service {
         registry: options.metrics.registry,
         name: 'kubevirt_virt_api_ready_status',
         help: 'Whether the webhooks and subresources of this process are registered, and served.',
-        samples: () => [[{}, this.#isReady ? 1 : 0]],
+        samples: () => [[{}, this.notReady === undefined ? 1 : 0]],
       });
+  }
+
+  /**
+   * Who waits until it is ready goes on to make machines, which API servers refuse until they know by what it is recognised.
+   * Undefined once they do.
+   */
+  get notReady(): string | undefined {
+    return this.#missing === undefined ? 'not registered yet' : undefined;
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -281,14 +292,9 @@ class Extension implements Service {
     });
   }
 
-  /** Who waits until it is ready goes on to make machines, which API servers refuse until they know by what it is recognised. */
-  get #isReady(): boolean {
-    return this.#missing !== undefined;
-  }
-
   #readiness(): ExtensionResponse {
-    const isReady = this.#isReady;
-    return { status: isReady ? 200 : 503, headers: TEXT, body: isReady ? 'ok' : 'not registered yet' };
+    const { notReady } = this;
+    return { status: notReady === undefined ? 200 : 503, headers: TEXT, body: notReady ?? 'ok' };
   }
 
   /** Tries until it works; undefined when the signal aborts before. */

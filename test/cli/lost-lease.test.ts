@@ -61,3 +61,14 @@ it.each([
     expect(cli.child.exitCode).toBeNull();
   },
 );
+
+it('sync ends without a word of failure where no API server has answered by then', async () => {
+  await godwit.kill();
+  const cli = startCli(['sync', '--kubeconfig', godwit.kubeconfig]);
+  running = cli;
+  await eventually(() => expect(cli.output()).toContain('the cluster does not answer'), PATIENCE_MS);
+  cli.child.kill('SIGTERM');
+  const { code, stdout, stderr } = await cli.finished;
+  expect(code).toBe(0);
+  expect(`${stdout}${stderr}`).not.toContain('failed while stopping');
+});

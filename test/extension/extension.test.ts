@@ -359,7 +359,8 @@ describe('the extension', () => {
       if (path.includes('webhookconfigurations')) await held;
     };
     const port = await freePort();
-    const starting = scene.startExtension({ port, allow });
+    let notReady: () => string | undefined = () => expect.unreachable();
+    const starting = scene.startExtension({ port, allow, readyUnless: (reason) => (notReady = reason) });
     const readiness = (): Promise<number | undefined> =>
       new Promise((resolve, reject) => {
         get(`https://127.0.0.1:${port}/readyz`, { rejectUnauthorized: false, agent: false }, (response) => {
@@ -368,9 +369,11 @@ describe('the extension', () => {
         }).once('error', reject);
       });
     await eventually(async () => expect(await readiness()).toBe(503));
+    expect(notReady()).toBe('not registered yet');
     letGo();
     await starting;
     await eventually(async () => expect(await readiness()).toBe(200));
+    expect(notReady()).toBeUndefined();
   });
 
   it('puts back what somebody changes of its registrations at the next look, and what they remove at the one after', async () => {

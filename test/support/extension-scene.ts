@@ -27,6 +27,7 @@ export interface Starting {
   readonly reach?: Parameters<typeof extensionServices>[0]['reach'];
   /** What each of its requests waits for. */
   readonly allow?: (request: LocalRequest) => Promise<void>;
+  readonly readyUnless?: Parameters<typeof extensionServices>[0]['readyUnless'];
 }
 
 /** The extension beside a server in this process that knows our kinds; what they say to each other goes over TLS. */
@@ -54,7 +55,7 @@ export class ExtensionScene {
   }
 
   /** Starts the extension; resolves once it says that others may start. */
-  launchExtension({ port = 0, clock = realClock, reach = 'address', allow }: Starting): Promise<void> {
+  launchExtension({ port = 0, clock = realClock, reach = 'address', allow, readyUnless }: Starting): Promise<void> {
     const env = { ...this.api.env, clock };
     const handle: LocalHandler = async (request) => {
       await allow?.(request);
@@ -68,6 +69,7 @@ export class ExtensionScene {
         listen: { host: '127.0.0.1', port },
         reach,
         version: '1.2.3',
+        ...(readyUnless ? { readyUnless } : {}),
       }),
     );
     const running = manager.run(stopping.signal);

@@ -73,7 +73,9 @@ const NAMESPACE_CHECK = `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}
 {{- end }}
 `;
 
-/** Refuses values that do not go together: guests would lose their power, have no agent, or not start. */
+/**
+ * Refuses values that do not go together, or not with the agents that run: guests would lose their power, have no agent, or not start.
+ */
 const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type "OnDelete" }}
 {{- if not (has "--kubelet" .Values.agent.arguments) }}
 {{- if not $isOnDelete }}
@@ -81,12 +83,25 @@ const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type 
 {{- end }}
 {{- else if not .Values.agent.hostPID }}
 {{- fail "agent.hostPID has to be true where agent.arguments have --kubelet: agents see the guests in other pods by their processes" }}
+{{- else if not (has "--name" .Values.agent.arguments) }}
+{{- fail "agent.arguments have to have --name, $(NODE_NAME) where they have --kubelet: the node of a kubelet is not called like one of an agent beside it" }}
 {{- else if not (has "--kubelets" .Values.controllers.arguments) }}
 {{- fail "controllers.arguments have to have --kubelets where agent.arguments have --kubelet: on the nodes of kubelets other launcher pods end without a guest" }}
-{{- else if not $isOnDelete }}
-{{- range (dig "spec" "template" "spec" "containers" list (lookup "apps/v1" "DaemonSet" "${SYSTEM_NAMESPACE}" "${AGENTS}")) }}
-{{- if not (has "--kubelet" .args) }}
-{{- fail "agent.updateStrategy.type has to be OnDelete where the agents that run have no --kubelet: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one" }}
+{{- end }}
+{{- range $pod := (lookup "v1" "Pod" "${SYSTEM_NAMESPACE}" "").items }}
+{{- range $pod.spec.containers }}
+{{- if and (eq .name "${AGENTS}") (not (has "--kubelet" .args)) }}
+{{- if not $isOnDelete }}
+{{- fail (printf "agent.updateStrategy.type has to be OnDelete while pods of agents without --kubelet run, as %s: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one" $pod.metadata.name) }}
+{{- end }}
+{{- with $node := $pod.spec.nodeName }}
+{{- $labels := dig "metadata" "labels" (dict) (lookup "v1" "Node" "" $node) }}
+{{- range $label, $value := $.Values.agent.nodeSelector }}
+{{- if ne (toString (get $labels $label)) (toString $value) }}
+{{- fail (printf "agent.nodeSelector has to choose the node %s, where the agent %s runs (%s=%v is not its label): its guests lose their power where its pod is taken away; drain its node, and take the label from it by which it was chosen, before" $node $pod.metadata.name $label $value) }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -146,7 +161,7 @@ const REMARKS: ReadonlyMap<string, string> = new Map([
   ],
   [
     'agent',
-    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.\nGuests are processes of the pod of their agent, and lose their power with it: so updateStrategy stays OnDelete, and nodes are drained before\nanother nodeSelector, or the loss of its label, takes their agents away. Where guests run in containers of kubelets they go on;\ndocs/kubernetes.md says what else is to be set there.',
+    'On machines that are chosen for guests. arguments: ["--memory", "64Gi"] leaves the rest of the memory to the kubelet.\nGuests are processes of the pod of their agent, and lose their power with it: so updateStrategy stays OnDelete, and a node is drained before\nanother nodeSelector, or the loss of its label, takes its agent away. Where guests run in containers of kubelets they go on;\ndocs/kubernetes.md says what else is to be set there.',
   ],
   [
     'configuration',

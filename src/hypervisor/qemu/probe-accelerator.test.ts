@@ -160,6 +160,22 @@ describe('the probe of accelerators', () => {
     expect(verdict).toEqual({ accelerator: 'tcg', reason: `KVM does not work: ${problem}` });
   });
 
+  it('lets go of the machine of a former one that is found too late', async () => {
+    let find = (_machine: Pick<Machine, 'kill' | 'detach'>): void => undefined;
+    const { verdict } = await probe(
+      () => expect.unreachable(),
+      undefined,
+      (clock) => {
+        clock.advance(45_000);
+        return new Promise((resolve) => (find = resolve));
+      },
+    );
+    expect(verdict).toMatchObject({ accelerator: 'tcg', reason: expect.stringContaining('it goes on after 45 s') });
+    const detach = vi.fn<() => void>();
+    find({ kill: () => expect.unreachable(), detach });
+    await vi.waitFor(() => expect(detach).toHaveBeenCalledOnce());
+  });
+
   it('believes what it has heard of a machine that does not end, and lets go of it', async () => {
     const { verdict, isLetGo } = await probe((stage) => stage.say('godwit\n'), undefined, undefined, never);
     expect(verdict).toMatchObject({ accelerator: 'kvm' });

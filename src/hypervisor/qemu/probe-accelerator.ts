@@ -85,6 +85,7 @@ async function endFormer({ clock, hypervisor, run }: ProbeOptions): Promise<void
 /** Ends the machine that is found, if any. Lets go of one that goes on: called for ever, it would be in the log for ever. */
 async function endInTime(clock: Clock, find: () => Promise<Machine | undefined>): Promise<void> {
   let machine: Machine | undefined;
+  let isLetGo = false;
   let timer: Timer | undefined;
   const late = new Promise<never>((_, reject) => {
     const error = new Error(`it goes on after ${END_TIMEOUT_MS / 1000} s`);
@@ -92,11 +93,13 @@ async function endInTime(clock: Clock, find: () => Promise<Machine | undefined>)
   });
   const end = async (): Promise<void> => {
     machine = await find();
-    await machine?.kill();
+    if (isLetGo) machine?.detach();
+    else await machine?.kill();
   };
   try {
     await Promise.race([end(), late]);
   } catch (error) {
+    isLetGo = true;
     machine?.detach();
     throw error;
   } finally {

@@ -40,6 +40,17 @@ const install = (admins: AdminsCluster): Promise<string> =>
 const upgrade = (admins: AdminsCluster, ...values: readonly string[]): Promise<string> =>
   helm(admins, 'upgrade', ...OWN, '--reset-then-reuse-values', '--set', values.join(','));
 
+const [AGENT, WORKER] = ['virt-handler-old', 'worker-9'];
+
+/** The pod of an agent that is a node of its own beside a kubelet, on a node that nobody plays: only Helm looks at it. */
+async function agentRuns({ kubectl }: AdminsCluster): Promise<void> {
+  const labels = { 'node-restriction.kubernetes.io/godwit-agent': 'true' };
+  const containers = [{ name: 'virt-handler', image: IMAGE, args: ['--name', '$(NODE_NAME)-guests'] }];
+  const spec = { nodeName: WORKER, containers, tolerations: [{ operator: 'Exists' }] };
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: WORKER, labels } });
+  await kubectl.apply({ apiVersion: 'v1', kind: 'Pod', metadata: { name: AGENT, namespace: 'kubevirt' }, spec });
+}
+
 describe('the chart', () => {
   const cluster = installation({
     install,
@@ -77,6 +88,11 @@ describe('the chart', () => {
       'agent.arguments={--kubelet},agent.hostPID=true,controllers.arguments={}',
       'controllers.arguments have to have --kubelets',
     ],
+    [
+      'agents that wait for nodes that nobody makes',
+      'agent.arguments={--kubelet},agent.hostPID=true,controllers.arguments={--kubelets}',
+      'agent.arguments have to have --name',
+    ],
   ])('refuses %s', async (_, values, reason) => {
     const { failed, printed } = await run(cluster(), ['template', ...OWN, '--set', values]);
     expect(failed).toBe(true);
@@ -88,13 +104,26 @@ describe('the chart', () => {
     const [, values = ''] = /```yaml\n(controllers: \{ arguments: \["--kubelets"\] \}\n.*?)```/s.exec(page) ?? [];
     const file = join(cluster().directory, 'kubelets.yaml');
     writeFileSync(file, values);
+    const upgraded = (...more: readonly string[]) =>
+      run(cluster(), ['upgrade', ...OWN, '--dry-run=server', '--values', file, ...more]);
+    const elsewhere = ['--set', 'agent.nodeSelector.disk=fast'];
+    const oneByOne = ['--set', 'agent.updateStrategy.type=OnDelete'];
     // Not over agents that are there, whose guests would lose their power.
-    const over = await run(cluster(), ['upgrade', ...OWN, '--dry-run=server', '--values', file]);
-    expect(over.failed).toBe(true);
-    expect(over.printed).toContain('where the agents that run have no --kubelet');
-    const oneByOne = ['--values', file, '--set', 'agent.updateStrategy.type=OnDelete'];
-    await helm(cluster(), 'upgrade', ...OWN, '--dry-run=server', ...oneByOne);
-    const chosen = ['--values', file, '--set', 'agent.nodeSelector.disk=fast'];
+    await agentRuns(cluster());
+    const over = await upgraded();
+    expect(over).toMatchObject({
+      failed: true,
+      printed: expect.stringContaining(`without --kubelet run, as ${AGENT}`),
+    });
+    expect(await upgraded(...oneByOne)).toMatchObject({ failed: false });
+    const away = await upgraded(...oneByOne, ...elsewhere);
+    expect(away).toMatchObject({ failed: true, printed: expect.stringContaining('(disk=fast is not its label)') });
+    await cluster().kubectl.ok(`label node ${WORKER} disk=fast`);
+    expect(await upgraded(...oneByOne, ...elsewhere)).toMatchObject({ failed: false });
+    await cluster().kubectl.ok(`delete pod ${AGENT} -n kubevirt --grace-period=0 --force`);
+    await cluster().kubectl.ok(`delete node ${WORKER}`);
+    expect(await upgraded()).toMatchObject({ failed: false });
+    const chosen = ['--values', file, ...elsewhere];
     const notes = await helm(cluster(), 'install', ...OWN, '--dry-run=client', ...chosen);
     expect(notes).toContain('kubectl label node NODE disk=fast');
     expect(notes).toContain('"--kubelet"');
