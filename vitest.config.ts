@@ -11,6 +11,7 @@ const LONG = [
   'swarm.sim.test.ts',
   'planted-bugs.sim.test.ts',
   'decentralized/crashes.test.ts',
+  'decentralized/deletions.test.ts',
   'newcomer.test.ts',
   'tutorials.test.ts',
 ];

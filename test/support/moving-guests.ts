@@ -8,6 +8,7 @@ import type { Anything, EventStream } from './api.ts';
 import { eventually } from './eventually.ts';
 import { virtualMachine } from './guest-manifests.ts';
 import { credible, type Sign, signsOfLife } from './guests.ts';
+import { LastWords } from './last-words.ts';
 import { oneLife, type Stay } from './one-life.ts';
 import { HOME, PAIRS_GATE, PairedMoves } from './paired-moves.ts';
 import { IS_PAIRED } from './sample.ts';
@@ -60,14 +61,16 @@ export class MovingGuests {
   readonly times: SerialTimes;
   /** The boot of each guest. */
   readonly #boots = new Map<string, string>();
+  readonly #lastWords: LastWords;
   readonly #pairs: PairedMoves | undefined;
   /** The namespaces of migrations that are none of a pair. */
   readonly #namespaces = new Map<string, string>();
   #made = 0;
 
-  private constructor(host: VirtualMachines, pairs: PairedMoves | undefined) {
+  private constructor(host: VirtualMachines, lastWords: LastWords, pairs: PairedMoves | undefined) {
     this.host = host;
     this.times = new SerialTimes(host.nodesDirectory);
+    this.#lastWords = lastWords;
     this.#pairs = pairs;
   }
 
@@ -75,12 +78,14 @@ export class MovingGuests {
     const { isOneGuest = false } = options;
     const { elsewhere = IS_PAIRED ? (isOneGuest ? HOME : ELSEWHERE) : undefined } = options;
     const host = await VirtualMachines.start(options);
-    const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere);
-    return new MovingGuests(host, pairs);
+    const lastWords = await LastWords.follow(() => watchMigrations(host));
+    const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere, lastWords);
+    return new MovingGuests(host, lastWords, pairs);
   }
 
   async stop(): Promise<void> {
     this.times.stop();
+    this.#lastWords.stop();
     await this.host.stop();
   }
 
@@ -160,25 +165,28 @@ export class MovingGuests {
   }
 
   /** All that becomes of migrations from now on. */
-  async watchMigrations(): Promise<EventStream> {
-    // From a moment that is named, as real clients do: a server need not have kept up with everything that it is not asked for.
-    const { resourceVersion } = (await this.host.api.request('GET', MIGRATIONS)).expect(200).json.metadata;
-    return this.host.api.watch(`${MIGRATIONS}?watch=true&resourceVersion=${resourceVersion}`);
+  watchMigrations(): Promise<EventStream> {
+    return watchMigrations(this.host);
   }
 
   /** Waits until a migration is in one of these phases. */
-  async reaches(migration: string, ...phases: readonly string[]): Promise<Anything> {
+  reaches(migration: string, ...phases: readonly string[]): Promise<Anything> {
+    return this.#reaches(() => this.migration(migration), phases);
+  }
+
+  async #reaches(find: () => Promise<Anything>, phases: readonly string[]): Promise<Anything> {
     return eventually(async () => {
-      const found = await this.migration(migration);
+      const found = await find();
       const state = (await this.host.guest(found?.spec.vmiName ?? ''))?.status?.migrationState;
       expect(phases, JSON.stringify([found?.status, state])).toContain(found?.status?.phase);
       return found;
     }, PATIENCE_MS);
   }
 
-  /** Waits until a migration is over, and answers it. */
+  /** Waits until a migration is over, and answers it, also where it has been deleted since. */
   async ends(migration: string): Promise<Anything> {
-    const ended = await this.reaches(migration, 'Succeeded', 'Failed');
+    const last = (): Anything => this.#lastWords.of(this.#namespaceOf(migration), migration);
+    const ended = await this.#reaches(async () => (await this.migration(migration)) ?? last(), ['Succeeded', 'Failed']);
     if (this.#pairs?.knows(migration)) await this.#pairs.endsAlike(migration, ended.status.phase);
     return ended;
   }
@@ -313,8 +321,11 @@ export class MovingGuests {
   }
 
   #pathOf(migration: string): string {
-    const namespace = this.#pairs?.namespaceOf(migration) ?? this.#namespaces.get(migration) ?? 'default';
-    return `${migrationsIn(namespace)}/${migration}`;
+    return `${migrationsIn(this.#namespaceOf(migration))}/${migration}`;
+  }
+
+  #namespaceOf(migration: string): string {
+    return this.#pairs?.namespaceOf(migration) ?? this.#namespaces.get(migration) ?? 'default';
   }
 
   /** What a stay is told by: the first line that a guest says stands alone, and a byte of it may be damaged. */
@@ -325,4 +336,10 @@ export class MovingGuests {
 
 function migrationsIn(namespace: string): string {
   return `/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachineinstancemigrations`;
+}
+
+/** From a moment that is named, as real clients do: a server need not have kept up with everything that it is not asked for. */
+async function watchMigrations({ api }: VirtualMachines): Promise<EventStream> {
+  const { resourceVersion } = (await api.request('GET', MIGRATIONS)).expect(200).json.metadata;
+  return api.watch(`${MIGRATIONS}?watch=true&resourceVersion=${resourceVersion}`);
 }

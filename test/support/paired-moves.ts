@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Anything } from './api.ts';
 import { eventually } from './eventually.ts';
+import type { LastWords } from './last-words.ts';
 import type { VirtualMachines } from './virtual-machines.ts';
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -36,17 +37,19 @@ interface Half {
 export class PairedMoves {
   readonly #host: VirtualMachines;
   readonly #elsewhere: string;
+  readonly #lastWords: LastWords;
   readonly #pairs = new Map<string, Pair>();
 
-  private constructor(host: VirtualMachines, elsewhere: string) {
+  private constructor(host: VirtualMachines, elsewhere: string, lastWords: LastWords) {
     this.#host = host;
     this.#elsewhere = elsewhere;
+    this.#lastWords = lastWords;
   }
 
   /** Moves between the namespace that machines are made in and this one, which may be the same. */
-  static async between(host: VirtualMachines, elsewhere: string): Promise<PairedMoves> {
+  static async between(host: VirtualMachines, elsewhere: string, lastWords: LastWords): Promise<PairedMoves> {
     if (elsewhere !== HOME) await host.kubectl.ok(`create namespace ${elsewhere}`);
-    return new PairedMoves(host, elsewhere);
+    return new PairedMoves(host, elsewhere, lastWords);
   }
 
   /** Whether this is a move by two migrations. */
@@ -92,7 +95,7 @@ export class PairedMoves {
   async endsAlike(migration: string, phase: string): Promise<void> {
     const { name, target } = this.#of(migration);
     await eventually(async () => {
-      const half = await this.#find(target);
+      const half = (await this.#find(target)) ?? this.#lastWords.of(target.namespace, target.migration);
       expect(half?.status?.phase, JSON.stringify(half?.status)).toBe(phase);
     }, PATIENCE_MS);
     if (phase === 'Succeeded') this.#host.isIn(name, target.namespace);
