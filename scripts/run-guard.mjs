@@ -2,11 +2,14 @@
 // then ends all that is left of a run and removes what it has written. Agents and machines are made to outlive who started them,
 // and would starve the next run.
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
 const AGAIN_MS = 50;
 /** Something that starts others faster than this ends them would never be over. */
 const ROUNDS_MAX = 100;
+/** What other links lead to is not the run's own. */
+const PASSAGE = /^\/tmp\/gw-\w{6}$/;
 const scratch = process.argv[2];
 
 function readOf(read, file) {
@@ -18,12 +21,19 @@ function readOf(read, file) {
   }
 }
 
-/** Whose environment, arguments or directory have the one that nobody else has. A zombie has none of them. */
-function leftOvers() {
+/** Where the run has written: what has to have a short name is elsewhere, and linked from here (`test/support/passage.ts`). */
+function places() {
+  const links = readdirSync(scratch).map((name) => readOf(readlinkSync, join(scratch, name)));
+  return [scratch, ...links.filter((path) => PASSAGE.test(path))];
+}
+
+/** Whose environment, arguments or directory name a place that nobody else has. A zombie has none of them. */
+function leftOvers(own) {
   const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid);
   return pids.filter((pid) => {
     const [environment, words] = ['environ', 'cmdline'].map((name) => readOf(readFileSync, `/proc/${pid}/${name}`));
-    return `${environment}${words}${readOf(readlinkSync, `/proc/${pid}/cwd`)}`.includes(scratch);
+    const said = `${environment}${words}${readOf(readlinkSync, `/proc/${pid}/cwd`)}`;
+    return own.some((place) => said.includes(place));
   });
 }
 
@@ -38,9 +48,10 @@ function end(pid) {
 process.stdin.resume();
 await new Promise((resolve) => process.stdin.once('close', resolve));
 for (let round = 0; round < ROUNDS_MAX; round++) {
-  const pids = leftOvers();
+  const pids = leftOvers(places());
   if (pids.length === 0) break;
   for (const pid of pids) end(pid);
   await setTimeout(AGAIN_MS);
 }
+// Links go, and not what they lead to: what a test has mounted there may be the host's own.
 rmSync(scratch, { recursive: true, force: true, maxRetries: 3 });

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { install } from './install.ts';
+import { passageDirectory } from './passage.ts';
 import { PROGRAM, UNPRIVILEGED } from './qemu.ts';
 
 /** Whether any program of this host may be asked by its guest for pages that are not there, as post-copy needs. */
@@ -16,10 +17,9 @@ export const CAN_GIVE_POST_COPY = UNPRIVILEGED !== undefined;
 export class PostCopyOffer {
   readonly isPossible = hasPostCopyForAll() || CAN_GIVE_POST_COPY;
   readonly #path = process.env['PATH'];
-  readonly #programs = mkdtempSync('/tmp/gw-qemu-');
+  readonly #programs = passageDirectory();
 
   constructor() {
-    chmodSync(this.#programs, 0o755);
     if (!hasPostCopyForAll() && this.isPossible)
       process.env['PATH'] = `${dirname(postCopyQemu(this.#programs))}:${this.#path}`;
   }

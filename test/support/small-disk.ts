@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { leftOut } from './left-out.ts';
+import { passageDirectory } from './passage.ts';
 
 /** What a disk is filled by. */
 const PIECE_BYTES = 2 ** 20;
@@ -30,8 +31,7 @@ export class SmallDisk {
       ['unshare', '--mount', ...asRoot()],
       `mount -t tmpfs -o size=${sizeMiB}m,mode=${isPassage ? '0711' : '0700'} tmpfs`,
     ];
-    const directory = mkdtempSync(isPassage ? '/tmp/gw-' : join(tmpdir(), 'godwit-test-'));
-    if (isPassage) chmodSync(directory, 0o711);
+    const directory = isPassage ? passageDirectory() : mkdtempSync(join(tmpdir(), 'godwit-test-'));
     const probe = spawnSync(unshare[0] ?? '', [...unshare.slice(1), 'sh', '-c', `${mount} ${directory}`], {
       encoding: 'utf8',
     });

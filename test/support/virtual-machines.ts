@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { WebSocket } from 'ws';
@@ -12,6 +12,7 @@ import { IMAGES } from './guest-manifests.ts';
 import { assertNeverDoubled, linuxGuest, probeGuest, type Sign, signsOfLife } from './guests.ts';
 import { HttpClient } from './http-client.ts';
 import { Kubectl } from './kubectl.ts';
+import { passageDirectory } from './passage.ts';
 import { commandLineOf, processesIn } from './processes-in.ts';
 import { killHolder, replaceHolder } from './replace-holder.ts';
 import { say } from './say.ts';
@@ -61,9 +62,7 @@ export class VirtualMachines {
   /** Starts everything; returns once all nodes can run guests. */
   static async start(options: VirtualMachinesOptions = {}): Promise<VirtualMachines> {
     const { nodes = 2, linux = false, place } = options;
-    // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
-    const directory = mkdtempSync('/tmp/gw-');
-    chmodSync(directory, 0o711);
+    const directory = passageDirectory();
     const args = [join(directory, 'd'), '--nodes', String(nodes)] as const;
     const godwit = await (place ? Godwit.startAt(place, ...args) : Godwit.startIn(...args));
     const machines = new VirtualMachines(directory, godwit);

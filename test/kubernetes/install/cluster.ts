@@ -9,12 +9,13 @@ import { HERE } from '../../support/godwit.ts';
 import { IMAGES } from '../../support/guest-manifests.ts';
 import { probeGuest } from '../../support/guests.ts';
 import { HttpClient } from '../../support/http-client.ts';
-import { AdministeredCluster, clusterDirectory } from '../../support/kubernetes/administered-cluster.ts';
+import { AdministeredCluster } from '../../support/kubernetes/administered-cluster.ts';
 import { ControlPlane } from '../../support/kubernetes/control-plane.ts';
 import { KeptProcess } from '../../support/kubernetes/kept-process.ts';
 import { StandInHosts } from '../../support/kubernetes/stand-in/hosts.ts';
 import { PodNetwork } from '../../support/kubernetes/stand-in/pod-network.ts';
 import { needsOwnCluster } from '../../support/kubernetes/wanted.ts';
+import { passageDirectory } from '../../support/passage.ts';
 import { processesIn } from '../../support/processes-in.ts';
 
 const main = fileURLToPath(new URL('../../../dist/cli/main.js', import.meta.url));
@@ -49,7 +50,7 @@ export class AdminsCluster extends AdministeredCluster {
   /** Starts one, whose signer gives certificates this long a life. */
   static async start(certificateLife?: string): Promise<AdminsCluster> {
     needsOwnCluster('it plays the hosts of its cluster, whose API server has to reach their pods');
-    const directory = clusterDirectory();
+    const directory = passageDirectory();
     const network = await PodNetwork.lay();
     const place = { ...HERE, host: network.host };
     const life = certificateLife === undefined ? {} : { certificateLife };

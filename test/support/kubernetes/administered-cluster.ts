@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { accessIn } from '../access.ts';
@@ -15,13 +15,6 @@ import type { ControlPlane } from './control-plane.ts';
 const PATIENCE_MS = 180_000;
 /** Below it each node has a directory of its own. */
 export const NODES = 'nodes';
-
-/** Where a cluster has its files: short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through. */
-export function clusterDirectory(): string {
-  const directory = mkdtempSync('/tmp/gw-');
-  chmodSync(directory, 0o711);
-  return directory;
-}
 
 /** A cluster with a real control plane as its admin sees it, and what its guests say. */
 export class AdministeredCluster {

@@ -5,7 +5,8 @@ import { accessIn } from '../../access.ts';
 import type { Anything } from '../../api.ts';
 import { eventually } from '../../eventually.ts';
 import { HERE } from '../../godwit.ts';
-import { AdministeredCluster, clusterDirectory, NODES } from '../administered-cluster.ts';
+import { passageDirectory } from '../../passage.ts';
+import { AdministeredCluster, NODES } from '../administered-cluster.ts';
 import { ControlPlane } from '../control-plane.ts';
 import { needsOwnCluster } from '../wanted.ts';
 import { HostsNetwork } from './hosts-network.ts';
@@ -32,7 +33,7 @@ export class KubeletCluster extends AdministeredCluster {
   /** Starts one with hosts of these names that have the images, which are archives; returns once all are ready. */
   static async start(names: readonly string[], images: readonly string[]): Promise<KubeletCluster> {
     needsOwnCluster('its nodes are kubelets of its own');
-    const directory = clusterDirectory();
+    const directory = passageDirectory();
     const network = await HostsNetwork.lay();
     const options = { hasPodNetwork: true, letsNodesJoin: false };
     const place = { ...HERE, host: network.here };
