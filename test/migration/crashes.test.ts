@@ -70,7 +70,8 @@ const MOMENTS: Readonly<Record<string, (scene: Scene) => Promise<unknown>>> = {
   },
   'the guest stands still': async ({ name, migration }) => {
     await guests.reaches(migration, 'Running');
-    while (guests.times.silentForMs(guests.bootOf(name)) < SILENCE_MS)
+    // It may have stood still for less, or while nobody looked: then the blow falls after it.
+    while (guests.times.silentForMs(guests.bootOf(name)) < SILENCE_MS && !guests.isOver(migration))
       await new Promise((resolve) => setTimeout(resolve, 1));
   },
   'all of it is over': (scene) =>
@@ -174,6 +175,7 @@ async function expectAfterQemu(scene: Scene, moment: string, victim: string, sta
 }
 
 async function eitherOf(scene: Scene, phase: string): Promise<void> {
+  await guests.followsRight(scene.name);
   const { boot } = await guests.host.lives(scene.name);
   return boot === guests.bootOf(scene.name) ? expectWhole(scene, phase) : expectAfresh(scene);
 }

@@ -2,6 +2,7 @@ import { on } from 'node:events';
 import { readFileSync, statSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
+import { isAway } from '../../src/api/kubevirt/right-to-run-transition.ts';
 import { decodeJournal } from '../../src/migration/right-to-run/journal.ts';
 import type { Entry } from '../../src/migration/right-to-run/entry.ts';
 import type { Anything, EventStream } from './api.ts';
@@ -19,6 +20,7 @@ const MIGRATIONS = '/apis/kubevirt.io/v1/virtualmachineinstancemigrations';
 const POLICIES = '/apis/migrations.kubevirt.io/v1alpha1/migrationpolicies';
 const KUBEVIRT = '/apis/kubevirt.io/v1/namespaces/kubevirt/kubevirts/kubevirt';
 const MERGE = { 'content-type': 'application/merge-patch+json' };
+const OVER = ['Succeeded', 'Failed'];
 /** How long anything may take that is under way, on a machine under load. */
 const PATIENCE_MS = 90_000;
 /** An image that nothing was written to is smaller. */
@@ -128,6 +130,14 @@ export class MovingGuests {
     return (await this.host.guest(name)).status.rightToRun.holder;
   }
 
+  /** Looks for the guest where it was given to, if it was: a pair has failed, too, whose guest was lost there. */
+  async followsRight(name: string): Promise<void> {
+    const { rightToRun } = (await this.host.guest(name))?.status ?? {};
+    const { status } = await this.host.machine(name);
+    const isGone = isAway(rightToRun) || status?.rightToRun?.grantedAway === true;
+    if (isGone) this.host.isIn(name, this.targetNamespaceOf(name));
+  }
+
   /** Asks for a move, and answers the migration's name. */
   async ask(name: string, spec: object = {}): Promise<string> {
     const migration = `${name}-${this.#made++}`;
@@ -183,10 +193,15 @@ export class MovingGuests {
     }, PATIENCE_MS);
   }
 
+  /** Whether it was heard that a migration is over. */
+  isOver(migration: string): boolean {
+    return OVER.includes(this.#lastWordOf(migration)?.status?.phase);
+  }
+
   /** Waits until a migration is over, and answers it, also where it has been deleted since. */
   async ends(migration: string): Promise<Anything> {
-    const last = (): Anything => this.#lastWords.of(this.#namespaceOf(migration), migration);
-    const ended = await this.#reaches(async () => (await this.migration(migration)) ?? last(), ['Succeeded', 'Failed']);
+    const find = async (): Promise<Anything> => (await this.migration(migration)) ?? this.#lastWordOf(migration);
+    const ended = await this.#reaches(find, OVER);
     if (this.#pairs?.knows(migration)) await this.#pairs.endsAlike(migration, ended.status.phase);
     return ended;
   }
@@ -322,6 +337,10 @@ export class MovingGuests {
 
   #pathOf(migration: string): string {
     return `${migrationsIn(this.#namespaceOf(migration))}/${migration}`;
+  }
+
+  #lastWordOf(migration: string): Anything {
+    return this.#lastWords.of(this.#namespaceOf(migration), migration);
   }
 
   #namespaceOf(migration: string): string {
