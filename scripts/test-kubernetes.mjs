@@ -70,6 +70,7 @@ function runTests(paths, without) {
       GODWIT_TEST_SEED: seed,
       GODWIT_TEST_LEFT_OUT: without.join(','),
       TMPDIR: scratch.directory,
+      GODWIT_TEST_SCRATCH: scratch.directory,
     },
   });
   return status ?? 1;

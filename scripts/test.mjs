@@ -61,6 +61,7 @@ async function runTests(args, { isAlone = false } = {}) {
         GODWIT_TEST_ALONE: isAlone ? '1' : '',
         // Tests that are cut short clean nothing up themselves.
         TMPDIR: scratch.directory,
+        GODWIT_TEST_SCRATCH: scratch.directory,
       },
     },
   );

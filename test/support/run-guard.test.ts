@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { existsSync, rmSync } from 'node:fs';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from './eventually.ts';
 
 const scratchModule = new URL('../../scripts/scratch.mjs', import.meta.url).href;
@@ -16,7 +16,7 @@ const RUN = `
   symlinkSync(passage, directory + '/passage');
   const cwds = [directory, passage].map((cwd) => start({ env: {}, cwd }));
   const pids = [start({ env: { ...process.env, TMPDIR: directory } }), ...cwds];
-  console.log(JSON.stringify({ directory, pids }));
+  console.log(JSON.stringify({ directory, passage, pids }));
   process.stdin.resume();
   process.stdin.once('end', async () => {
     await close();
@@ -27,7 +27,13 @@ const RUN = `
 async function startRun() {
   const run = spawn(process.execPath, ['--input-type=module', '--eval', RUN], { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = (await once(run.stdout, 'data')) as [Buffer];
-  const { directory, pids } = JSON.parse(line.toString()) as { directory: string; pids: number[] };
+  const { directory, passage, pids } = JSON.parse(line.toString()) as {
+    directory: string;
+    passage: string;
+    pids: number[];
+  };
+  // It may be the host's that is mounted in there: nobody but the test removes it.
+  onTestFinished(() => rmSync(passage, { recursive: true }));
   const isLeft = (): boolean[] => [...pids.map((pid) => `/proc/${pid}/cwd`), directory].map((path) => existsSync(path));
   return { run, isLeft };
 }
