@@ -19,6 +19,7 @@ describe("a machine's state in a word", () => {
     ['Stopping', 'even while it migrates', { guest: guestOf('Running', { isGoing: true, ...migrating }) }],
     ['Stopping', 'when it was just told to', { guest: guestOf('Running'), isStopping: true }],
     ['Migrating', 'while it runs', { guest: guestOf('Running', migrating) }],
+    ['Stopped', 'where it ended on its way', { guest: guestOf('Failed', migrating) }],
     ['Running', 'after it has moved', { guest: guestOf('Running', migrated) }],
     ['Paused', '', { guest: guestOf('Running', condition('Paused', 'True')) }],
     ['Running', '', { guest: guestOf('Running', condition('Paused', 'False')) }],

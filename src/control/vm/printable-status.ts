@@ -45,7 +45,8 @@ function isGoing({ guest, isStopping }: Look): boolean {
 }
 
 function isMigrating(guest: VirtualMachineInstance | undefined): boolean {
-  const state = guest?.status?.migrationState;
+  if (!guest || isFinal(guest)) return false;
+  const state = guest.status?.migrationState;
   return state?.startTimestamp !== undefined && state.endTimestamp === undefined && !state.completed && !state.failed;
 }
 

@@ -34,6 +34,8 @@ const MOVED: MigrationState = {
   migratedVolumes: [{ volumeName: 'data', sourceClaim: 'old', targetClaim: 'new' }],
 };
 
+const AHEAD: MigrationState = { ...MOVED, completed: false, mode: 'PostCopy', targetNodeDomainDetected: true };
+
 describe('volumes that are not copied yet', () => {
   it.each<readonly [string, readonly object[], Parameters<typeof uncopiedVolumes>]>([
     ['none where all is as it was', [], [machineOn('old'), guestOn('old'), podOn('old')]],
@@ -44,6 +46,16 @@ describe('volumes that are not copied yet', () => {
     ['those of a guest in no pod', change('old', 'new'), [machineOn('new', 'old'), guestOn('new'), undefined]],
     ['those of a guest that nobody has looked at', change('old', 'new'), [machineOn('new'), guestOn('old'), undefined]],
     ['none of a guest that has arrived', [], [machineOn('new', 'old'), guestOn('new', MOVED), undefined]],
+    [
+      'none of a guest that was lost there before its memory came',
+      [],
+      [machineOn('new', 'old'), guestOn('new', AHEAD), undefined],
+    ],
+    [
+      'those of a guest whose memory follows where it does not run yet',
+      change('old', 'new'),
+      [machineOn('new', 'old'), guestOn('new', { ...AHEAD, targetNodeDomainDetected: false }), undefined],
+    ],
     [
       'those of a guest that has not arrived',
       change('old', 'new'),

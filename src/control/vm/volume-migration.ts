@@ -25,10 +25,20 @@ export function uncopiedVolumes(
   return claimChanges(new Map([...known, ...remembered(status?.volumeUpdateState), ...arrived(guest)]), wanted);
 }
 
-/** Volumes that have come to other claims, with a guest of which nobody knows any more in which pod it is, or was. */
+/**
+ * Volumes that have come to other claims, with a guest of which nobody knows any more in which pod it is, or was. They are whole before it
+ * runs there, also where its memory never came.
+ */
 function arrived(guest: VirtualMachineInstance | undefined): Claims {
-  const { completed, failed, migratedVolumes = [] } = guest?.status?.migrationState ?? {};
-  if (completed !== true || failed === true) return new Map();
+  const {
+    completed,
+    failed,
+    mode,
+    targetNodeDomainDetected,
+    migratedVolumes = [],
+  } = guest?.status?.migrationState ?? {};
+  const isAhead = mode === 'PostCopy' && targetNodeDomainDetected === true;
+  if ((completed !== true && !isAhead) || failed === true) return new Map();
   return new Map(migratedVolumes.map(({ volumeName, targetClaim }) => [volumeName, targetClaim]));
 }
 

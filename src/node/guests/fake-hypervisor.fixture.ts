@@ -136,7 +136,11 @@ export class FakeMachine {
   }
 
   tells(kind: GuestEvent['kind']): void {
-    for (const listener of this.#listeners) listener({ kind, atMs: undefined });
+    this.says({ kind, atMs: undefined });
+  }
+
+  says(event: MachineEvent): void {
+    for (const listener of this.#listeners) listener(event);
   }
 
   /** The guest turns itself off. */

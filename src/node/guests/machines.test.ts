@@ -80,6 +80,20 @@ describe('the machines of an agent', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(ends).toHaveLength(2);
   });
+  it('are known by what they have said last of their migration, to who wants to know, once they cannot be asked', async () => {
+    const host = new FakeHost();
+    const { machines } = agent(host);
+    await machines.start('a', SMALL_MACHINE);
+    const [machine] = host.machines;
+    machine?.says({ kind: 'migration', state: 'postcopy-active', atMs: undefined });
+    machine?.says({ kind: 'migration', state: 'completed', atMs: undefined });
+    host.isSilent = true;
+    expect(await machines.look('a', true)).toEqual({ fact: 'unknown', migration: 'completed' });
+    machine?.ends({ reason: 'Killed', message: '', log: [] });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
+    expect(await machines.look('a')).not.toHaveProperty('migration');
+  });
   it('that do not answer may live', async () => {
     const host = new FakeHost();
     const { machines } = agent(host);

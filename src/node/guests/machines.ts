@@ -54,12 +54,10 @@ export class Machines {
     try {
       const held = this.#held.get(podUID) ?? (await this.#alone(podUID, () => this.#adopt(podUID)));
       if (!held) return { fact: 'dead' };
-      if (held.end) return { fact: 'dead', end: held.end };
-      return await this.#ask(podUID, held, mayMigrate);
+      return held.end ? seenDead(held, held.end, mayMigrate) : await this.#ask(podUID, held, mayMigrate);
     } catch (error) {
       this.#options.log.warn('a machine does not answer', { pod: podUID, error: errorMessage(error) });
-      const migration = this.#held.get(podUID)?.migration;
-      return { fact: 'unknown', ...(mayMigrate && migration ? { migration } : {}) };
+      return { fact: 'unknown', ...lastHeard(this.#held.get(podUID), mayMigrate) };
     }
   }
 
@@ -124,7 +122,7 @@ export class Machines {
       return { fact: machineFact(status, state), status, migration: state, agent };
     } catch (error) {
       // It may have ended while it was asked.
-      if (held.end) return { fact: 'dead', end: held.end };
+      if (held.end) return seenDead(held, held.end, mayMigrate);
       throw error;
     }
   }
@@ -180,4 +178,13 @@ interface Held {
   migration: CopyState | undefined;
   /** Whether the guest has stood still since it last went on, as far as anybody knows. */
   hasStoodStill: boolean;
+}
+
+function seenDead(held: Held, end: MachineEnd, mayMigrate: boolean): SeenMachine {
+  return { fact: 'dead', end, ...lastHeard(held, mayMigrate) };
+}
+
+/** What a machine that cannot be asked has said of its migration last. */
+function lastHeard(held: Held | undefined, mayMigrate: boolean): Pick<SeenMachine, 'migration'> {
+  return mayMigrate && held?.migration ? { migration: held.migration } : {};
 }

@@ -115,6 +115,8 @@ describe('a target', () => {
     ['does not wait, though its machine says nothing,', undefined, { fact: 'unknown' }, false],
     ['waits no more', true, { fact: 'running', migration: 'completed' }, false],
     ['waited when it ended, as far as anybody knows,', true, { fact: 'dead' }, true],
+    ['waited when it ended, as it said last,', undefined, { fact: 'dead', migration: 'postcopy-active' }, true],
+    ['had all of it when it ended', true, { fact: 'dead', migration: 'completed' }, false],
     ['has ended, and did not wait', undefined, { fact: 'dead' }, false],
     ['is not asked any more, and does not wait', true, { fact: 'running' }, false],
   ])('whose guest %s for its memory', (_, isPostCopy, seen, isFollowed) => {
