@@ -1,7 +1,7 @@
 // `node scripts/run-guard.mjs SCRATCH`: waits until its standard input ends, as it does when whoever started it has ended in any way, and
 // then ends all that is left of a run and removes what it has written. Agents and machines are made to outlive who started them,
 // and would starve the next run.
-import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
@@ -23,7 +23,8 @@ function readOf(read, file) {
 
 /** Where the run has written: what has to have a short name is elsewhere, and linked from here (`test/support/passage.ts`). */
 function places() {
-  const links = readdirSync(scratch).map((name) => readOf(readlinkSync, join(scratch, name)));
+  const names = existsSync(scratch) ? readdirSync(scratch) : [];
+  const links = names.map((name) => readOf(readlinkSync, join(scratch, name)));
   return [scratch, ...links.filter((path) => PASSAGE.test(path))];
 }
 

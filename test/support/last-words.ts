@@ -3,6 +3,9 @@ import type { Anything, EventStream } from './api.ts';
 /** How soon an API server is asked again that does not answer: tests kill theirs. */
 const AGAIN_MS = 100;
 
+/** Watches from a version on; from now on where that is undefined. */
+type Watch = (resourceVersion: string | undefined) => Promise<EventStream>;
+
 /**
  * What each migration was last said to be. One that is over is deleted together with its guest, maybe before anybody has asked how it
  * ended; but it is told to who watches.
@@ -10,15 +13,17 @@ const AGAIN_MS = 100;
 export class LastWords {
   readonly #words = new Map<string, Anything>();
   #stream: EventStream | undefined;
+  /** Up to where all was heard. */
+  #resourceVersion: string | undefined;
   #isStopped = false;
 
   private constructor(first: EventStream) {
     this.#stream = first;
   }
 
-  /** Listens from now on, wherever the watch begins anew. */
-  static async follow(watch: () => Promise<EventStream>): Promise<LastWords> {
-    const words = new LastWords(await watch());
+  /** Listens from now on, and goes on where a watch has ended. */
+  static async follow(watch: Watch): Promise<LastWords> {
+    const words = new LastWords(await watch(undefined));
     void words.#run(watch);
     return words;
   }
@@ -32,12 +37,12 @@ export class LastWords {
     this.#stream?.close();
   }
 
-  async #run(watch: () => Promise<EventStream>): Promise<void> {
+  async #run(watch: Watch): Promise<void> {
     while (!this.#isStopped) {
       await this.#listen();
       await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
       // Nobody answers for a while where a test has killed who would.
-      if (!this.#isStopped) this.#stream = await watch().catch(() => undefined);
+      if (!this.#isStopped) this.#stream = await watch(this.#resourceVersion).catch(() => undefined);
     }
     this.#stream?.close();
   }
@@ -45,6 +50,8 @@ export class LastWords {
   async #listen(): Promise<void> {
     for (let event = await this.#stream?.next(); event; event = await this.#stream?.next()) {
       const { metadata = {} } = event.object as Anything;
+      // Without one it is told that so far back nothing is known any more.
+      this.#resourceVersion = metadata.resourceVersion;
       if (metadata.uid !== undefined) this.#words.set(`${metadata.namespace}/${metadata.name}`, event.object);
     }
   }

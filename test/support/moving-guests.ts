@@ -80,7 +80,7 @@ export class MovingGuests {
     const { isOneGuest = false } = options;
     const { elsewhere = IS_PAIRED ? (isOneGuest ? HOME : ELSEWHERE) : undefined } = options;
     const host = await VirtualMachines.start(options);
-    const lastWords = await LastWords.follow(() => watchMigrations(host));
+    const lastWords = await LastWords.follow((resourceVersion) => watchMigrations(host, resourceVersion));
     const pairs = elsewhere === undefined ? undefined : await PairedMoves.between(host, elsewhere, lastWords);
     return new MovingGuests(host, lastWords, pairs);
   }
@@ -358,7 +358,8 @@ function migrationsIn(namespace: string): string {
 }
 
 /** From a moment that is named, as real clients do: a server need not have kept up with everything that it is not asked for. */
-async function watchMigrations({ api }: VirtualMachines): Promise<EventStream> {
-  const { resourceVersion } = (await api.request('GET', MIGRATIONS)).expect(200).json.metadata;
-  return api.watch(`${MIGRATIONS}?watch=true&resourceVersion=${resourceVersion}`);
+async function watchMigrations({ api }: VirtualMachines, heardUpTo?: string): Promise<EventStream> {
+  const now = async (): Promise<string> =>
+    (await api.request('GET', MIGRATIONS)).expect(200).json.metadata.resourceVersion;
+  return api.watch(`${MIGRATIONS}?watch=true&resourceVersion=${heardUpTo ?? (await now())}`);
 }
