@@ -83,7 +83,7 @@ const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type 
 {{- end }}
 {{- else if not .Values.agent.hostPID }}
 {{- fail "agent.hostPID has to be true where agent.arguments have --kubelet: agents see the guests in other pods by their processes" }}
-{{- else if not (has "--name" .Values.agent.arguments) }}
+{{- else if not (regexMatch "(^| )--name[ =]" (join " " .Values.agent.arguments)) }}
 {{- fail "agent.arguments have to have --name, $(NODE_NAME) where they have --kubelet: the node of a kubelet is not called like one of an agent beside it" }}
 {{- else if not (has "--kubelets" .Values.controllers.arguments) }}
 {{- fail "controllers.arguments have to have --kubelets where agent.arguments have --kubelet: on the nodes of kubelets other launcher pods end without a guest" }}
@@ -92,14 +92,12 @@ const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type 
 {{- range $pod.spec.containers }}
 {{- if and (eq .name "${AGENTS}") (not (has "--kubelet" .args)) }}
 {{- if not $isOnDelete }}
-{{- fail (printf "agent.updateStrategy.type has to be OnDelete while pods of agents without --kubelet run, as %s: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one" $pod.metadata.name) }}
+{{- fail (printf "agent.updateStrategy.type has to be OnDelete while pods of agents without --kubelet run, as %s: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one, and that of a host that is gone goes with its Node" $pod.metadata.name) }}
 {{- end }}
-{{- with $node := $pod.spec.nodeName }}
-{{- $labels := dig "metadata" "labels" (dict) (lookup "v1" "Node" "" $node) }}
+{{- $node := dig "metadata" (dict) (lookup "v1" "Node" "" ($pod.spec.nodeName | default "none")) }}
 {{- range $label, $value := $.Values.agent.nodeSelector }}
-{{- if ne (toString (get $labels $label)) (toString $value) }}
-{{- fail (printf "agent.nodeSelector has to choose the node %s, where the agent %s runs (%s=%v is not its label): its guests lose their power where its pod is taken away; drain its node, and take the label from it by which it was chosen, before" $node $pod.metadata.name $label $value) }}
-{{- end }}
+{{- if and $node (ne (toString (dig "labels" $label "" $node)) (toString $value)) }}
+{{- fail (printf "agent.nodeSelector has to choose the node %s, where the agent %s runs (%s=%v is not its label): its guests lose their power where its pod is taken away; drain its node, take the label from the host by which it was chosen, and wait until the pod is gone, before" $node.name $pod.metadata.name $label $value) }}
 {{- end }}
 {{- end }}
 {{- end }}
