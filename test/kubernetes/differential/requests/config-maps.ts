@@ -99,7 +99,7 @@ export const WRITES: Group = {
     refused(422).post('creates with a key twice', MAPS, { ...map('bad'), binaryData: { key: 'AAAA' } }),
     refused(400).post('creates with bad base64', MAPS, { ...map('bad'), binaryData: { other: '!' } }),
     post('creates what is too large', MAPS, map('bad', { key: 'x'.repeat(1024 * 1024) })),
-    refused(422).post('creates what is far too large', MAPS, map('bad', { key: 'x'.repeat(3 * 1024 * 1024 + 1) })),
+    refused(413).post('creates what is far too large', MAPS, map('bad', { key: 'x'.repeat(3 * 1024 * 1024 + 1) })),
     put('replaces', `${MAPS}/one`, map('one', { key: 'other' }), { save: 'two' }),
     put('replaces with the same', `${MAPS}/one`, map('one', { key: 'other' })),
     refused(409).put(

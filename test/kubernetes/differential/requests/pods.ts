@@ -1,3 +1,4 @@
+import type { Anything } from '../../../support/api.ts';
 import {
   get,
   type Group,
@@ -283,7 +284,7 @@ export const PODS_GROUP: Group = {
     get(
       'lists by phase',
       `${PODS}?fieldSelector=status.phase%3DPending,spec.schedulerName%3Dnobody,spec.restartPolicy%3DAlways`,
-      { view: ({ items }) => items.length },
+      { view: ({ items }) => items.map(({ metadata }: Anything) => metadata.name) },
     ),
     refused(400).get('lists by an unknown field', `${PODS}?fieldSelector=spec.priority%3D0`),
     mergePatch('changes the image', `${PODS}/plain`, {
@@ -383,10 +384,10 @@ export const PODS_GROUP: Group = {
       { spec: { ephemeralContainers: [{ name: 'debug', image: 'x' }] } },
       { view: ({ spec }) => spec.ephemeralContainers },
     ),
-    refused(404).get('gets logs of what is nowhere', `${PODS}/gated/log`),
-    refused(404).get('gets logs of an unknown container', `${PODS}/placed/log?container=unknown`),
+    get('gets logs of what is nowhere', `${PODS}/gated/log`),
+    refused(400).get('gets logs of an unknown container', `${PODS}/placed/log?container=unknown`),
     refused(404).get('gets logs of what is not there', `${PODS}/nothing/log`),
-    refused(404).get('gets logs with a bad parameter', `${PODS}/placed/log?tailLines=-1`),
+    refused(422).get('gets logs with a bad parameter', `${PODS}/placed/log?tailLines=-1`),
     remove('deletes all', `${PODS}?gracePeriodSeconds=0`, undefined, { view: ({ kind }) => kind }),
   ]),
 };
