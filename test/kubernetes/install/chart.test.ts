@@ -51,6 +51,9 @@ const WORKER = 'worker-9';
 async function agentComes({ kubectl }: AdminsCluster): Promise<string> {
   const labels = { 'node-restriction.kubernetes.io/godwit-agent': 'true' };
   await kubectl.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: WORKER, labels } });
+  const allocatable = { cpu: '1', memory: '1Gi', pods: '10' };
+  const room = JSON.stringify({ status: { capacity: allocatable, allocatable } });
+  await kubectl.ok(['patch', 'node', WORKER, '--subresource', 'status', '--type', 'merge', '-p', room]);
   return eventually(async () => {
     const { items } = await kubectl.json('get pods -n kubevirt -l kubevirt.io=virt-handler');
     const found = items.find(({ spec }: Anything) => spec.nodeName === WORKER);
@@ -92,7 +95,7 @@ describe('the chart', () => {
     ['agents that cannot see their guests', 'agent.arguments={--kubelet}', 'agent.hostPID has to be true'],
     [
       'agents of kubelets whose launcher pods end without a guest',
-      'agent.arguments={--kubelet},agent.hostPID=true,controllers.arguments={}',
+      'agent.arguments={--kubelet,--name=x},agent.hostPID=true,controllers.arguments={}',
       'controllers.arguments have to have --kubelets',
     ],
     [

@@ -79,7 +79,13 @@ export class AdministeredCluster {
   /** The guest goes on with the life that it had, whole; answers where it was. */
   async isStill(name: string, boot: string): Promise<Stay[]> {
     expect((await this.lives(name)).boot).toBe(boot);
-    return oneLife(boot, this.#serials.logs());
+    return eventually(async () => {
+      const { podUID } = (await this.kubectl.json(`get vmi ${name}`)).status.rightToRun.holder;
+      const stays = oneLife(boot, this.#serials.logs());
+      // A first line stands alone, and is no stay yet.
+      expect(stays.at(-1)?.place).toBe(podUID);
+      return stays;
+    }, PATIENCE_MS);
   }
 
   /** Looks no more. */
