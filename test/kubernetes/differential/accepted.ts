@@ -174,6 +174,8 @@ export const ACCEPTED: readonly Accepted[] = [
       'access/reads with extras alone',
       'access/reads as a uid alone',
       'custom resources/applies an unknown field',
+      'pods/binds to nothing',
+      'pods/binds to a pod',
     ],
     at: ['status'],
     embedded: /^4\d\d /,

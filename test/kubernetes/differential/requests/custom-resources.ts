@@ -300,11 +300,9 @@ export const CUSTOM_RESOURCES: Group = {
     ),
     remove('deletes', ONE),
     remove('deletes all', WIDGETS, undefined, { view: ({ kind, items }) => [kind, items?.length] }),
-    refused(422).put(
-      'changes their group',
-      `${CRDS}/widgets.${GROUP}`,
-      crd('widgets', 'Widget', { group: 'other.example.org' }),
-    ),
+    refused(422).mergePatch('changes their group', `${CRDS}/widgets.${GROUP}`, {
+      spec: { group: 'other.example.org' },
+    }),
     refused(422).mergePatch('changes their scope', `${CRDS}/widgets.${GROUP}`, { spec: { scope: 'Cluster' } }),
     refused(422).mergePatch(
       'changes their kind',

@@ -4,6 +4,7 @@ import {
   onNode,
   mergePatch,
   post,
+  put,
   refused,
   remove,
   silently,
@@ -84,7 +85,10 @@ export const EVICTIONS: Group = {
     },
     evict('evicts what is being deleted', 'one'),
     { ...evict('rehearses what is refused', 'two', undefined, '?dryRun=All'), refused: 429 },
-    evict('evicts what has no budget', 'free'),
+    evict('evicts what has no budget with a grace', 'free', { deleteOptions: { gracePeriodSeconds: 1 } }),
+    get('gets what goes with a grace', `${PODS}/free`, {
+      view: ({ metadata: { deletionGracePeriodSeconds } }) => deletionGracePeriodSeconds,
+    }),
     { ...evict('evicts what is not there', 'nothing'), refused: 404 },
     refused(400).post('evicts another', `${PODS}/two/eviction`, eviction('three')),
     refused(400).post('evicts with another kind', `${PODS}/two/eviction`, {
@@ -98,7 +102,6 @@ export const EVICTIONS: Group = {
     }),
     refused(400).post('evicts without a body', `${PODS}/two/eviction`),
     refused(400).post('evicts with an empty body', `${PODS}/two/eviction`, {}),
-    { ...evict('evicts with a grace', 'two', { deleteOptions: { gracePeriodSeconds: 1 } }), refused: 429 },
     refused(405).get('gets an eviction', `${PODS}/two/eviction`),
     strategicPatch(
       'one is finished',
@@ -144,10 +147,24 @@ export const EVICTIONS: Group = {
       spec: { unhealthyPodEvictionPolicy: 'Odd' },
     }),
     post('makes an empty budget', BUDGETS, { metadata: { name: 'empty' } }, { view: ({ spec }) => spec ?? 'none' }),
-    refused(422).put(
+    refused(422).put('replaces a budget of any version', `${BUDGETS}/empty`, {
+      metadata: { name: 'empty' },
+      spec: { maxUnavailable: '50%' },
+    }),
+    // Its controller writes to it, too: once, where nothing is asked for.
+    silently(
+      get('waits until it is counted', `${BUDGETS}/empty`, {
+        save: 'empty',
+        until: ({ body }) => body.status?.observedGeneration === 1,
+      }),
+    ),
+    put(
       'replaces a budget',
       `${BUDGETS}/empty`,
-      { metadata: { name: 'empty' }, spec: { maxUnavailable: '50%' } },
+      {
+        metadata: { name: 'empty', resourceVersion: '{{empty.metadata.resourceVersion}}' },
+        spec: { maxUnavailable: '50%' },
+      },
       { view: ({ spec, metadata: { generation } }) => [spec, generation] },
     ),
     refused(422).mergePatch('makes a status bad', `${BUDGETS}/empty/status`, {

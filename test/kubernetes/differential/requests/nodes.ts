@@ -1,4 +1,4 @@
-import { get, type Group, inNamespace, mergePatch, post, refused, remove, strategicPatch } from '../request.ts';
+import { get, type Group, inNamespace, mergePatch, post, put, refused, remove, strategicPatch } from '../request.ts';
 
 const NODES = '/api/v1/nodes';
 const NODE = `${NODES}/$ns`;
@@ -141,16 +141,21 @@ export const NODES_GROUP: Group = {
       status: { capacity: { cpu: '-1' }, allocatable: { memory: '1.5' } },
     }),
     remove('deletes it', NODE),
-    post('makes a lease', LEASES, {
-      metadata: { name: 'one' },
-      spec: {
-        holderIdentity: 'me',
-        leaseDurationSeconds: 15,
-        acquireTime: '2001-01-01T00:00:00.000000Z',
-        renewTime: '2001-01-01T00:00:00.123456Z',
-        leaseTransitions: 1,
+    post(
+      'makes a lease',
+      LEASES,
+      {
+        metadata: { name: 'one' },
+        spec: {
+          holderIdentity: 'me',
+          leaseDurationSeconds: 15,
+          acquireTime: '2001-01-01T00:00:00.000000Z',
+          renewTime: '2001-01-01T00:00:00.123456Z',
+          leaseTransitions: 1,
+        },
       },
-    }),
+      { save: 'lease' },
+    ),
     refused(400).post('makes a lease with short times', LEASES, {
       metadata: { name: 'short' },
       spec: { renewTime: '2001-01-01T00:00:00Z' },
@@ -169,9 +174,17 @@ export const NODES_GROUP: Group = {
     }),
     post('makes a lease of nobody', LEASES, { metadata: { name: 'bad' }, spec: { holderIdentity: '' } }),
     post('makes an empty lease', LEASES, { metadata: { name: 'empty' } }),
-    refused(422).put('renews a lease', `${LEASES}/one`, {
-      metadata: { name: 'one' },
+    put('renews a lease', `${LEASES}/one`, {
+      metadata: { name: 'one', resourceVersion: '{{lease.metadata.resourceVersion}}' },
       spec: { holderIdentity: 'you', leaseDurationSeconds: 15 },
+    }),
+    refused(409).put('renews a lease that another has', `${LEASES}/one`, {
+      metadata: { name: 'one', resourceVersion: '{{lease.metadata.resourceVersion}}' },
+      spec: { holderIdentity: 'me', leaseDurationSeconds: 15 },
+    }),
+    refused(422).put('renews a lease of any version', `${LEASES}/one`, {
+      metadata: { name: 'one' },
+      spec: { holderIdentity: 'me', leaseDurationSeconds: 15 },
     }),
     get('a lease as a table', `${LEASES}/one`, TABLE),
     post('makes an event', '/api/v1/namespaces/$ns/events', {

@@ -21,6 +21,8 @@ const pod = (name: string, spec: object = {}, metadata: object = {}): object => 
   metadata: { name, ...metadata },
   spec: { ...SPEC, containers: [CONTAINER], ...spec },
 });
+const bind = (name: string, to: string, target: object = { kind: 'Node', name: 'node-1' }): ReturnType<typeof post> =>
+  post(name, `${PODS}/${to}/binding`, { metadata: { name: to }, target });
 const TABLE = { headers: { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' } };
 const container = (more: object): object => ({ containers: [{ ...CONTAINER, ...more }] });
 
@@ -352,17 +354,16 @@ export const PODS_GROUP: Group = {
       target: { kind: 'Node', name: 'node-1' },
       metadata: { name: 'to-bind', annotations: { a: 'b' } },
     }),
-    refused(400).post('binds again', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-2' } }),
-    refused(400).post('binds to the same', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-1' } }),
-    refused(400).post('binds to nothing', `${PODS}/to-bind/binding`, { target: {} }),
-    refused(400).post('binds to a pod', `${PODS}/to-bind/binding`, { target: { kind: 'Pod', name: 'x' } }),
-    refused(400).post('binds what is not there', `${PODS}/nothing/binding`, {
-      target: { kind: 'Node', name: 'node-1' },
-    }),
+    { ...bind('binds again', 'to-bind', { kind: 'Node', name: 'node-2' }), refused: 409 },
+    { ...bind('binds to the same', 'to-bind'), refused: 409 },
+    { ...bind('binds to nothing', 'to-bind', {}), refused: 422 },
+    { ...bind('binds to a pod', 'to-bind', { kind: 'Pod', name: 'x' }), refused: 422 },
+    { ...bind('binds what is not there', 'nothing'), refused: 404 },
     refused(400).post('binds another', `${PODS}/to-bind/binding`, {
       metadata: { name: 'other' },
       target: { kind: 'Node', name: 'node-1' },
     }),
+    refused(400).post('binds nobody', `${PODS}/to-bind/binding`, { target: { kind: 'Node', name: 'node-1' } }),
     get('gets what was bound', `${PODS}/to-bind`, {
       view: ({ spec, metadata, status }) => [spec.nodeName, metadata.annotations, status.conditions],
     }),
@@ -374,9 +375,7 @@ export const PODS_GROUP: Group = {
         pod('gated-bind', { schedulingGates: [{ name: 'example.org/wait' }] }),
       ),
     ),
-    refused(400).post('binds what has a gate', `${PODS}/gated-bind/binding`, {
-      target: { kind: 'Node', name: 'node-1' },
-    }),
+    { ...bind('binds what has a gate', 'gated-bind'), refused: 409 },
     get('gets ephemeral containers', `${PODS}/placed/ephemeralcontainers`, { view: ({ kind }) => kind }),
     strategicPatch(
       'adds an ephemeral container',
