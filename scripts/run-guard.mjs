@@ -10,7 +10,9 @@ const AGAIN_MS = 50;
 const ROUNDS_MAX = 100;
 /** What other links lead to is not the run's own. */
 const PASSAGE = /^\/tmp\/gw-\w{6}$/;
-const scratch = process.argv[2];
+const scratch = process.argv[2] ?? '';
+// With less of a name, what all processes of the machine say would have it in it.
+if (!/\/godwit-test-\w{6}$/.test(scratch)) throw new Error(`not the directory of a run: ${scratch}`);
 
 function readOf(read, file) {
   try {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
@@ -6,6 +6,7 @@ import { processesIn } from '../support/processes-in.ts';
 import { eventually } from '../support/eventually.ts';
 import { linuxGuest } from '../support/guests.ts';
 import { kubectlMinor } from '../support/kubectl.ts';
+import { passageDirectory } from '../support/passage.ts';
 import { stepsOf } from './page.ts';
 import type { Scene } from './scenes.ts';
 import { Terminal } from './terminal.ts';
@@ -23,9 +24,7 @@ export class Reader {
 
   /** With a kubeconfig of their own where they have a cluster already. */
   constructor(kubeconfig?: string) {
-    // Short to name, as sockets demand; and QEMU, which runs as somebody else, may pass through.
-    this.#home = mkdtempSync('/tmp/gw-');
-    chmodSync(this.#home, 0o711);
+    this.#home = passageDirectory();
     const [directory, programs] = [join(this.#home, 'godwit'), join(this.#home, 'bin')];
     for (const each of [directory, programs]) mkdirSync(each);
     // What is saved goes beside them, and not into the work tree.

@@ -1,17 +1,6 @@
 import { type ChildProcess, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  chownSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-} from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -21,6 +10,7 @@ import { Likeness } from '../docs/likeness.ts';
 import { type ShownCommand, stepsOf } from '../docs/page.ts';
 import { Terminal } from '../docs/terminal.ts';
 import { eventually } from '../support/eventually.ts';
+import { passageDirectory } from '../support/passage.ts';
 import { IS_FULL, sample } from '../support/sample.ts';
 import { say } from '../support/say.ts';
 
@@ -109,9 +99,7 @@ function qemus(): number[] {
 }
 
 beforeAll(() => {
-  // Short to name, as sockets demand.
-  home = mkdtempSync('/tmp/gw-');
-  chmodSync(home, 0o711);
+  home = passageDirectory();
   clone = join(home, 'godwit');
   mkdirSync(join(home, 'tmp'));
   const isUsable = process.getuid?.() === 0 && spawnSync(process.execPath, ['--version'], NOBODY).status === 0;

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Processes } from '../../src/env/ports.ts';
 import { realConnector } from '../../src/env/real-connector.ts';
@@ -13,6 +13,7 @@ import { QemuHypervisor, qemuVersion } from '../../src/hypervisor/qemu/qemu-hype
 import type { QemuVersion } from '../../src/hypervisor/qemu/qmp-message.ts';
 import { LINUX_ARGUMENTS, type LinuxGuest, linuxGuest, probeGuest } from './guests.ts';
 import { install } from './install.ts';
+import { passageDirectory } from './passage.ts';
 
 /** The real QEMU: the one on the PATH (or in GODWIT_QEMU), else Debian's package, installed on the way. */
 export const PROGRAM = process.env['GODWIT_QEMU'] ?? 'qemu-system-x86_64';
@@ -30,10 +31,7 @@ function need(command: string, ...packages: readonly string[]): void {
   if (!has(command)) throw new Error(`there is no ${command}: install ${packages.join(' ')}`);
 }
 
-/**
- * A hypervisor, the probe guest and a place for their files. The place is short to name, as sockets demand, and others
- * may pass through it: QEMU runs as somebody else.
- */
+/** A hypervisor, the probe guest and a place for their files. */
 export class Workbench {
   readonly directory: string;
   readonly version: QemuVersion;
@@ -49,8 +47,7 @@ export class Workbench {
 
   static async open(): Promise<Workbench> {
     need(PROGRAM, 'qemu-system-x86');
-    const directory = mkdtempSync('/tmp/godwit-vm-');
-    chmodSync(directory, 0o711);
+    const directory = passageDirectory();
     probeGuest(directory);
     return new Workbench(directory, await qemuVersion(realProcesses, PROGRAM));
   }

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { eventually } from './eventually.ts';
 
@@ -14,6 +16,7 @@ const RUN = `
   const start = (options) => spawn('sleep', ['600'], { stdio: 'ignore', detached: true, ...options }).pid;
   const passage = mkdtempSync('/tmp/gw-');
   symlinkSync(passage, directory + '/passage');
+  symlinkSync(process.argv[1], directory + '/foreign');
   const cwds = [directory, passage].map((cwd) => start({ env: {}, cwd }));
   const pids = [start({ env: { ...process.env, TMPDIR: directory } }), ...cwds];
   console.log(JSON.stringify({ directory, passage, pids }));
@@ -24,8 +27,9 @@ const RUN = `
   });
 `;
 
-async function startRun() {
-  const run = spawn(process.execPath, ['--input-type=module', '--eval', RUN], { stdio: ['pipe', 'pipe', 'inherit'] });
+async function startRun(foreign = tmpdir()) {
+  const args = ['--input-type=module', '--eval', RUN, foreign];
+  const run = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const [line] = (await once(run.stdout, 'data')) as [Buffer];
   const { directory, passage, pids } = JSON.parse(line.toString()) as {
     directory: string;
@@ -40,13 +44,20 @@ async function startRun() {
 
 describe('what a run of tests leaves behind', () => {
   it('is ended at its end, and what it wrote is removed', async () => {
-    const bystander = spawn('sleep', ['600'], { stdio: 'ignore' });
-    const { run, isLeft } = await startRun();
+    const another = mkdtempSync('/tmp/gw-');
+    const foreign = mkdtempSync(join(tmpdir(), 'foreign-'));
+    const bystanders = [undefined, another, foreign].map((cwd) => spawn('sleep', ['600'], { stdio: 'ignore', cwd }));
+    onTestFinished(() => {
+      for (const bystander of bystanders) bystander.kill();
+      for (const directory of [another, foreign]) rmSync(directory, { recursive: true });
+    });
+    const { run, isLeft } = await startRun(foreign);
     expect(new Set(isLeft())).toEqual(new Set([true]));
     run.stdin.end();
     await once(run, 'exit');
     expect(new Set(isLeft())).toEqual(new Set([false]));
-    expect(bystander.kill()).toBe(true);
+    // What another run has, and what a link leads to that is none of a passage, is not the run's.
+    expect(bystanders.map(({ pid }) => existsSync(`/proc/${pid}/cwd`))).toEqual([true, true, true]);
   });
 
   it('is ended also where the run was killed', async () => {
