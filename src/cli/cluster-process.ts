@@ -96,7 +96,9 @@ export async function runForCluster(
 
 /** What keeps one from being ready that stands for a lease. */
 export function outOfTouch(elector: LeaderElector): string | undefined {
-  return elector.isInTouch ? undefined : 'the lease was neither read nor renewed for as long as it lasts';
+  return elector.isInTouch
+    ? undefined
+    : 'for as long as the lease lasts nobody was seen to hold it, and it could not be taken';
 }
 
 /** Whether the work ends because another may have the lease by now. What fails once it is to end has come to its end. */

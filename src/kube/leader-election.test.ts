@@ -56,6 +56,7 @@ class Process implements Clock, Transport {
   readonly #timers = new Set<SetTimer>();
   isCutOff = false;
   losesAnswers = false;
+  mayWrite = true;
   requests: string[] = [];
 
   constructor(name: string, skewMs = 0) {
@@ -121,7 +122,7 @@ class Process implements Clock, Transport {
   async send(request: TransportRequest): Promise<TransportResponse> {
     await this.#resumed;
     this.requests.push(request.method);
-    if (this.isCutOff) throw new TransportError('cut off');
+    if (this.isCutOff || (!this.mayWrite && request.method !== 'GET')) throw new TransportError('cut off');
     const response = await this.#inner.send(request);
     await this.#resumed;
     if (this.losesAnswers) throw new TransportError('lost');
@@ -317,6 +318,27 @@ describe('an election', () => {
     b.process.isCutOff = false;
     await advance(5000);
     expect(b.elector.isInTouch).toBe(true);
+    b.stop();
+    await advance(1000);
+  });
+
+  it('is out of touch once it should have taken the lease, and may only read it', async () => {
+    const election = new Election();
+    const a = election.stand('a');
+    await settle();
+    const b = election.stand('b');
+    b.process.mayWrite = false;
+    await advance(5000);
+    expect(b.elector.isInTouch).toBe(true);
+    a.process.isCutOff = true;
+    await advance(35_000);
+    expect([a, b].map(({ elector }) => [elector.isLeader, elector.isInTouch])).toEqual([
+      [false, false],
+      [false, false],
+    ]);
+    b.process.mayWrite = true;
+    await advance(5000);
+    expect([b.elector.isLeader, b.elector.isInTouch]).toEqual([true, true]);
     b.stop();
     await advance(1000);
   });

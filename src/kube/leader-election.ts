@@ -107,7 +107,7 @@ export class LeaderElector {
     return this.#term !== undefined && !this.#term.isOver;
   }
 
-  /** True while it can stand or lead: it has read or written the lease within the time for which it would hold it. */
+  /** True while it can stand or lead: it has seen that another holds the lease, or held it, within the time for which it would hold it. */
   get isInTouch(): boolean {
     return this.#isInTouch;
   }
@@ -221,6 +221,7 @@ export class LeaderElector {
     const term = new Term(this.#env.clock, this.#renewDeadlineMs);
     try {
       const holder = await this.#request(signal, (each) => this.#hold(each));
+      this.#staysInTouch();
       if (holder === undefined && !term.isOver) return { term };
       term.cancel();
       return holder === undefined ? { error: new Error('the lease was written too late') } : { holder };
@@ -262,12 +263,15 @@ export class LeaderElector {
     return claimedLease(lease, this.#claim, this.#env.clock.now());
   }
 
-  /** Remembers a lease, and since when it has looked like that. Answers who holds it where that is another one. */
-  #observe(lease: Lease): string | undefined {
-    this.#lease = lease;
+  #staysInTouch(): void {
     this.#isInTouch = true;
     this.#touch?.cancel();
     this.#touch = this.#env.clock.setTimer(() => (this.#isInTouch = false), this.#claim.durationMs);
+  }
+
+  /** Remembers a lease, and since when it has looked like that. Answers who holds it where that is another one. */
+  #observe(lease: Lease): string | undefined {
+    this.#lease = lease;
     const heartbeat = heartbeatOf(lease);
     if (heartbeat !== this.#heartbeat) {
       this.#heartbeat = heartbeat;
