@@ -1,3 +1,4 @@
+import type { CopyState } from '../../api/copy-state.ts';
 import type { Connection, ConnectionHandlers } from '../../env/ports.ts';
 import {
   type GuestEvent,
@@ -72,6 +73,7 @@ export class FakeMachine {
   readonly commands: string[] = [];
   readonly consoles: ConnectionHandlers[] = [];
   status: MachineStatus = 'paused';
+  copy: CopyState = 'none';
   end: MachineEnd | undefined;
   readonly #host: FakeHost;
   readonly #listeners = new Set<(event: MachineEvent) => void>();
@@ -104,7 +106,11 @@ export class FakeMachine {
     return {
       run: this.run,
       ended,
-      migration: { ...NO_MIGRATION, announce: command('announce', () => undefined) },
+      migration: {
+        ...NO_MIGRATION,
+        announce: command('announce', () => undefined),
+        progress: async () => ({ ...(await NO_MIGRATION.progress()), state: this.copy }),
+      },
       status: async () => {
         await command('status', () => undefined)();
         return this.status;

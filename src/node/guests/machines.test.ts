@@ -94,6 +94,18 @@ describe('the machines of an agent', () => {
     expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
     expect(await machines.look('a')).not.toHaveProperty('migration');
   });
+  it('are known by what they were found to be done with, which they said before anybody listened', async () => {
+    const host = new FakeHost();
+    await agent(host).machines.start('a', SMALL_MACHINE);
+    const [machine] = host.machines;
+    if (!machine) throw new Error('no machine was started');
+    machine.copy = 'completed';
+    const { machines } = agent(host);
+    expect(await machines.look('a', true)).toMatchObject({ fact: 'paused', migration: 'completed' });
+    machine.shutsDown();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
+  });
   it('that do not answer may live', async () => {
     const host = new FakeHost();
     const { machines } = agent(host);

@@ -119,6 +119,8 @@ export class Machines {
       const status = await machine.status();
       if (!mayMigrate) return { fact: machineFact(status), status, agent };
       const { state } = await machine.migration.progress();
+      // A machine that was found may have said so before anybody listened, and never says it again.
+      if (state === 'completed') held.migration ??= state;
       return { fact: machineFact(status, state), status, migration: state, agent };
     } catch (error) {
       // It may have ended while it was asked.
