@@ -90,6 +90,9 @@ const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type 
 {{- end }}
 {{- range $pod := (lookup "v1" "Pod" "${SYSTEM_NAMESPACE}" "").items }}
 {{- range $pod.spec.containers }}
+{{- if and (eq .name "${AGENTS}") (has "--kubelet" .args) (not (has "--kubelets" $.Values.controllers.arguments)) }}
+{{- fail (printf "controllers.arguments have to have --kubelets while agents with --kubelet run, as %s: on their nodes other launcher pods end without a guest; docs/kubernetes.md says how nodes go back one by one" $pod.metadata.name) }}
+{{- end }}
 {{- if and (eq .name "${AGENTS}") (not (has "--kubelet" .args)) }}
 {{- if not $isOnDelete }}
 {{- fail (printf "agent.updateStrategy.type has to be OnDelete while pods of agents without --kubelet run, as %s: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one, and that of a host that is gone goes with its Node" $pod.metadata.name) }}

@@ -47,6 +47,14 @@ const upgrade = (admins: AdminsCluster, ...values: readonly string[]): Promise<s
 /** A node for agents that nobody plays: only controllers and Helm look at it. */
 const WORKER = 'worker-9';
 
+/** One that looks after the guests in a kubelet's containers, for whoever looks at pods; nobody runs it. */
+const AGENT_OF_KUBELET = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name: 'agent-of-kubelet', namespace: 'kubevirt' },
+  spec: { schedulerName: 'nobody', containers: [{ name: 'virt-handler', image: IMAGE, args: ['agent', '--kubelet'] }] },
+};
+
 /** An agent's pod comes to that node, as a node of its own beside a kubelet. Answers its name. */
 async function agentComes({ kubectl }: AdminsCluster): Promise<string> {
   const labels = { 'node-restriction.kubernetes.io/godwit-agent': 'true' };
@@ -125,8 +133,18 @@ describe('the chart', () => {
     await cluster().kubectl.ok(`label node ${WORKER} disk=fast`);
     expect(await upgraded(...oneByOne, ...elsewhere)).toMatchObject({ failed: false });
     await cluster().kubectl.ok(`delete node ${WORKER}`);
-    await cluster().kubectl.ok(`delete pod ${agent} -n kubevirt --grace-period=0 --force --ignore-not-found`);
+    // One more may come before it is known that the node is gone.
+    await eventually(async () => {
+      await cluster().kubectl.ok('delete pods -l kubevirt.io=virt-handler -n kubevirt --grace-period=0 --force');
+      expect(await upgraded()).toMatchObject({ failed: false });
+    }, 120_000);
+    // Nor back under agents that look after containers.
+    await cluster().kubectl.apply(AGENT_OF_KUBELET);
     expect(await upgraded()).toMatchObject({ failed: false });
+    expect(await run(cluster(), ['upgrade', ...OWN, '--dry-run=server'])).toMatchObject(
+      refusal('controllers.arguments have to have --kubelets while agents with --kubelet run, as agent-of-kubelet:'),
+    );
+    await cluster().kubectl.ok('delete pod agent-of-kubelet -n kubevirt');
     const chosen = ['--values', file, ...elsewhere];
     const notes = await helm(cluster(), 'install', ...OWN, '--dry-run=client', ...chosen);
     expect(notes).toContain('kubectl label node NODE disk=fast');
