@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 import { type Running, startCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { Godwit } from '../support/godwit.ts';
@@ -8,6 +8,8 @@ import { freePorts } from '../support/network.ts';
 /** A process that works while it has a lease goes on as a candidate when it has lost it. */
 
 const PATIENCE_MS = 60_000;
+// Leases are lost and taken by the clock, twice in one test.
+vi.setConfig({ testTimeout: 300_000 });
 
 let godwit: Godwit;
 let kubectl: Kubectl;

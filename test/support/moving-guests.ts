@@ -133,8 +133,8 @@ export class MovingGuests {
   /** Looks for the guest where it was given to, if it was: a pair has failed, too, whose guest was lost there. */
   async followsRight(name: string): Promise<void> {
     const { rightToRun } = (await this.host.guest(name))?.status ?? {};
-    const { status } = await this.host.machine(name);
-    const isGone = isAway(rightToRun) || status?.rightToRun?.grantedAway === true;
+    const machine = await this.host.machine(name);
+    const isGone = isAway(rightToRun) || machine?.status?.rightToRun?.grantedAway === true;
     if (isGone) this.host.isIn(name, this.targetNamespaceOf(name));
   }
 
