@@ -118,7 +118,9 @@ async function endedWell(pod: Anything): Promise<void> {
 
 it('is installed in containers, of which those of agents are nodes once they are approved', async () => {
   await apply('--only', 'crds');
-  await kubectl('wait', '--for', 'condition=Established', 'crd', '-l', 'app.kubernetes.io/part-of=godwit');
+  const established = ['wait', '--for', 'condition=Established', 'crd', '-l', 'app.kubernetes.io/part-of=godwit'];
+  // It gives up on a kind that has no conditions yet.
+  await eventually(() => kubectl(...established));
   await apply('--kubelets', '--image', IMAGE);
   await kubectl('label', 'node', ...HOSTS, 'node-restriction.kubernetes.io/godwit-agent=true');
   await rolledOut();

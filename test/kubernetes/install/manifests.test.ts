@@ -34,7 +34,8 @@ describe('godwit manifests', () => {
   const cluster = installation({
     install: async (admins) => {
       await apply(admins, '--only', 'crds');
-      await admins.kubectl.ok(`wait --for condition=Established crd -l ${PART_OF}`);
+      // It gives up on a kind that has no conditions yet.
+      await eventually(() => admins.kubectl.ok(`wait --for condition=Established crd -l ${PART_OF}`));
       await apply(admins, '--image', IMAGE);
     },
     upgrade: async (admins, image) => {
