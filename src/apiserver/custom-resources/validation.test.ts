@@ -199,7 +199,7 @@ describe('crdErrors', () => {
       'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version',
     ],
   ])('refuses to change %s to %j', (path, value, expected) => {
-    expect(sentences(changed(path, value), valid()).join('\n')).toContain(expected);
+    expect(sentences(changed(path, value), valid())).toEqual([expect.stringContaining(expected)]);
   });
 
   it('lets a definition that was never established change its kind', () => {
@@ -213,7 +213,6 @@ describe('crdErrors', () => {
     const updated = { ...wrong, metadata: { ...wrong.metadata, labels: { a: 'b' } } };
     expect(sentences(updated, wrong)).toEqual([]);
     expect(sentences(structuredClone(updated), wrong)).not.toEqual([]);
-    expect(sentences({ ...wrong, metadata: { name: 'other' } }, wrong)).not.toEqual([]);
   });
 
   it('survives anything', () => {

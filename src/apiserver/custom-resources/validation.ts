@@ -41,7 +41,9 @@ type KnownSchemas = ReadonlySet<Schema | undefined>;
 /** Everything wrong with a CRD. Schemas that it shares with `old` have been looked at when they were new, and are large. */
 export function crdErrors(crd: KubeObject, old?: KubeObject): FieldError[] {
   const versions = (old as CustomResourceDefinition | undefined)?.spec?.versions ?? [];
-  return specErrors(crd as CustomResourceDefinition, new Set(versions.map(schemaOf)));
+  const errors = specErrors(crd as CustomResourceDefinition, new Set(versions.map(schemaOf)));
+  // What it is made of does not change.
+  return old ? errors : [...nameErrors(crd as CustomResourceDefinition), ...errors];
 }
 
 function schemaOf({ schema }: CustomResourceVersion): Schema | undefined {
@@ -73,13 +75,15 @@ export function crdUpdateErrors(crd: KubeObject, old: KubeObject): FieldError[] 
   return errors;
 }
 
+function nameErrors({ metadata, spec }: CustomResourceDefinition): FieldError[] {
+  const { group = '', names = {} } = spec ?? {};
+  if (metadata.name === `${names.plural ?? ''}.${group}`) return [];
+  return [invalid('metadata.name', metadata.name, 'must be spec.names.plural+"."+spec.group')];
+}
+
 function specErrors(crd: CustomResourceDefinition, known: KnownSchemas): FieldError[] {
   const { group = '', names = {}, scope, versions = [], conversion, preserveUnknownFields } = crd.spec ?? {};
-  const errors: FieldError[] = [];
-  if (crd.metadata.name !== `${names.plural ?? ''}.${group}`) {
-    errors.push(invalid('metadata.name', crd.metadata.name, 'must be spec.names.plural+"."+spec.group'));
-  }
-  errors.push(...groupErrors(group), ...approvalErrors(crd, group));
+  const errors = [...groupErrors(group), ...approvalErrors(crd, group)];
   if (!scope) errors.push(required('spec.scope'));
   else if (scope !== 'Cluster' && scope !== 'Namespaced') {
     errors.push(notSupported('spec.scope', scope, ['Cluster', 'Namespaced']));
