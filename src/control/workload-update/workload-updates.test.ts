@@ -180,6 +180,17 @@ describe('changes of guests', () => {
     expect((await scene.get(guests, 'web')).status?.phase).toBe('Running');
   });
 
+  it('does not move a guest again whose status is still of the pod that it has left', async () => {
+    await allow('LiveMigrate');
+    await addGuest('web', 'launcher:2', CAN, PLUG);
+    const name = (await onlyMigration()).metadata.name ?? '';
+    await agents.carryOut(name, 'web');
+    await agents.reaches(name, 'Succeeded');
+    await scene.pass(3000);
+    expect((await scene.get(guests, 'web')).status?.conditions).toContainEqual(expect.objectContaining(PLUG));
+    expect(await all()).toHaveLength(1);
+  });
+
   it('carries on where the answer to a deletion was lost', async () => {
     await allow('LiveMigrate');
     await addGuest('web', 'launcher:2', CAN, PLUG);

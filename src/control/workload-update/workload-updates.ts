@@ -21,7 +21,7 @@ import { type LauncherPod, pods } from '../resources.ts';
 import { isGoingDown } from '../vmi/phase.ts';
 import { decide, isUpdate, type UpdatePlan, type Workload } from './decide.ts';
 import { updateMigration } from './update-migration.ts';
-import { type UpdateNeed, updateNeed } from './update-need.ts';
+import { needLeft, type UpdateNeed, updateNeed } from './update-need.ts';
 import { isBeingDeployed, updateStrategyOf } from './update-strategy.ts';
 
 export interface WorkloadUpdatesOptions extends ControlContext {
@@ -108,6 +108,11 @@ export class WorkloadUpdates implements Service {
     return updateNeed(guest, this.#options.launcherImage);
   }
 
+  /** The pod that the guest may run in. */
+  #podOf({ status }: VirtualMachineInstance): LauncherPod | undefined {
+    return this.#pods.byIndex('uid', status?.rightToRun?.holder?.podUID ?? '')[0];
+  }
+
   async #reconcile(signal: AbortSignal): Promise<Result | void> {
     const [kubeVirt] = this.#kubeVirts.list();
     if (!kubeVirt) return;
@@ -137,7 +142,7 @@ export class WorkloadUpdates implements Service {
       if (guest) guests.set(key, guest);
     }
     return [...guests].map(([key, guest]) => {
-      const [pod] = this.#pods.byIndex('uid', guest.status?.rightToRun?.holder?.podUID ?? '');
+      const pod = this.#podOf(guest);
       return {
         guest,
         need: this.#needOf(guest),
@@ -158,11 +163,12 @@ export class WorkloadUpdates implements Service {
   }
 
   async #move(heard: Workload, kubeVirt: KubeVirt, signal: AbortSignal): Promise<boolean> {
-    const { client, recorder } = this.#options;
+    const { client, recorder, launcherImage } = this.#options;
     const { namespace = '', name = '', uid } = heard.guest.metadata;
-    // It may have moved by now, or the change may have been taken back: we may not have heard of that yet.
+    // It may have moved by now, or the change may have been taken back: we may not have heard of that yet, nor its controller.
     const guest = await client.find(virtualMachineInstances, namespace, name, signal);
-    const need = guest && this.#needOf(guest);
+    const pod = guest && this.#podOf(guest);
+    const need = guest && (pod ? needLeft(guest, pod, launcherImage) : this.#needOf(guest));
     if (!need || guest.metadata.uid !== uid) return false;
     const migration = updateMigration({ ...heard, guest, need }, kubeVirt.spec.configuration ?? {});
     try {
@@ -201,7 +207,7 @@ export class WorkloadUpdates implements Service {
   /** Asks for the eviction, as anybody would: budgets and whoever protects guests are heard. */
   async #evict({ guest }: Workload, signal: AbortSignal): Promise<void> {
     const { client, recorder } = this.#options;
-    const [pod] = this.#pods.byIndex('uid', guest.status?.rightToRun?.holder?.podUID ?? '');
+    const pod = this.#podOf(guest);
     if (!pod) return;
     const { namespace = '', name = '', uid = '' } = pod.metadata;
     const deleteOptions = { preconditions: { uid } };
