@@ -89,6 +89,15 @@ describe('serial logs', () => {
     ]);
   });
 
+  it('end with a line that goes on after a file of the same run that says nothing', async () => {
+    for (const [name, said] of Object.entries({ a: 'one\ntw', b: '', c: 'o', d: '' })) file(name, said, false, 'run');
+    file('e', '', false, 'next');
+    file('f', 'three', false, 'next');
+    expect(await read({ tailLines: 1 })).toBe('three\n');
+    expect(await read({ tailLines: 2 })).toBe('two\nthree\n');
+    expect(await read({ tailLines: 2, isVerbatim: true })).toBe('twothree');
+  });
+
   it('end with the last lines of anything', () =>
     fc.assert(
       fc.asyncProperty(

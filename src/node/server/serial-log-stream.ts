@@ -174,8 +174,12 @@ async function tailStart(
   let nextRun: string | undefined;
   for (const [index, { path, podUID }] of [...logs.entries()].toReversed()) {
     const handle = await openIfThere(path);
-    if (!handle) continue;
     try {
+      if (!handle || (await handle.stat()).size === 0) {
+        // A line may go on after it, but not where runs change.
+        if (nextRun !== podUID) nextRun = undefined;
+        continue;
+      }
       // A line that goes on in the next file of the same run was counted there.
       if (nextRun === podUID && !(await endsLine(handle))) wanted++;
       if (start && wanted === 0) return start;
@@ -185,7 +189,7 @@ async function tailStart(
       start = { index, offset };
       if (offset > 0) return start;
     } finally {
-      await handle.close();
+      await handle?.close();
     }
   }
   return start ?? { index: 0, offset: 0 };
@@ -202,18 +206,17 @@ async function sizeOf(path: string): Promise<number> {
 
 async function endsLine(handle: FileHandle): Promise<boolean> {
   const { size } = await handle.stat();
-  if (size === 0) return true;
   const { buffer } = await handle.read(Buffer.allocUnsafe(1), 0, 1, size - 1);
   return buffer[0] === NEWLINE;
 }
 
-/** Where the last `wanted` lines of a file begin, or all of it, and how many they are. */
+/** Where the last `wanted` lines of a file that is not empty begin, or all of it, and how many they are. */
 async function lastLines(
   handle: FileHandle,
   wanted: number,
 ): Promise<{ readonly offset: number; readonly lines: number }> {
   const { size } = await handle.stat();
-  if (wanted === 0 || size === 0) return { offset: size, lines: 0 };
+  if (wanted === 0) return { offset: size, lines: 0 };
   const buffer = Buffer.allocUnsafe(CHUNK_BYTES);
   let lines = 1;
   for (let end = size; end > 0; ) {
