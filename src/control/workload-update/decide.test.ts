@@ -53,6 +53,7 @@ describe('who is moved', () => {
   it.each<readonly [string, Workload]>([
     ['has a migration already', workloadOf(guestOf('web', { image: OLD }), [updateOf('web', 'Pending')])],
     ['is marked to leave its node', workloadOf(guestOf('web', { image: OLD, status: { evacuationNodeName: 'a' } }))],
+    ['has just come to a new pod', { ...workloadOf(guestOf('web', { image: OLD })), isServed: true }],
     ['is in a pod that is about to end', workloadOf(guestOf('web', { image: OLD }), [], true)],
     ['does not run yet', workloadOf(guestOf('web', { image: OLD, status: { phase: 'Scheduled' } }))],
     ['is over', workloadOf(guestOf('web', { image: OLD, status: { phase: 'Succeeded' } }))],

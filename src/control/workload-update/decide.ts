@@ -19,6 +19,8 @@ import type { UpdateStrategy } from './update-strategy.ts';
 export interface Workload {
   readonly guest: VirtualMachineInstance;
   readonly need: UpdateNeed | undefined;
+  /** Whether it is in a pod that was made for all of that, and only its status is yet to say so. */
+  readonly isServed: boolean;
   /** All migrations of the guest. */
   readonly migrations: readonly VirtualMachineInstanceMigration[];
   /** Whether the pod that it is in is about to end. */
@@ -76,8 +78,8 @@ export function isUpdate({ metadata, spec }: Migration): boolean {
 }
 
 /** Whether nobody moves the guest already, nor is about to: that move serves this, too. */
-function isIdle({ guest, need, migrations, isPodEnding }: Workload): boolean {
-  if (!need || isPodEnding || !isMovable(guest) || guest.status?.rightToRun?.successor) return false;
+function isIdle({ guest, need, isServed, migrations, isPodEnding }: Workload): boolean {
+  if (!need || isServed || isPodEnding || !isMovable(guest) || guest.status?.rightToRun?.successor) return false;
   const isAsked = migrations.some((each) => !isFinalMigration(each));
   return !isAsked && !isMarked(guest);
 }

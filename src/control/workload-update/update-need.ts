@@ -25,10 +25,11 @@ export function updateNeed(guest: VirtualMachineInstance, launcherImage: string)
 /** What of that the pod leaves to be done that the guest is in: a status may still be of the one that it was in before. */
 export function needLeft(
   guest: VirtualMachineInstance,
-  pod: LauncherPod,
+  pod: LauncherPod | undefined,
   launcherImage: string,
 ): UpdateNeed | undefined {
   const need = updateNeed(guest, launcherImage);
+  if (!pod) return need;
   const image = pod.spec?.containers?.find(({ name }) => name === COMPUTE)?.image;
   return (
     need &&

@@ -139,6 +139,40 @@ describe('outdated launchers', () => {
   });
 });
 
+/** Brings a guest to a pod of the current launcher, of which its status does not say so yet. */
+async function comesToCurrentPod(name: string): Promise<void> {
+  const { metadata } = await scene.create(pods, {
+    metadata: { name: `virt-launcher-${name}-second`, labels: { 'kubevirt.io': 'virt-launcher' } },
+    spec: { containers: [{ name: 'compute', image: 'launcher:2' }] },
+  });
+  const successor = { node: 'node-b', nodeUID: 'uid-of-node-b', podUID: metadata.uid ?? '' };
+  await agents.says(name, { rightToRun: { successor } });
+  await agents.take(name);
+}
+
+describe('a guest whose status is still of an old launcher', () => {
+  it.each(['Evict', 'LiveMigrate'])('is left where it is in a current one: %s', async (method) => {
+    await addGuest('web', 'launcher:1', method === 'Evict' ? CANNOT : CAN);
+    await comesToCurrentPod('web');
+    await allow(method);
+    await scene.pass(3000);
+    expect(await all()).toEqual([]);
+    expect((await scene.list(pods)).filter(({ metadata }) => metadata.deletionTimestamp)).toEqual([]);
+    expect(await outdatedCount()).toBe(1);
+  });
+
+  it('is not evicted where nobody had heard yet that it moved', async () => {
+    await addGuest('web', 'launcher:1', CANNOT);
+    scene.hold('virtualmachineinstances');
+    await comesToCurrentPod('web');
+    await allow('Evict');
+    await scene.pass(3000);
+    scene.release('virtualmachineinstances');
+    await scene.pass(3000);
+    expect((await scene.list(pods)).filter(({ metadata }) => metadata.deletionTimestamp)).toEqual([]);
+  });
+});
+
 describe('changes of guests', () => {
   it('moves a guest for a change, and takes that back with the change', async () => {
     await allow('LiveMigrate');

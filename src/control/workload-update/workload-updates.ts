@@ -146,6 +146,7 @@ export class WorkloadUpdates implements Service {
       return {
         guest,
         need: this.#needOf(guest),
+        isServed: needLeft(guest, pod, this.#options.launcherImage) === undefined,
         migrations: this.#migrations.byIndex('guest', key),
         isPodEnding: pod !== undefined && isGoingDown(pod),
       };
@@ -167,8 +168,7 @@ export class WorkloadUpdates implements Service {
     const { namespace = '', name = '', uid } = heard.guest.metadata;
     // It may have moved by now, or the change may have been taken back: we may not have heard of that yet, nor its controller.
     const guest = await client.find(virtualMachineInstances, namespace, name, signal);
-    const pod = guest && this.#podOf(guest);
-    const need = guest && (pod ? needLeft(guest, pod, launcherImage) : this.#needOf(guest));
+    const need = guest && needLeft(guest, this.#podOf(guest), launcherImage);
     if (!need || guest.metadata.uid !== uid) return false;
     const migration = updateMigration({ ...heard, guest, need }, kubeVirt.spec.configuration ?? {});
     try {
@@ -205,11 +205,14 @@ export class WorkloadUpdates implements Service {
   }
 
   /** Asks for the eviction, as anybody would: budgets and whoever protects guests are heard. */
-  async #evict({ guest }: Workload, signal: AbortSignal): Promise<void> {
-    const { client, recorder } = this.#options;
-    const pod = this.#podOf(guest);
-    if (!pod) return;
-    const { namespace = '', name = '', uid = '' } = pod.metadata;
+  async #evict(heard: Workload, signal: AbortSignal): Promise<void> {
+    const { client, recorder, launcherImage } = this.#options;
+    const { namespace = '', name: guestName = '' } = heard.guest.metadata;
+    // It may have moved by now.
+    const guest = await client.find(virtualMachineInstances, namespace, guestName, signal);
+    const pod = guest && this.#podOf(guest);
+    if (!pod || !needLeft(guest, pod, launcherImage)?.isOutdated) return;
+    const { name = '', uid = '' } = pod.metadata;
     const deleteOptions = { preconditions: { uid } };
     const eviction = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { namespace, name }, deleteOptions };
     try {

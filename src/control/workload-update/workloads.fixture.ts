@@ -67,7 +67,7 @@ export function workloadOf(
   migrations: readonly VirtualMachineInstanceMigration[] = [],
   isPodEnding = false,
 ): Workload {
-  return { guest, need: updateNeed(guest, CURRENT), migrations, isPodEnding };
+  return { guest, need: updateNeed(guest, CURRENT), isServed: false, migrations, isPodEnding };
 }
 
 /** All that is looked at, with every method allowed and room for five. */
