@@ -94,18 +94,23 @@ describe('the machines of an agent', () => {
     expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
     expect(await machines.look('a')).not.toHaveProperty('migration');
   });
-  it('are known by what they were found to be done with, which they said before anybody listened', async () => {
-    const host = new FakeHost();
-    await agent(host).machines.start('a', SMALL_MACHINE);
-    const [machine] = host.machines;
-    if (!machine) throw new Error('no machine was started');
-    machine.copy = 'completed';
-    const { machines } = agent(host);
-    expect(await machines.look('a', true)).toMatchObject({ fact: 'paused', migration: 'completed' });
-    machine.shutsDown();
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
-  });
+  it.each([undefined, 'postcopy-active'] as const)(
+    'are known by what they were found to be done with, where nobody has heard more than %s',
+    async (heard) => {
+      const host = new FakeHost();
+      await agent(host).machines.start('a', SMALL_MACHINE);
+      const [machine] = host.machines;
+      if (!machine) throw new Error('no machine was started');
+      const { machines } = agent(host);
+      await machines.look('a');
+      if (heard) machine.says({ kind: 'migration', state: heard, atMs: undefined });
+      machine.copy = 'completed';
+      expect(await machines.look('a', true)).toMatchObject({ fact: 'paused', migration: 'completed' });
+      machine.shutsDown();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(await machines.look('a', true)).toMatchObject({ fact: 'dead', migration: 'completed' });
+    },
+  );
   it('that do not answer may live', async () => {
     const host = new FakeHost();
     const { machines } = agent(host);

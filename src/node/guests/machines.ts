@@ -1,3 +1,4 @@
+import { isPostCopy } from '../../api/copy-state.ts';
 import type { CopyState } from '../../api/copy-state.ts';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Logger } from '../../env/ports.ts';
@@ -119,8 +120,8 @@ export class Machines {
       const status = await machine.status();
       if (!mayMigrate) return { fact: machineFact(status), status, agent };
       const { state } = await machine.migration.progress();
-      // A machine that was found may have said so before anybody listened, and never says it again.
-      if (state === 'completed') held.migration ??= state;
+      // It may have said so while nobody listened, and never says it again.
+      if (state === 'completed' && (!held.migration || isPostCopy(held.migration))) held.migration = state;
       return { fact: machineFact(status, state), status, migration: state, agent };
     } catch (error) {
       // It may have ended while it was asked.
