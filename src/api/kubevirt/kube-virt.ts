@@ -79,7 +79,7 @@ const spec = openObject('How the cluster runs guests.', {
 });
 
 const restoration = object('What is to be settled since the data of the API was restored from a backup.', {
-  id: needed(text('What tells this restoration from others.')),
+  id: needed(text('What tells this restoration from others.', { minLength: 1 })),
   unheard: listOf(
     'Nodes that have not said yet what their journals hold; until they have, no guest starts.',
     text('Name of a node.'),
