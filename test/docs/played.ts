@@ -66,7 +66,7 @@ export const NOT_PLAYED: readonly (readonly [page: string, command: string, reas
   ['docs/guests.md', 'kubectl get vmi web', 'needs a guest with a port: test/vm/network.test.ts asks at it'],
   ['docs/kubernetes.md', 'kubectl -n shop create rolebinding', INSTALL],
   ['docs/kubernetes.md', 'godwit manifests', INSTALL],
-  ['docs/kubernetes.md', 'until kubectl wait', INSTALL],
+  ['docs/kubernetes.md', 'for try in', INSTALL],
   ['docs/kubernetes.md', 'kubectl -n kubevirt rollout', INSTALL],
   ['docs/kubernetes.md', 'helm', INSTALL],
   ['docs/kubernetes.md', 'godwit token create', TUTORIAL],
