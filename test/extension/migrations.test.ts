@@ -90,6 +90,10 @@ describe('migrations', () => {
     expect((await move({ vmiName: ended })).expect(422).json.message).toContain(
       'Cannot migrate VMI in finalized state.',
     );
+    const waiting = await makeMachine('WaitingForSync');
+    expect((await move({ vmiName: waiting })).expect(422).json.message).toContain(
+      'only a migration with spec.receive moves it',
+    );
     const unknown = await move({ vmiName: ended, priorty: 'user-triggered' });
     expect(unknown.expect(422).json.message).toContain('spec.priorty: unknown field');
   });

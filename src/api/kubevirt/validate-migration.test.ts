@@ -170,6 +170,8 @@ describe('the guest of a migration', () => {
   const half = { vmiName: 'a', receive: { key: '1' } };
   const sending = { vmiName: 'a', sendTo: { key: '1', connectURL: 'there:9185' } };
   const DISKS = 'DisksNotLiveMigratable';
+  const WAITS =
+    'Cannot migrate VMI that waits for its guest from another namespace or cluster: only a migration with spec.receive moves it.';
   it.each<[string, Spec, Pick<VirtualMachineInstance, 'status'> | undefined, string[]]>([
     ['runs', { vmiName: 'a' }, guest({ phase: 'Running' }), []],
     ['says nothing yet', { vmiName: 'a' }, guest(undefined), []],
@@ -204,6 +206,25 @@ describe('the guest of a migration', () => {
       sending,
       guest(stuck('HostDeviceNotLiveMigratable')),
       ['spec.vmiName: Cannot migrate VMI, Reason: HostDeviceNotLiveMigratable, Message: no'],
+    ],
+    [
+      'waits for its own guest, and so has none to be moved',
+      { vmiName: 'a' },
+      guest({ phase: 'WaitingForSync' }),
+      [`spec.vmiName: ${WAITS}`],
+    ],
+    [
+      'waits for its own guest, and so has none to be sent',
+      sending,
+      guest({ phase: 'WaitingForSync' }),
+      [`spec.vmiName: ${WAITS}`],
+    ],
+    ['waits for its guest, and is to receive it', half, guest({ phase: 'WaitingForSync' }), []],
+    [
+      'has received its guest, and has not said so yet',
+      { vmiName: 'a' },
+      guest({ phase: 'WaitingForSync', rightToRun: { epoch: 2, volumes: [] } }),
+      [],
     ],
     ['is not there to be sent', sending, undefined, ['spec.vmiName: the VMI "shop/a" does not exist']],
     ['is not there to be received, yet', half, undefined, []],

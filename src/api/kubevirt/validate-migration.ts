@@ -105,6 +105,9 @@ export function migrationRole({ sendTo, receive }: Spec): 'source' | 'target' | 
   return receive && !sendTo ? 'target' : 'local';
 }
 
+const NOTHING_TO_MOVE =
+  'Cannot migrate VMI that waits for its guest from another namespace or cluster: only a migration with spec.receive moves it.';
+
 /** Why a guest cannot be moved. */
 export function migratedGuestErrors(
   { metadata, spec }: Migration,
@@ -123,6 +126,9 @@ export function migratedGuestErrors(
     return [{ type: 'FieldValueInvalid', field, message: 'Cannot migrate VMI in finalized state.' }];
   // Whether a guest can move is said of the one that does; of one that waits, nobody knows.
   if (isReceiver) return [];
+  // It would wait for what it keeps away: a guest has one migration at a time.
+  if (phase === 'WaitingForSync' && guest.status?.rightToRun === undefined)
+    return [{ type: 'FieldValueInvalid', field, message: NOTHING_TO_MOVE }];
   const obstacle = conditions.find(({ type, status }) => type === 'LiveMigratable' && status === 'False');
   if (!obstacle) return [];
   const { reason = '', message = '' } = obstacle;
