@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 
 /** As Go's flags read them, which is how users of virtctl and kubectl may write them. */
-const YES: ReadonlySet<string> = new Set(['1', 't', 'T', 'true', 'TRUE', 'True']);
+export const YES: readonly string[] = ['1', 't', 'T', 'true', 'TRUE', 'True'];
 const NO: ReadonlySet<string> = new Set(['0', 'f', 'F', 'false', 'FALSE', 'False']);
 
 /**
@@ -17,7 +17,7 @@ export function withPlainBooleans(args: readonly string[], program: Command): st
     const option = command.options.find(({ long }) => long === flag);
     const isBoolean = option !== undefined && !option.required && !option.optional;
     if (isBoolean && NO.has(value)) continue;
-    plain.push(isBoolean && YES.has(value) ? flag : argument);
+    plain.push(isBoolean && YES.includes(value) ? flag : argument);
     const next = command.commands.find((each) => each.name() === argument || each.aliases().includes(argument));
     if (next) command = next;
   }

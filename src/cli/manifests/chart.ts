@@ -2,6 +2,7 @@ import { stringify } from 'yaml';
 import { SYSTEM_NAMESPACE } from '../../api/kubevirt/well-known.ts';
 import type { KubeObject } from '../../api/meta.ts';
 import { TRUST_OBJECTS } from '../../sync/trust/objects.ts';
+import { YES } from '../boolean-arguments.ts';
 import { VERSION } from '../version.ts';
 import { AGENTS } from './agents.ts';
 import { manifests, usualSettings } from './manifests.ts';
@@ -73,11 +74,18 @@ const NAMESPACE_CHECK = `{{- if ne .Release.Namespace "${SYSTEM_NAMESPACE}" }}
 {{- end }}
 `;
 
+/** A pattern for arguments, put together with blanks, among which a flag is: in any of the forms in which ours are read. */
+function given(flag: string): string {
+  return `(^| )${flag}(=(${YES.join('|')}))?( |$)`;
+}
+
 /**
  * Refuses values that do not go together, or not with the agents that run: guests would lose their power, have no agent, or not start.
  */
 const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type "OnDelete" }}
-{{- if not (has "--kubelet" .Values.agent.arguments) }}
+{{- $kubelet := "${given('--kubelet')}" }}
+{{- $servesKubelets := regexMatch "${given('--kubelets')}" (join " " .Values.controllers.arguments) }}
+{{- if not (regexMatch $kubelet (join " " .Values.agent.arguments)) }}
 {{- if not $isOnDelete }}
 {{- fail "agent.updateStrategy.type has to be OnDelete unless agent.arguments have --kubelet: guests are processes of the agents' pods, and lose their power where these are replaced" }}
 {{- end }}
@@ -85,15 +93,16 @@ const AGENTS_CHECK = `{{- $isOnDelete := eq (.Values.agent.updateStrategy).type 
 {{- fail "agent.hostPID has to be true where agent.arguments have --kubelet: agents see the guests in other pods by their processes" }}
 {{- else if not (regexMatch "(^| )--name[ =]" (join " " .Values.agent.arguments)) }}
 {{- fail "agent.arguments have to have --name, $(NODE_NAME) where they have --kubelet: the node of a kubelet is not called like one of an agent beside it" }}
-{{- else if not (has "--kubelets" .Values.controllers.arguments) }}
+{{- else if not $servesKubelets }}
 {{- fail "controllers.arguments have to have --kubelets where agent.arguments have --kubelet: on the nodes of kubelets other launcher pods end without a guest" }}
 {{- end }}
 {{- range $pod := (lookup "v1" "Pod" "${SYSTEM_NAMESPACE}" "").items }}
 {{- range $pod.spec.containers }}
-{{- if and (eq .name "${AGENTS}") (has "--kubelet" .args) (not (has "--kubelets" $.Values.controllers.arguments)) }}
+{{- $isOfKubelet := regexMatch $kubelet (join " " .args) }}
+{{- if and (eq .name "${AGENTS}") $isOfKubelet (not $servesKubelets) }}
 {{- fail (printf "controllers.arguments have to have --kubelets while agents with --kubelet run, as %s: on their nodes other launcher pods end without a guest; docs/kubernetes.md says how nodes go back one by one" $pod.metadata.name) }}
 {{- end }}
-{{- if and (eq .name "${AGENTS}") (not (has "--kubelet" .args)) }}
+{{- if and (eq .name "${AGENTS}") (not $isOfKubelet) }}
 {{- if not $isOnDelete }}
 {{- fail (printf "agent.updateStrategy.type has to be OnDelete while pods of agents without --kubelet run, as %s: their guests lose their power where their pods are replaced; docs/kubernetes.md says how nodes go over one by one, and that of a host that is gone goes with its Node" $pod.metadata.name) }}
 {{- end }}

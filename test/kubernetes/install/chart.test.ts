@@ -52,7 +52,10 @@ const AGENT_OF_KUBELET = {
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'agent-of-kubelet', namespace: 'kubevirt' },
-  spec: { schedulerName: 'nobody', containers: [{ name: 'virt-handler', image: IMAGE, args: ['agent', '--kubelet'] }] },
+  spec: {
+    schedulerName: 'nobody',
+    containers: [{ name: 'virt-handler', image: IMAGE, args: ['agent', '--kubelet=true'] }],
+  },
 };
 
 /** An agent's pod comes to that node, as a node of its own beside a kubelet. Answers its name. */
@@ -100,7 +103,7 @@ describe('the chart', () => {
 
   it.each([
     ['agents that lose their guests where they are updated', 'agent.updateStrategy.type=RollingUpdate', 'OnDelete'],
-    ['agents that cannot see their guests', 'agent.arguments={--kubelet}', 'agent.hostPID has to be true'],
+    ['agents that cannot see their guests', 'agent.arguments={--kubelet=1}', 'agent.hostPID has to be true'],
     [
       'agents of kubelets whose launcher pods end without a guest',
       'agent.arguments={--kubelet,--name=x},agent.hostPID=true,controllers.arguments={}',
@@ -145,7 +148,7 @@ describe('the chart', () => {
       refusal('controllers.arguments have to have --kubelets while agents with --kubelet run, as agent-of-kubelet:'),
     );
     await cluster().kubectl.ok('delete pod agent-of-kubelet -n kubevirt');
-    const chosen = ['--values', file, ...elsewhere];
+    const chosen = ['--values', file, ...elsewhere, '--set', 'controllers.arguments={--kubelets=true}'];
     const notes = await helm(cluster(), 'install', ...OWN, '--dry-run=client', ...chosen);
     expect(notes).toContain('kubectl label node NODE disk=fast');
     expect(notes).toContain('"--kubelet"');
