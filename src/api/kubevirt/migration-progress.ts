@@ -35,6 +35,13 @@ export function progressSummary(progress: Omit<MigrationProgress, 'summary'>): s
   return `${left} (${duration(secondsLeftMin)} to ${duration(secondsLeftMax)})`;
 }
 
+/** The last word about a copy that is over, of which its source had other things to do than to tell. */
+export function wholeProgress(progress: MigrationProgress | undefined, time: string | undefined): MigrationProgress {
+  const { secondsLeft: _, secondsLeftMin: _min, secondsLeftMax: _max, summary: _summary, ...known } = progress ?? {};
+  const done = { ...known, percent: 100, remainingBytes: 0, ...(time === undefined ? {} : { time }) };
+  return { ...done, summary: progressSummary(done) };
+}
+
 function duration(seconds: number): string {
   if (seconds < MINUTE) return `${seconds}s`;
   if (seconds < HOUR) return `${Math.floor(seconds / MINUTE)}m${seconds % MINUTE}s`;

@@ -1,3 +1,4 @@
+import { wholeProgress } from '../../api/kubevirt/migration-progress.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
 import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
@@ -170,8 +171,9 @@ function isGivable({ status }: VirtualMachineInstance): boolean {
   return status?.rightToRun?.successor !== undefined || isAway(status?.rightToRun);
 }
 
-/** Only a target knows that the guest is there, memory and all. */
+/** Only a target knows that the guest is there, memory and all. Of a copy that was quick its source may have told nothing. */
 function arrivalOf(state: MigrationState, { verdict }: TargetHalf): Partial<MigrationState> {
   if (verdict?.phase !== 'Succeeded' || state.completed === true) return {};
-  return { completed: true, endTimestamp: verdict.time };
+  const { time } = verdict;
+  return { completed: true, endTimestamp: time, progress: wholeProgress(state.progress, time ?? undefined) };
 }

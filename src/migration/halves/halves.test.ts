@@ -207,10 +207,13 @@ describe('a half that is applied', () => {
     expect(completed).toBeUndefined();
     expect(targetState?.verdict?.phase).toBe('Succeeded');
     const reserved = { rightToRun: { epoch: 3, holder: RUNNER_HERE, successor: RUNNER_THERE, across: true } };
-    const there = { completed: true, endTimestamp: AT };
+    const there = { completed: true, endTimestamp: AT, progress: { percent: 100, summary: '100%', time: AT } };
     expect(applyTarget(sender({}, reserved), half)?.migrationState).toMatchObject(there);
     const away = { rightToRun: { epoch: 4, holder: RUNNER_THERE, across: true } };
     expect(applyTarget(sender({}, away), half)?.migrationState).toMatchObject(there);
+    const told = { progress: { percent: 40, transferredBytes: 4, remainingBytes: 6, secondsLeft: 3 } };
+    const { progress } = applyTarget(sender(told, away), half)?.migrationState ?? {};
+    expect(progress).toEqual({ percent: 100, transferredBytes: 4, remainingBytes: 0, summary: '100%', time: AT });
   });
 
   it.each<[string, SourceHalf, MigrationState]>([

@@ -1,5 +1,5 @@
 import type { MigrationDecision, MigrationState } from '../../api/kubevirt/migration-state.ts';
-import { type MigrationProgress, progressSummary } from '../../api/kubevirt/migration-progress.ts';
+import { type MigrationProgress, wholeProgress } from '../../api/kubevirt/migration-progress.ts';
 import type { Runner } from '../../api/kubevirt/right-to-run.ts';
 import { formatTime } from '../../api/meta.ts';
 import type { Message } from '../../migration/right-to-run/plan.ts';
@@ -121,7 +121,13 @@ export function targetReport(
     ...(downtimeMs === undefined ? {} : { downtimeMs: Math.round(downtimeMs) }),
     // What is still to come over counts against the slots of both nodes. The source may not have had the time to say so.
     ...(isFollowed || standing.isPostCopy ? { mode: 'PostCopy' as const } : {}),
-    ...(isFollowed ? {} : { completed: true, endTimestamp: formatTime(nowMs), ...whole(state, nowMs) }),
+    ...(isFollowed
+      ? {}
+      : {
+          completed: true,
+          endTimestamp: formatTime(nowMs),
+          progress: wholeProgress(state.progress, formatTime(nowMs)),
+        }),
   };
 }
 
@@ -144,23 +150,13 @@ function lastWord(state: MigrationState, copy: SourceFacts['copy'], nowMs: numbe
   return {
     ...(channel && state.channel === undefined ? { channel } : {}),
     ...(decisions.length > (state.decisions?.length ?? 0) ? { decisions: [...decisions] } : {}),
-    ...(progress && isNews ? whole({ progress }, nowMs) : {}),
+    ...(progress && isNews ? { progress: wholeProgress(progress, formatTime(nowMs)) } : {}),
   };
 }
 
 /** A post-copy may be over before anybody has told that it was one. */
 function lateMode({ mode }: MigrationState, isPostCopy: boolean): Pick<MigrationState, 'mode'> {
   return isPostCopy && mode !== 'PostCopy' ? { mode: 'PostCopy' } : {};
-}
-
-/** The last word about the copy, of which its source had other things to do than to tell. */
-function whole(
-  { progress = { percent: 100 } }: Pick<MigrationState, 'progress'>,
-  nowMs: number,
-): Pick<MigrationState, 'progress'> {
-  const { secondsLeft: _, secondsLeftMin: _min, secondsLeftMax: _max, summary: _summary, ...known } = progress;
-  const done = { ...known, percent: 100, remainingBytes: 0, time: formatTime(nowMs) };
-  return { progress: { ...done, summary: progressSummary(done) } };
 }
 
 function attemptUnderWay(standing: Standing): { readonly sourceMigrationUID: string } | undefined {
