@@ -10,7 +10,7 @@ import type { State } from '../observer.ts';
 
 /**
  * A migration has one verdict, for good, and it is that of the record of the right to run: Succeeded if and only if its
- * target pod took the guest. Of a guest that is gone there is no record any more.
+ * target pod took the guest, and the guest was not lost there ahead of its memory. Of a guest that is gone there is no record any more.
  */
 export function verdictsAgree(): Invariant {
   /** UIDs of migrations by those of their target pods. */
@@ -22,7 +22,7 @@ export function verdictsAgree(): Invariant {
     const migration = targets.get(status?.rightToRun?.holder?.podUID ?? '');
     if (migration === undefined) return undefined;
     taken.set(migration, metadata.uid ?? '');
-    return verdicts.get(migration) === 'Failed'
+    return verdicts.get(migration) === 'Failed' && !isLostAhead({ status })
       ? `${metadata.name} was taken by the target of migration ${migration}, which has failed`
       : undefined;
   };
@@ -33,11 +33,11 @@ export function verdictsAgree(): Invariant {
     if (before !== undefined && before !== phase) return `migration ${name} was ${before}, and is ${phase}`;
     if (before !== undefined || !isFinalMigration(migration)) return undefined;
     verdicts.set(uid, phase);
-    const guest = state.get(VMIS, guestKeyOf(migration));
+    const guest = state.get(VMIS, guestKeyOf(migration)) as VirtualMachineInstance | undefined;
     const taker = taken.get(uid);
     if (phase === 'Succeeded' && taker === undefined)
       return `migration ${name} succeeded, and its target has taken nothing`;
-    return phase === 'Failed' && taker !== undefined && taker === guest?.metadata.uid
+    return phase === 'Failed' && taker !== undefined && taker === guest?.metadata.uid && !isLostAhead(guest)
       ? `migration ${name} failed, though its target has taken the guest`
       : undefined;
   };
@@ -51,4 +51,11 @@ export function verdictsAgree(): Invariant {
       return bucket === MIGRATIONS ? aboutMigration(object as VirtualMachineInstanceMigration, state) : undefined;
     },
   };
+}
+
+/** Whether a guest has ended that ran ahead of its memory, and of which nobody has said that all of it came. */
+function isLostAhead({ status }: Pick<VirtualMachineInstance, 'status'>): boolean {
+  const isOver = status?.phase === 'Failed' || status?.phase === 'Succeeded';
+  const { mode, completed, failed } = status?.migrationState ?? {};
+  return isOver && mode === 'PostCopy' && (completed !== true || failed === true);
 }
