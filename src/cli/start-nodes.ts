@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { chmodSync, mkdirSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,7 +39,9 @@ export async function startNodes(options: StartNodesOptions): Promise<LocalNodes
   const tokens = new LocalBootstrap({ env, client: admin, adminKubeconfig: kubeconfig, path: bootstrap });
   const renew = (): Promise<void> => tokens.renew(new AbortController().signal);
   if (count > 0) {
-    mkdirSync(below, { recursive: true, mode: 0o711 });
+    mkdirSync(below, { recursive: true });
+    // Whatever the umask is: QEMU, which may be another user's, has to pass.
+    chmodSync(below, 0o711);
     await renew();
   }
   const common = {

@@ -92,6 +92,16 @@ describe("the disks' files of the host", () => {
     await expect(files.makeDirectory(at('file'), { mode: 0o700 })).rejects.toThrow('EEXIST');
   });
 
+  it('makes directories that others may pass above its own, whatever the umask is', async () => {
+    const before = process.umask(0o077);
+    try {
+      await files.makeDirectory(at('x/y/own'), { mode: 0o700 });
+    } finally {
+      process.umask(before);
+    }
+    expect(['x', 'x/y', 'x/y/own'].map((name) => statSync(at(name)).mode & 0o777)).toEqual([0o711, 0o711, 0o700]);
+  });
+
   it('gives no file away that has a second name', async () => {
     writeFileSync(at('a'), '');
     linkSync(at('a'), at('b'));

@@ -21,6 +21,7 @@ const READ_CHUNK_BYTES = 1024 * 1024;
 /** Zeros are left out in pieces of this size, a multiple of what file systems allocate. */
 const HOLE_BYTES = 64 * 1024;
 const SYNCS_AT_ONCE = 16;
+const PASSABLE = 0o711;
 const ZEROS = Buffer.alloc(HOLE_BYTES);
 
 function codeOf(error: unknown): string | undefined {
@@ -153,13 +154,20 @@ async function tryLink(path: string, secondPath: string, excuses: readonly strin
   return true;
 }
 
+/** Makes what is missing of a directory that others may pass, whatever the umask is: QEMU is another user's where we are root. */
+async function makePassable(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let each = path; each.length >= first.length; each = dirname(each)) await chmod(each, PASSABLE);
+}
+
 /** The disks' files of a Linux host. */
 export const realDiskFiles: DiskFiles = {
   describe,
   read,
   list,
   async makeDirectory(path, { owner, mode }) {
-    await mkdir(dirname(path), { recursive: true, mode: 0o711 });
+    await makePassable(dirname(path));
     try {
       await mkdir(path, { mode });
     } catch (error) {
