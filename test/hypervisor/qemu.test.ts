@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { realProcesses } from '../../src/env/real-processes.ts';
@@ -75,6 +75,28 @@ describe('the process of a machine', () => {
     }
     expect(statSync(machine.run.directory).mode & 0o777).toBe(0o700);
     await machine.quit();
+  });
+
+  it('starts below a directory that is closed to it, as the home of root is, and is found there again', async () => {
+    const home = join(bench.directory, 'home');
+    const data = join(home, 'data');
+    mkdirSync(data, { recursive: true });
+    chmodSync(data, 0o711);
+    chmodSync(home, 0o700);
+    const { kernel } = bench.spec();
+    const path = join(data, 'kernel');
+    cpSync(kernel?.path ?? '', path);
+    chmodSync(path, 0o644);
+    const run = { ...bench.newRun(), directory: join(data, 'run') };
+    const machine = await start({ ...bench.spec(), kernel: { ...kernel, path } }, run);
+    const console = await Console.open(machine);
+    await machine.continue();
+    await console.next('ready');
+    machine.detach();
+    const found = await Workbench.hypervisor(bench.version).adopt(run);
+    expect(await found?.status()).toBe('running');
+    expect(readFileSync(join(data, 'run', 'qemu.pid'), 'utf8')).toBe(`${await pidOf(machine)}\n`);
+    expect(await found?.quit()).toMatchObject({ reason: 'Quit' });
   });
 
   it('quits when told to, in order', async () => {

@@ -21,7 +21,6 @@ const OPTIONS: ReadonlySet<string> = new Set([
   '-smp',
   '-m',
   '-object',
-  '-pidfile',
   '-msg',
   '-chardev',
   '-mon',

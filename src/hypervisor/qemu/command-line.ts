@@ -135,8 +135,6 @@ function topologyOption({ cpu }: MachineSpec): string {
 function controlArguments(instance: string): string[] {
   const socket = (id: string, path: string): string => `socket,id=${id},path=${path},server=on,wait=off`;
   return [
-    '-pidfile',
-    FILE_NAMES.pid,
     '-msg',
     'timestamp=on',
     '-chardev',

@@ -10,7 +10,8 @@ import type { State } from '../observer.ts';
 
 /**
  * A migration has one verdict, for good, and it is that of the record of the right to run: Succeeded if and only if its
- * target pod took the guest, and the guest was not lost there ahead of its memory. Of a guest that is gone there is no record any more.
+ * target pod took the guest. One whose guest was lost there ahead of its memory may have failed. Of a guest that is gone there is no
+ * record any more.
  */
 export function verdictsAgree(): Invariant {
   /** UIDs of migrations by those of their target pods. */
