@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/meta.ts';
+import { keyOf } from '../../kube/resource.ts';
 import type { Pod } from '../../migration/fit/objects.ts';
 import type { Invariant } from '../invariant.ts';
 import type { Observation, State } from '../observer.ts';
@@ -6,11 +7,13 @@ import type { Observation, State } from '../observer.ts';
 /**
  * The eviction API takes no healthy pod that its budget needs. What others take (deletions, preemption, taints, lost
  * nodes) the budget does not forbid; those who count may hear of it late, so that evictions may meanwhile take as many
- * as were lost that way lately, but no more.
+ * as were lost that way lately, but no more. Nor does a budget forbid what was granted before it said so.
  */
 
 /** Longer than whoever counts may be behind: a watch that lags, a clock that is wrong, a process that is away. */
 const LATELY_MS = 10 * 60_000;
+
+const BUDGETS = 'poddisruptionbudgets.policy';
 
 interface Budget extends KubeObject {
   spec?: { minAvailable?: number | string; selector?: { matchLabels?: Record<string, string> } };
@@ -19,9 +22,13 @@ interface Budget extends KubeObject {
 export function evictionsKeepBudgets(): Invariant {
   /** When healthy pods were lost otherwise. */
   let losses: { readonly atMs: number; readonly pod: Pod }[] = [];
+  /** Since which revision budgets say what they say, by their keys. */
+  const saidSince = new Map<string, number>();
   return {
     name: 'evictions-keep-budgets',
     observe(observation, state) {
+      if (observation.bucket === BUDGETS && isOtherSpec(observation))
+        saidSince.set(observation.key, observation.revision);
       const pod = healthyBefore(observation);
       if (!pod) return undefined;
       losses = losses.filter(({ atMs }) => observation.atMs - atMs < LATELY_MS);
@@ -29,8 +36,8 @@ export function evictionsKeepBudgets(): Invariant {
         losses.push({ atMs: observation.atMs, pod });
         return undefined;
       }
-      for (const budget of state.list('poddisruptionbudgets.policy') as Iterable<Budget>) {
-        if (!covers(budget, pod)) continue;
+      for (const budget of state.list(BUDGETS) as Iterable<Budget>) {
+        if (!covers(budget, pod) || (saidSince.get(keyOf(budget)) ?? 0) > grantedAt(pod)) continue;
         const lost = losses.filter((loss) => covers(budget, loss.pod)).length;
         const wrong = breach(budget, observation.key, lost, state);
         if (wrong !== undefined) return wrong;
@@ -38,6 +45,16 @@ export function evictionsKeepBudgets(): Invariant {
       return undefined;
     },
   };
+}
+
+function isOtherSpec({ object, previous }: Observation): boolean {
+  return object?.metadata.generation !== previous?.metadata.generation;
+}
+
+/** The revision at which a pod was told that it is evicted, if that was the last that became of it. */
+function grantedAt({ metadata, status }: Pod): number {
+  const isTold = status?.conditions?.some(({ reason }) => reason === 'EvictionByEvictionAPI');
+  return isTold ? Number(metadata.resourceVersion) : Infinity;
 }
 
 /** A pod that was healthy before the change and is not any more. */
