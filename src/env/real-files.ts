@@ -1,4 +1,4 @@
-import { chmod, chown, constants, mkdir, open, writeFile } from 'node:fs/promises';
+import { chmod, chown, constants, mkdir, open, rm } from 'node:fs/promises';
 import type { HostFiles } from './ports.ts';
 
 /** The files of the host. */
@@ -10,9 +10,16 @@ export const realFiles: HostFiles = {
     if (owner) await chown(path, owner.uid, owner.gid);
   },
   async writePrivate(path, bytes, owner) {
-    await writeFile(path, bytes, { mode: 0o600 });
-    await chmod(path, 0o600);
-    if (owner) await chown(path, owner.uid, owner.gid);
+    // Whoever may write to the directory must not have us write, or give away, what is elsewhere: a link is replaced, never followed.
+    await rm(path, { force: true });
+    const file = await open(path, 'wx', 0o600);
+    try {
+      await file.chmod(0o600);
+      await file.writeFile(bytes);
+      if (owner) await file.chown(owner.uid, owner.gid);
+    } finally {
+      await file.close();
+    }
   },
   async readEnd(path, bytesMax) {
     let file;

@@ -86,11 +86,11 @@ export class QemuHypervisor implements Hypervisor {
     child: ChildProcess,
     check: (machine: QemuMachine) => void,
   ): Promise<QemuMachine> {
-    const { processes, hostFiles, user } = this.#options;
+    const { processes, hostFiles } = this.#options;
     const { identity: process, exited } = child;
     try {
       // QEMU writes none where directories above are closed to it. Who does not find it looks through all processes.
-      await hostFiles.writePrivate(files.pid, Buffer.from(`${process.pid}\n`), user);
+      await hostFiles.writePrivate(files.pid, Buffer.from(`${process.pid}\n`), undefined);
       const machine = await QemuMachine.connect({ ...this.#machineOptions(run, files), process, exited });
       check(machine);
       return machine;
