@@ -39,7 +39,7 @@ export async function startNodes(options: StartNodesOptions): Promise<LocalNodes
   const tokens = new LocalBootstrap({ env, client: admin, adminKubeconfig: kubeconfig, path: bootstrap });
   const renew = (): Promise<void> => tokens.renew(new AbortController().signal);
   if (count > 0) {
-    mkdirSync(below, { recursive: true });
+    mkdirSync(below, { recursive: true, mode: 0o711 });
     // Whatever the umask is: QEMU, which may be another user's, has to pass.
     chmodSync(below, 0o711);
     await renew();

@@ -156,7 +156,7 @@ async function tryLink(path: string, secondPath: string, excuses: readonly strin
 
 /** Makes what is missing of a directory that others may pass, whatever the umask is: QEMU is another user's where we are root. */
 async function makePassable(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
+  const first = await mkdir(path, { recursive: true, mode: PASSABLE });
   if (first === undefined) return;
   for (let each = path; each.length >= first.length; each = dirname(each)) await chmod(each, PASSABLE);
 }
