@@ -132,8 +132,6 @@ export class LoopScene {
         return await check();
       } catch (error) {
         if (tries === 50) throw error;
-        // What other threads do, as those that sign tokens, takes real time, which a busy machine is short of.
-        await new Promise((resolve) => setTimeout(resolve, tries));
         this.clock.advance(20);
       }
     }
