@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -83,6 +83,10 @@ describe('real processes', () => {
       user,
     };
     await expect(realProcesses.spawnDetached(spec)).rejects.toThrow('ENOENT');
+    const log = join(directory, 'log');
+    symlinkSync(join(directory, 'nowhere'), log);
+    const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
+    await expect(realProcesses.spawnDetached({ ...spec, outputPath: log, user: own })).rejects.toThrow('ELOOP');
     await expect(realProcesses.run('/bin/false', [])).rejects.toThrow('failed');
     expect(await realProcesses.run('/bin/echo', ['a', 'b'])).toBe('a b\n');
   });
@@ -106,6 +110,16 @@ describe('real files', () => {
     await realFiles.writePrivate(path, Buffer.from('new'), undefined);
     expect(readFileSync(path, 'utf8')).toBe('new');
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('take the place of a link, and leave what that leads to as it is', async () => {
+    const [elsewhere, path] = [join(directory, 'elsewhere'), join(directory, 'link')];
+    writeFileSync(elsewhere, 'theirs', { mode: 0o644 });
+    symlinkSync(elsewhere, path);
+    await realFiles.writePrivate(path, Buffer.from('own'), undefined);
+    expect(readFileSync(path, 'utf8')).toBe('own');
+    expect(readFileSync(elsewhere, 'utf8')).toBe('theirs');
+    expect(statSync(elsewhere).mode & 0o777).toBe(0o644);
   });
 
   it('give the end of a file, or nothing where there is none', async () => {

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readdir, readFile, stat } from 'node:fs/promises';
+import { constants, open, readdir, readFile, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { ChildProcess, Processes, ProcessExit, ProcessIdentity, ProcessSpec } from './ports.ts';
 
@@ -81,7 +81,10 @@ async function spawnDetached({
   outputPath,
   user,
 }: ProcessSpec): Promise<ChildProcess> {
-  const output = await open(outputPath, 'a', 0o600);
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
+  // Where it is another user's, the directory is, too: that user must not have us write elsewhere.
+  const following = user === undefined ? 0 : O_NOFOLLOW;
+  const output = await open(outputPath, O_APPEND | O_CREAT | O_WRONLY | following, 0o600);
   try {
     const child = spawn(command, args, {
       cwd: directory,
