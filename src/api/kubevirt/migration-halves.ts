@@ -28,6 +28,9 @@ export const slotState = choice('Whether a slot is kept for it, or is its own fo
   'committed',
 ] as const);
 
+/** Whether a source's launcher pod is over. A guest that went ahead of its memory waits for the rest in vain then. */
+export const podEnd = flag('Whether the launcher pod has ended there: no memory of the guest comes any more.');
+
 /** The disks of a side, by the names of their volumes. */
 export const halfVolumes = listOf(
   "The guest's disks on this side.",

@@ -74,7 +74,7 @@ type Status<T extends { status?: unknown }> = Published<NonNullable<T['status']>
 type OwnState =
   | `.migrationState.${'progress' | 'channel' | 'decisions' | 'downtimeMs' | 'targetRunner' | 'migratedVolumes' | 'sourceLetter' | 'targetLetter'}`
   | `.migrationState.${'sourceState' | 'targetState'}.${'agentKeys' | 'runner' | 'slots' | 'verdict' | 'volumes'}`
-  | `.migrationState.sourceState.${'epoch' | 'identity' | 'memoryBytes' | 'vcpus' | 'machineType' | 'cpuTopology' | 'memory'}`
+  | `.migrationState.sourceState.${'epoch' | 'identity' | 'memoryBytes' | 'vcpus' | 'machineType' | 'cpuTopology' | 'memory' | 'hasEnded'}`
   | `.migrationState.migrationConfiguration.${
       | 'parallelInboundMigrationsPerNode'
       | 'priorityAgeingSeconds'

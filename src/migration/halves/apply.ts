@@ -33,6 +33,7 @@ export function applySource(
     ...sideOf(half, state.sourceState),
     ...(isFrozen ? {} : machineOf(half)),
     agentKeys: half.agentKeys,
+    hasEnded: half.hasEnded,
   };
   return pairStatus(guest, {
     ...state,

@@ -55,6 +55,17 @@ describe('what a half tells', () => {
     });
   });
 
+  it('is that nothing comes of the guest any more, where its pod has ended and memory has yet to follow', () => {
+    const state = { sourceState: { ...sourceGuest().status?.migrationState?.sourceState, runner: RUNNER_HERE } };
+    const endOf = (mode: 'PreCopy' | 'PostCopy', activePods?: Record<string, string>): boolean | undefined =>
+      sourceHalf({ migration: SENDING, guest: sourceGuest({ ...state, mode }, { activePods }), node: undefined })
+        .hasEnded;
+    expect(endOf('PostCopy', { 'pod-here': 'node-a' })).toBeUndefined();
+    expect(endOf('PostCopy', { 'pod-other': 'node-a' })).toBe(true);
+    expect(endOf('PostCopy')).toBe(true);
+    expect(endOf('PreCopy')).toBeUndefined();
+  });
+
   it('says how it ended in words that the other side takes, however many there are of them here', () => {
     const failed = {
       type: 'migrationFailed',
@@ -178,6 +189,13 @@ describe('a half that is applied', () => {
       node: 'node-a',
       nodeLabelSelectors: NEEDS,
     });
+  });
+
+  it('tells a target that its source has ended, for as long as that is so', () => {
+    const once = applySource(receiver(), { ...source, hasEnded: true });
+    expect(once?.migrationState?.sourceState?.hasEnded).toBe(true);
+    const later = applySource(receiver(once?.migrationState), source);
+    expect(later?.migrationState?.sourceState?.hasEnded).toBeUndefined();
   });
 
   it('tells a source where its guest goes', () => {

@@ -39,6 +39,7 @@ export function sourceHalf({ migration, guest, node }: OwnSide): SourceHalf {
     machineType: side.machineType,
     cpuTopology: side.cpuTopology,
     memory: side.memory,
+    hasEnded: state?.mode === 'PostCopy' && hasEnded(guest, side) ? true : undefined,
     startTimestamp: state?.startTimestamp,
     mode: state?.mode,
     progress: state?.progress,
@@ -92,6 +93,14 @@ function common(
     persistentStatePVCName,
     selinuxContext,
   };
+}
+
+/** Whether the pod that the guest leaves has ended. */
+function hasEnded(
+  guest: VirtualMachineInstance | undefined,
+  { runner }: NonNullable<MigrationState['sourceState']>,
+): boolean {
+  return runner !== undefined && !Object.hasOwn(guest?.status?.activePods ?? {}, runner.podUID);
 }
 
 /** How a migration ended, as its object says; undefined while it has not. */

@@ -185,7 +185,7 @@ function sourceOf(pod: LauncherPod, guest: VirtualMachineInstance): { readonly i
   const { targetPod, sourceNode, sourceState, completed } = status?.migrationState ?? {};
   if (targetPod === undefined || targetPod !== pod.metadata.name || completed === true) return undefined;
   if (!sidesOf(guest).isTarget) return undefined;
-  // Nobody here sees a pod that is elsewhere; its side says that it is over when nothing of it is left.
-  if (isAcross(guest)) return { isThere: sourceState?.verdict === undefined };
+  // Nobody here sees a pod that is elsewhere; its side says that it has ended, or that all is over.
+  if (isAcross(guest)) return { isThere: sourceState?.verdict === undefined && sourceState?.hasEnded !== true };
   return { isThere: Object.values(status?.activePods ?? {}).includes(sourceNode ?? '') };
 }
