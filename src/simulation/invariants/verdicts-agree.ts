@@ -10,8 +10,8 @@ import type { State } from '../observer.ts';
 
 /**
  * A migration has one verdict, for good, and it is that of the record of the right to run: Succeeded if and only if its
- * target pod took the guest. One whose guest was lost there ahead of its memory may have failed. Of a guest that is gone there is no
- * record any more.
+ * target pod took the guest. One whose guest was lost there ahead of its memory may have failed, and has not succeeded. Of
+ * a guest that is gone there is no record any more.
  */
 export function verdictsAgree(): Invariant {
   /** UIDs of migrations by those of their target pods. */
@@ -38,6 +38,8 @@ export function verdictsAgree(): Invariant {
     const taker = taken.get(uid);
     if (phase === 'Succeeded' && taker === undefined)
       return `migration ${name} succeeded, and its target has taken nothing`;
+    if (phase === 'Succeeded' && isLostAhead(guest) && guest?.status?.migrationState?.migrationUid === uid)
+      return `migration ${name} succeeded, and its guest was lost ahead of its memory`;
     return phase === 'Failed' && taker !== undefined && taker === guest?.metadata.uid && !isLostAhead(guest)
       ? `migration ${name} failed, though its target has taken the guest`
       : undefined;
@@ -55,7 +57,8 @@ export function verdictsAgree(): Invariant {
 }
 
 /** Whether a guest has ended that ran ahead of its memory, and of which nobody has said that all of it came. */
-function isLostAhead({ status }: Pick<VirtualMachineInstance, 'status'>): boolean {
+function isLostAhead(guest: Pick<VirtualMachineInstance, 'status'> | undefined): boolean {
+  const { status } = guest ?? {};
   const isOver = status?.phase === 'Failed' || status?.phase === 'Succeeded';
   const { mode, completed, failed } = status?.migrationState ?? {};
   return isOver && mode === 'PostCopy' && (completed !== true || failed === true);
