@@ -1,5 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -87,6 +98,13 @@ describe('real processes', () => {
     symlinkSync(join(directory, 'nowhere'), log);
     const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
     await expect(realProcesses.spawnDetached({ ...spec, outputPath: log, user: own })).rejects.toThrow('ELOOP');
+    const pipe = join(directory, 'pipe');
+    spawnSync('mkfifo', [pipe]);
+    const toPipe = { ...spec, outputPath: pipe, user: own };
+    await expect(realProcesses.spawnDetached(toPipe)).rejects.toThrow('ENXIO');
+    const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    await expect(realProcesses.spawnDetached(toPipe)).rejects.toThrow('is no file');
+    closeSync(reader);
     await expect(realProcesses.run('/bin/false', [])).rejects.toThrow('failed');
     expect(await realProcesses.run('/bin/echo', ['a', 'b'])).toBe('a b\n');
   });

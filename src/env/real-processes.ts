@@ -81,11 +81,12 @@ async function spawnDetached({
   outputPath,
   user,
 }: ProcessSpec): Promise<ChildProcess> {
-  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_WRONLY } = constants;
-  // Where it is another user's, the directory is, too: that user must not have us write elsewhere.
-  const following = user === undefined ? 0 : O_NOFOLLOW;
-  const output = await open(outputPath, O_APPEND | O_CREAT | O_WRONLY | following, 0o600);
+  const { O_APPEND, O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
+  // Where it is another user's, the directory is, too: that user must not have us write elsewhere, nor wait for a reader.
+  const guarded = user === undefined ? 0 : O_NOFOLLOW | O_NONBLOCK;
+  const output = await open(outputPath, O_APPEND | O_CREAT | O_WRONLY | guarded, 0o600);
   try {
+    if (user && !(await output.stat()).isFile()) throw new Error(`${outputPath} is no file to write output to`);
     const child = spawn(command, args, {
       cwd: directory,
       env: { PATH: process.env['PATH'] },

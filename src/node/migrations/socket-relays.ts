@@ -1,9 +1,10 @@
 import { timingSafeEqual } from 'node:crypto';
-import { chmod, chown, open, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { createConnection, createServer, type NetConnectOpts, type Server, type Socket } from 'node:net';
 import { basename, dirname } from 'node:path';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, Logger, Random, Timer, UserIdentity } from '../../env/ports.ts';
+import { leaveSocketTo } from '../../env/real-sockets.ts';
 import type { ListeningSockets, LocalSocket, MigrationAddress, PortRange } from '../../hypervisor/migration.ts';
 import type { Admission, ConnectionCounts, CopyRelays, CopySecrets, Road } from './copy-relays.ts';
 
@@ -287,8 +288,7 @@ async function listenOn(server: Server, path: string, user: UserIdentity | undef
     await directory.close();
     throw error;
   }
-  await chmod(path, 0o600);
-  if (user) await chown(path, user.uid, user.gid);
+  await leaveSocketTo(path, user);
 }
 
 function listening(server: Server, listen: () => void): Promise<void> {
