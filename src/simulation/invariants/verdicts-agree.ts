@@ -3,6 +3,7 @@ import {
   isFinalMigration,
   type VirtualMachineInstanceMigration,
 } from '../../api/kubevirt/virtual-machine-instance-migration.ts';
+import { ownerUidOf } from '../../migration/halves/pair-state.ts';
 import { MIGRATIONS, VMIS } from '../buckets.ts';
 import type { Invariant } from '../invariant.ts';
 import { guestKeyOf, migrationUidOf } from '../moves.ts';
@@ -38,7 +39,7 @@ export function verdictsAgree(): Invariant {
     const taker = taken.get(uid);
     if (phase === 'Succeeded' && taker === undefined)
       return `migration ${name} succeeded, and its target has taken nothing`;
-    if (phase === 'Succeeded' && isLostAhead(guest) && guest?.status?.migrationState?.migrationUid === uid)
+    if (phase === 'Succeeded' && guest && isLostAhead(guest) && ownerUidOf(guest) === uid)
       return `migration ${name} succeeded, and its guest was lost ahead of its memory`;
     return phase === 'Failed' && taker !== undefined && taker === guest?.metadata.uid && !isLostAhead(guest)
       ? `migration ${name} failed, though its target has taken the guest`
