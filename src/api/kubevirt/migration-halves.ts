@@ -28,8 +28,8 @@ export const slotState = choice('Whether a slot is kept for it, or is its own fo
   'committed',
 ] as const);
 
-/** Whether a source's launcher pod is over. A guest that went ahead of its memory waits for the rest in vain then. */
-export const podEnd = flag('Whether the launcher pod has ended there: no memory of the guest comes any more.');
+/** Said by a source. A guest that went ahead of its memory waits for the rest in vain then. */
+export const sourceEnd = flag('Whether its machine ended before all memory was known to be over: none comes any more.');
 
 /** The disks of a side, by the names of their volumes. */
 export const halfVolumes = listOf(

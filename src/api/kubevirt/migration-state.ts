@@ -15,7 +15,7 @@ import {
 } from '../typed-schema.ts';
 import { migrationConfiguration } from './migration-configuration.ts';
 import { migrationProgress } from './migration-progress.ts';
-import { agentKeys, guestIdentity, halfVerdict, halfVolumes, podEnd, slotState } from './migration-halves.ts';
+import { agentKeys, guestIdentity, halfVerdict, halfVolumes, sourceEnd, slotState } from './migration-halves.ts';
 import { cpuTopology, memoryStatus } from './processor-and-memory.ts';
 import { runner } from './right-to-run.ts';
 
@@ -62,7 +62,7 @@ const sourceState = object('The side that the guest leaves.', {
   machineType: text("The machine's type, in its very version."),
   cpuTopology,
   memory: memoryStatus,
-  hasEnded: podEnd,
+  hasEnded: sourceEnd,
 });
 
 const targetState = object('The side that the guest moves to.', {

@@ -33,7 +33,7 @@ export function applySource(
     ...sideOf(half, state.sourceState),
     ...(isFrozen ? {} : machineOf(half)),
     agentKeys: half.agentKeys,
-    hasEnded: half.hasEnded,
+    hasEnded: isOver ? state.sourceState?.hasEnded : half.hasEnded,
   };
   return pairStatus(guest, {
     ...state,
@@ -151,12 +151,17 @@ function isThis({ metadata }: VirtualMachineInstance, side: SideState | undefine
   return side?.virtualMachineInstanceUID !== undefined && side.virtualMachineInstanceUID === metadata.uid;
 }
 
-/** How the copy goes. A guest that has gone over in the midst of it is not called back, and progress is none. */
+/**
+ * How the copy goes. A guest that has gone over in the midst of it is not called back, and progress is none. Once all is
+ * over it is news only that more was sent.
+ */
 function copyOf(state: MigrationState, half: SourceHalf): Partial<MigrationState> {
   const isBack = (half.progress?.percent ?? 0) < (state.progress?.percent ?? 0);
+  const isMore = (half.progress?.transferredBytes ?? 0) > (state.progress?.transferredBytes ?? 0);
+  const isOld = isBack || (state.completed === true && !isMore);
   return {
     ...(state.mode === 'PostCopy' || half.mode === undefined ? {} : { mode: half.mode }),
-    ...(half.progress === undefined || isBack ? {} : { progress: half.progress }),
+    ...(half.progress === undefined || isOld ? {} : { progress: half.progress }),
     ...(half.channel === undefined ? {} : { channel: half.channel }),
     ...(half.decisions === undefined ? {} : { decisions: half.decisions }),
   };

@@ -1,4 +1,11 @@
-import { agentKeys, guestIdentity, halfVerdict, halfVolumes, podEnd, slotState } from '../../api/kubevirt/migration-halves.ts';
+import {
+  agentKeys,
+  guestIdentity,
+  halfVerdict,
+  halfVolumes,
+  sourceEnd,
+  slotState,
+} from '../../api/kubevirt/migration-halves.ts';
 import { migrationConfiguration } from '../../api/kubevirt/migration-configuration.ts';
 import { migrationProgress } from '../../api/kubevirt/migration-progress.ts';
 import {
@@ -51,7 +58,7 @@ export const sourceHalfShape = object('The half of the side that a guest leaves.
   machineType: text("The machine's type, in its very version."),
   cpuTopology,
   memory: memoryStatus,
-  hasEnded: podEnd,
+  hasEnded: sourceEnd,
   startTimestamp: moment('When the copy began.'),
   mode: migrationMode,
   progress: migrationProgress,

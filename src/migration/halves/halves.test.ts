@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import type { RightToRun } from '../../api/kubevirt/right-to-run.ts';
 import { applySource, applyTarget } from './apply.ts';
 import type { SourceHalf, TargetHalf } from './half.ts';
 import { RECEIVING, RUNNER_HERE, RUNNER_THERE, SENDING, sourceGuest, targetGuest } from './halves.fixture.ts';
@@ -10,6 +11,7 @@ const KEY = `${'a'.repeat(43)}=`;
 const NODE = { apiVersion: 'v1', kind: 'Node', metadata: { annotations: { 'godwit.io/agent-keys': KEY } } };
 const NEEDS = { 'cpu-vendor.node.kubevirt.io/AMD': 'true', 'machine-type.node.kubevirt.io/q35': 'true' };
 const AT = '2026-05-01T12:00:00Z';
+const LATER = '2026-05-01T12:00:09Z';
 const LETTER = { kind: 'grant', epoch: 3, migrationUid: 'uid-send', sourcePodUID: 'a', targetPodUID: 'b' } as const;
 
 const source: SourceHalf = { uid: 'uid-send', name: 'web', namespace: 'shop', vmiUID: 'guest-here' };
@@ -55,15 +57,16 @@ describe('what a half tells', () => {
     });
   });
 
-  it('is that nothing comes of the guest any more, where its pod has ended and memory has yet to follow', () => {
-    const state = { sourceState: { ...sourceGuest().status?.migrationState?.sourceState, runner: RUNNER_HERE } };
-    const endOf = (mode: 'PreCopy' | 'PostCopy', activePods?: Record<string, string>): boolean | undefined =>
-      sourceHalf({ migration: SENDING, guest: sourceGuest({ ...state, mode }, { activePods }), node: undefined })
-        .hasEnded;
-    expect(endOf('PostCopy', { 'pod-here': 'node-a' })).toBeUndefined();
-    expect(endOf('PostCopy', { 'pod-other': 'node-a' })).toBe(true);
-    expect(endOf('PostCopy')).toBe(true);
-    expect(endOf('PreCopy')).toBeUndefined();
+  it('is that no memory comes any more, where its machine has ended before all of it was over', () => {
+    const away = { epoch: 4, holder: RUNNER_THERE, across: true } as const;
+    const half = (state: MigrationState, rightToRun: RightToRun = away): SourceHalf =>
+      sourceHalf({ migration: SENDING, guest: sourceGuest(state, { rightToRun }), node: undefined });
+    expect(half({ mode: 'PostCopy' }).hasEnded).toBe(true);
+    expect(
+      half({ mode: 'PostCopy' }, { epoch: 3, holder: RUNNER_HERE, successor: RUNNER_THERE }).hasEnded,
+    ).toBeUndefined();
+    expect(half({ mode: 'PostCopy', completed: true }).hasEnded).toBeUndefined();
+    expect(half({ mode: 'PreCopy' }).hasEnded).toBeUndefined();
   });
 
   it('says how it ended in words that the other side takes, however many there are of them here', () => {
@@ -191,11 +194,21 @@ describe('a half that is applied', () => {
     });
   });
 
-  it('tells a target that its source has ended, for as long as that is so', () => {
-    const once = applySource(receiver(), { ...source, hasEnded: true });
-    expect(once?.migrationState?.sourceState?.hasEnded).toBe(true);
-    const later = applySource(receiver(once?.migrationState), source);
-    expect(later?.migrationState?.sourceState?.hasEnded).toBeUndefined();
+  it('tells a target that its source has ended, unless all is over there', () => {
+    const ended = { ...source, hasEnded: true };
+    expect(applySource(receiver(), ended)?.migrationState?.sourceState?.hasEnded).toBe(true);
+    const over = receiver({ migrationUid: 'uid-send', completed: true });
+    expect(applySource(over, ended)?.migrationState?.sourceState?.hasEnded).toBeUndefined();
+  });
+
+  it('writes no progress anew that all has come, unless more was sent', () => {
+    const progress = { percent: 100, transferredBytes: 7, time: AT };
+    const over = receiver({ migrationUid: 'uid-send', completed: true, progress });
+    const told = (transferredBytes: number): unknown =>
+      applySource(over, { ...source, progress: { ...progress, transferredBytes, time: LATER } })?.migrationState
+        ?.progress;
+    expect(told(7)).toEqual(progress);
+    expect(told(8)).toMatchObject({ transferredBytes: 8, time: LATER });
   });
 
   it('tells a source where its guest goes', () => {

@@ -1,6 +1,7 @@
 import { agentKeysOf } from '../../api/kubevirt/agent-keys.ts';
 import { type HalfVerdict, SENTENCE_LENGTH_MAX, WORD_LENGTH_MAX } from '../../api/kubevirt/migration-halves.ts';
 import type { MigrationState } from '../../api/kubevirt/migration-state.ts';
+import { isAway } from '../../api/kubevirt/right-to-run-transition.ts';
 import type { VirtualMachineInstance } from '../../api/kubevirt/virtual-machine-instance.ts';
 import {
   isFinalMigration,
@@ -39,7 +40,7 @@ export function sourceHalf({ migration, guest, node }: OwnSide): SourceHalf {
     machineType: side.machineType,
     cpuTopology: side.cpuTopology,
     memory: side.memory,
-    hasEnded: state?.mode === 'PostCopy' && hasEnded(guest, side) ? true : undefined,
+    hasEnded: state && hasEnded(state, guest) ? true : undefined,
     startTimestamp: state?.startTimestamp,
     mode: state?.mode,
     progress: state?.progress,
@@ -95,12 +96,12 @@ function common(
   };
 }
 
-/** Whether the pod that the guest leaves has ended. */
-function hasEnded(
-  guest: VirtualMachineInstance | undefined,
-  { runner }: NonNullable<MigrationState['sourceState']>,
-): boolean {
-  return runner !== undefined && !Object.hasOwn(guest?.status?.activePods ?? {}, runner.podUID);
+/**
+ * Whether nothing of a guest is left that has yet to be followed by its memory. Its agent writes that it is away once its
+ * machine has ended, and not before: that its pod is gone from the API says less.
+ */
+function hasEnded({ mode, completed }: MigrationState, guest: VirtualMachineInstance | undefined): boolean {
+  return mode === 'PostCopy' && completed !== true && isAway(guest?.status?.rightToRun);
 }
 
 /** How a migration ended, as its object says; undefined while it has not. */
