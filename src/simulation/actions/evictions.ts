@@ -1,6 +1,7 @@
 import type { EvictionStrategy } from '../../api/kubevirt/eviction-strategy.ts';
 import { formatTime, type KubeObject } from '../../api/meta.ts';
 import type { VirtualMachine } from '../../api/kubevirt/virtual-machine.ts';
+import { ApiError } from '../../api/status.ts';
 import { nodes, pods } from '../../cluster/resources.ts';
 import { cancelEvacuation } from '../../extension/subresources/evacuate-cancel.ts';
 import { virtualMachines } from '../../kube/kubevirt-resources.ts';
@@ -139,13 +140,23 @@ export function executeTaint(context: UserContext): Promise<void> {
 }
 
 /** Whoever had a reason to taint nodes has none any more. */
-export async function untaintAll({ client, state, signal }: UserContext): Promise<void> {
-  for (const { metadata } of state.list('nodes')) {
-    const node = await client.get(nodes, '', metadata.name ?? '', signal);
-    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== DRAIN_TAINT.key && key !== 'maintenance');
-    if (taints.length === (node.spec?.taints ?? []).length) continue;
-    node.spec = { ...node.spec, taints };
+export async function untaintAll(context: UserContext): Promise<void> {
+  for (const { metadata } of context.state.list('nodes'))
+    while (!(await isUntainted(context, metadata.name ?? ''))) context.signal.throwIfAborted();
+}
+
+/** False where somebody else wrote at the same time: whoever means it tries again. */
+async function isUntainted({ client, signal }: UserContext, name: string): Promise<boolean> {
+  const node = await client.get(nodes, '', name, signal);
+  const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== DRAIN_TAINT.key && key !== 'maintenance');
+  if (taints.length === (node.spec?.taints ?? []).length) return true;
+  node.spec = { ...node.spec, taints };
+  try {
     await client.update(nodes, node, signal);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 409) return false;
+    throw error;
   }
 }
 
