@@ -50,8 +50,11 @@ export class Operator {
   #isCountedOn(name: string): boolean {
     return [...this.#options.state.list(VMIS)].some((guest) => {
       const record = (guest as VirtualMachineInstance).status?.rightToRun;
+      const { holder, successor, across } = record ?? {};
+      // Who was to have it, as another guest, is on the same machine: nothing but that machine's word settles it.
+      const isForItself = across === true && successor?.nodeUID === holder?.nodeUID;
       // The holder of a guest that went elsewhere may be a node of another cluster, of the same name.
-      return record?.holder?.node === name && !isAway(record);
+      return holder?.node === name && !isAway(record) && !isForItself;
     });
   }
 
