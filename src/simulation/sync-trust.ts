@@ -1,4 +1,5 @@
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
+import type { KubeObject } from '../api/meta.ts';
 import type { Env } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
@@ -30,6 +31,17 @@ export function trusting(data: TrustData, peers: readonly string[]): Record<stri
 export function revoking(data: TrustData, peer: string): Record<string, string> | undefined {
   const isTrusted = Object.hasOwn(data, `${peer}.crt`) && !Object.hasOwn(data, `${peer}.revoked`);
   return isTrusted ? { ...data, [`${peer}.revoked`]: KNOWN } : undefined;
+}
+
+/** Whether this is where a cluster has written down whom it trusts. */
+export function isTrust(bucket: string, key: string): boolean {
+  return bucket === 'configmaps' && key === `${SYSTEM_NAMESPACE}/${TRUST_CONFIG_MAP}`;
+}
+
+/** Whom a cluster trusts, or trusts until all is settled. */
+export function trustedIn(object: KubeObject | undefined): ReadonlySet<string> {
+  const { data = {} } = (object ?? {}) as Partial<ConfigMap>;
+  return new Set(Object.keys(data).flatMap((key) => /^(.+)\.crt$/.exec(key)?.[1] ?? []));
 }
 
 /** As those who are told of it hear it from the real one. */

@@ -30,11 +30,13 @@ export function taken(
   if (half === undefined) return { status: stopped(role, migration, guest), isKnown: true };
   const status = applyHalf(role, { migration, guest }, half);
   const bound = boundUidOf(role, migration, guest);
-  const isOld = isFinalMigration(migration) && (half.uid === bound || half.verdict !== undefined);
-  if (status || isOld) return { status, isKnown: true };
-  // The migration controller has yet to begin. Whoever waits for an answer has others to tell of meanwhile, and tells all
-  // of it again to the process that takes over from us: but how it ended nobody says twice who was told that it is known.
-  if (bound === undefined || bound === half.uid) return { status: undefined, isKnown: half.verdict === undefined };
+  if (status) return { status, isKnown: true };
+  // The migration controller has yet to begin, or the guest is in another migration by now. Whoever waits for an answer has
+  // others to tell of meanwhile, and tells all of it again to the process that takes over from us: but how it ended nobody
+  // says twice who was told that it is known. That is answered when the migration is released.
+  const isOld = isFinalMigration(migration) && half.verdict !== undefined;
+  if (isOld || bound === undefined || bound === half.uid)
+    return { status: undefined, isKnown: half.verdict === undefined };
   // The other side has begun anew; ours belongs to what it had before, and ends with that.
   const message = 'the source under this key belongs to another migration that receives';
   const refusal = role === 'source' ? { refusal: new Refusal('KeyTaken', message) } : {};

@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { RECEIVING, targetGuest } from '../../migration/halves/halves.fixture.ts';
+import { taken } from './taken.ts';
+
+const source = { uid: 'uid-send', name: 'web', namespace: 'shop', vmiUID: 'guest-here' };
+const over = { ...RECEIVING, status: { phase: 'Succeeded' as const } };
+const elsewhere = targetGuest({ migrationUid: 'uid-other', targetState: { migrationUID: 'uid-other-target' } });
+
+describe('how a source ended', () => {
+  const ended = { ...source, verdict: { phase: 'Succeeded' as const } };
+
+  it('is known once it is written into the guest', () => {
+    const { status, isKnown } = taken('target', over, targetGuest({ migrationUid: 'uid-send' }), ended);
+    expect(status?.migrationState?.sourceState?.verdict?.phase).toBe('Succeeded');
+    expect(isKnown).toBe(true);
+  });
+
+  it('is not called known where the guest is in another migration, and nothing would be on record', () => {
+    expect(taken('target', over, elsewhere, ended)).toEqual({ status: undefined, isKnown: false });
+  });
+});
+
+it('takes anything else that its source says late for known', () => {
+  expect(taken('target', over, elsewhere, source)).toEqual({ status: undefined, isKnown: true });
+});
