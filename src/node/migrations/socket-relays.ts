@@ -4,7 +4,7 @@ import { createConnection, createServer, type NetConnectOpts, type Server, type 
 import { basename, dirname } from 'node:path';
 import { errorMessage } from '../../api/error-message.ts';
 import type { Clock, Logger, Random, Timer, UserIdentity } from '../../env/ports.ts';
-import { leaveSocketTo } from '../../env/real-sockets.ts';
+import { leaveSocketTo } from './private-socket.ts';
 import type { ListeningSockets, LocalSocket, MigrationAddress, PortRange } from '../../hypervisor/migration.ts';
 import type { Admission, ConnectionCounts, CopyRelays, CopySecrets, Road } from './copy-relays.ts';
 

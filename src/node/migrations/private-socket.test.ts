@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { leaveSocketTo } from './real-sockets.ts';
+import { leaveSocketTo } from './private-socket.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'sockets-'));
 const own = { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };

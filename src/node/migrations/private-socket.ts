@@ -1,5 +1,5 @@
 import { chmod, chown, constants, open } from 'node:fs/promises';
-import type { UserIdentity } from './ports.ts';
+import type { UserIdentity } from '../../env/ports.ts';
 
 /** Linux's way to name a file without opening it, as sockets cannot be opened; Node.js has no name for it. */
 const O_PATH = 0o10000000;
