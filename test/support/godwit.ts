@@ -23,6 +23,9 @@ const REFERENCE = process.env['GODWIT_TEST_REFERENCE'];
 
 const main = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 
+/** Far more than a start takes: what it has said by then tells what it waits for. */
+const START_MS = 110_000;
+
 /** Where a cluster lives: an address, and what brings a command there. */
 export interface Place {
   readonly host: string;
@@ -108,7 +111,10 @@ export class Godwit {
     const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] });
     this.#child = child;
     let started = '';
+    let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve, reject) => {
+      const late = (): void => reject(new Error(`godwit up does not serve:\n${started}`));
+      timer = setTimeout(late, START_MS);
       const take = (chunk: Buffer): void => {
         this.#output += chunk;
         started += chunk;
@@ -118,7 +124,7 @@ export class Godwit {
       child.stderr?.on('data', take);
       child.once('error', reject);
       child.once('exit', (code, signal) => reject(new Error(`godwit up ended with ${code ?? signal}:\n${started}`)));
-    });
+    }).finally(() => clearTimeout(timer));
   }
 
   /** It remembers the port by itself. */

@@ -17,6 +17,9 @@ export interface HttpClientOptions extends Pick<Access, 'url' | 'ca'> {
   readonly token?: string;
 }
 
+/** Longer than a server may take for anything: who waits in vain for an answer is told for which. */
+const ANSWER_MS = 100_000;
+
 /** A small client over one HTTP/2 connection, which it makes anew when it was lost. */
 export class HttpClient implements Api {
   readonly #options: HttpClientOptions;
@@ -34,6 +37,7 @@ export class HttpClient implements Api {
       let headers: Answer['headers'] = {};
       let isWhole = false;
       const chunks: Buffer[] = [];
+      const timer = setTimeout(() => reject(new Error(`${method} ${path} was not answered`)), ANSWER_MS);
       stream.on('response', (received) => {
         status = Number(received[constants.HTTP2_HEADER_STATUS]);
         headers = received as Answer['headers'];
@@ -46,6 +50,7 @@ export class HttpClient implements Api {
       let failure: unknown;
       stream.on('error', (error) => (failure = error));
       stream.on('close', () => {
+        clearTimeout(timer);
         const isReset = stream.rstCode !== constants.NGHTTP2_NO_ERROR;
         if (isWhole && !isReset) resolve(new Answer(status, headers, Buffer.concat(chunks).toString('utf8')));
         else reject(new ConnectionLost(failure));
@@ -59,7 +64,9 @@ export class HttpClient implements Api {
     return new Promise((resolve, reject) => {
       let events: EventStream | undefined;
       let failure: unknown;
+      const timer = setTimeout(() => reject(new Error(`${path} was not answered`)), ANSWER_MS);
       stream.on('response', (received) => {
+        clearTimeout(timer);
         const status = Number(received[constants.HTTP2_HEADER_STATUS]);
         const opened = new EventStream(status, received as Answer['headers'], () =>
           stream.close(constants.NGHTTP2_CANCEL),
@@ -76,6 +83,7 @@ export class HttpClient implements Api {
       });
       stream.on('error', (error) => (failure = error));
       stream.on('close', () => {
+        clearTimeout(timer);
         events?.finish('broken');
         if (!events) reject(new ConnectionLost(failure));
       });
