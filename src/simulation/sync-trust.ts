@@ -1,5 +1,4 @@
 import { SYSTEM_NAMESPACE } from '../api/kubevirt/well-known.ts';
-import type { KubeObject } from '../api/meta.ts';
 import type { Env } from '../env/ports.ts';
 import type { Client } from '../kube/client.ts';
 import { Informer } from '../kube/informer.ts';
@@ -38,10 +37,10 @@ export function isTrust(bucket: string, key: string): boolean {
   return bucket === 'configmaps' && key === `${SYSTEM_NAMESPACE}/${TRUST_CONFIG_MAP}`;
 }
 
-/** Whom a cluster trusts, or trusts until all is settled. */
-export function trustedIn(object: KubeObject | undefined): ReadonlySet<string> {
-  const { data = {} } = (object ?? {}) as Partial<ConfigMap>;
-  return new Set(Object.keys(data).flatMap((key) => /^(.+)\.crt$/.exec(key)?.[1] ?? []));
+/** Whom a cluster trusts, and whether that was revoked and lasts only until all is settled. */
+export function trustIn(data: TrustData = {}): ReadonlyMap<string, boolean> {
+  const ids = Object.keys(data).flatMap((key) => /^(.+)\.crt$/.exec(key)?.[1] ?? []);
+  return new Map(ids.map((id) => [id, Object.hasOwn(data, `${id}.revoked`)]));
 }
 
 /** As those who are told of it hear it from the real one. */
@@ -91,8 +90,7 @@ export class SimulatedTrust implements RevocableTrust {
 
   #take(data: TrustData): void {
     const before = this.#peers;
-    const ids = Object.keys(data).flatMap((key) => /^(.+)\.crt$/.exec(key)?.[1] ?? []);
-    this.#peers = new Map(ids.map((id) => [id, Object.hasOwn(data, `${id}.revoked`)]));
+    this.#peers = trustIn(data);
     this.#listener.changed();
     for (const [id, isRevoked] of this.#peers) if (isRevoked && before.get(id) !== true) this.#listener.revoked(id);
     for (const id of before.keys()) if (!this.#peers.has(id)) this.#listener.removed(id);

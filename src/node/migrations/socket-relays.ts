@@ -288,7 +288,12 @@ async function listenOn(server: Server, path: string, user: UserIdentity | undef
     await directory.close();
     throw error;
   }
-  await leaveSocketTo(path, user);
+  try {
+    await leaveSocketTo(path, user);
+  } catch (error) {
+    server.close();
+    throw error;
+  }
 }
 
 function listening(server: Server, listen: () => void): Promise<void> {

@@ -5,8 +5,9 @@ import {
 import { SYNCHRONIZATION_FINALIZER } from '../../api/kubevirt/well-known.ts';
 import { keyOf } from '../../kube/resource.ts';
 import { peerOf } from '../../sync/controller/side.ts';
+import type { ConfigMap } from '../../sync/trust/objects.ts';
 import { MIGRATIONS } from '../buckets.ts';
-import { isTrust, trustedIn } from '../sync-trust.ts';
+import { isTrust, trustIn } from '../sync-trust.ts';
 import type { InvariantAcross, Unsettled } from '../invariant.ts';
 
 /**
@@ -18,18 +19,18 @@ export function halvesAgree(): InvariantAcross {
   const verdicts = new Map<string, { readonly key: string; readonly phase: string }>();
   /** UIDs of targets by those of their sources. */
   const pairs = new Map<string, string>();
-  /** The clusters that each one trusts. */
-  const trust = new Map<string, ReadonlySet<string>>();
+  /** The clusters that each one trusts, and whether that was revoked. */
+  const trust = new Map<string, ReadonlyMap<string, boolean>>();
   /** The clusters of migrations, by their UIDs. */
   const homes = new Map<string, string>();
   const isHeardNoMore = (migration: VirtualMachineInstanceMigration): boolean => {
     const [here, peer] = [homes.get(migration.metadata.uid ?? '') ?? '', peerOf(migration) ?? ''];
-    return peer !== here && trust.get(peer)?.has(here) === false;
+    return trust.get(here)?.get(peer) === false && trust.get(peer)?.has(here) === false;
   };
   return {
     name: 'halves-agree',
     observeAcross({ bucket, key, object }, _state, cluster) {
-      if (isTrust(bucket, key)) trust.set(cluster, trustedIn(object));
+      if (isTrust(bucket, key)) trust.set(cluster, trustIn((object as ConfigMap | undefined)?.data));
       if (bucket !== MIGRATIONS || !object) return undefined;
       const migration = object as VirtualMachineInstanceMigration;
       homes.set(migration.metadata.uid ?? '', cluster);

@@ -5,9 +5,10 @@ import {
 import { keyOf } from '../../kube/resource.ts';
 import { wasHandedOff } from '../../migration/halves/past-phases.ts';
 import { isKept, peerOf } from '../../sync/controller/side.ts';
+import type { ConfigMap } from '../../sync/trust/objects.ts';
 import { MIGRATIONS } from '../buckets.ts';
 import type { Invariant } from '../invariant.ts';
-import { isTrust, trustedIn } from '../sync-trust.ts';
+import { isTrust, trustIn } from '../sync-trust.ts';
 
 /** A cluster in which trust was revoked is trusted for as long as a guest may be on its way between it and this one. */
 export function trustOutlastsMoves(): Invariant {
@@ -15,8 +16,10 @@ export function trustOutlastsMoves(): Invariant {
     name: 'trust-outlasts-moves',
     observe({ bucket, key, object, previous }, state) {
       if (!isTrust(bucket, key)) return undefined;
-      const left = trustedIn(object);
-      const gone = new Set([...trustedIn(previous)].filter((peer) => !left.has(peer)));
+      const left = trustIn((object as ConfigMap | undefined)?.data);
+      const gone = new Set(
+        [...trustIn((previous as ConfigMap | undefined)?.data).keys()].filter((peer) => !left.has(peer)),
+      );
       for (const migration of state.list(MIGRATIONS) as Iterable<VirtualMachineInstanceMigration>) {
         const peer = peerOf(migration) ?? '';
         if (!gone.has(peer) || !isKept(migration) || isFinalMigration(migration) || !wasHandedOff(migration)) continue;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { RECEIVING, targetGuest } from '../../migration/halves/halves.fixture.ts';
+import { RECEIVING, SENDING, sourceGuest, targetGuest } from '../../migration/halves/halves.fixture.ts';
 import { taken } from './taken.ts';
 
 const source = { uid: 'uid-send', name: 'web', namespace: 'shop', vmiUID: 'guest-here' };
@@ -22,4 +22,12 @@ describe('how a source ended', () => {
 
 it('takes anything else that its source says late for known', () => {
   expect(taken('target', over, elsewhere, source)).toEqual({ status: undefined, isKnown: true });
+});
+
+it('takes how a target ended for known at a source, which can ask whether it is gone', () => {
+  const target = { uid: 'uid-receive', name: 'new', namespace: 'shop', vmiUID: 'guest-there' };
+  const failed = { ...SENDING, status: { phase: 'Failed' as const } };
+  const guest = sourceGuest({ migrationUid: 'uid-other' });
+  const ended = { ...target, verdict: { phase: 'Failed' as const } };
+  expect(taken('source', failed, guest, ended)).toEqual({ status: undefined, isKnown: true });
 });

@@ -33,10 +33,12 @@ export function taken(
   if (status) return { status, isKnown: true };
   // The migration controller has yet to begin, or the guest is in another migration by now. Whoever waits for an answer has
   // others to tell of meanwhile, and tells all of it again to the process that takes over from us: but how it ended nobody
-  // says twice who was told that it is known. That is answered when the migration is released.
-  const isOld = isFinalMigration(migration) && half.verdict !== undefined;
-  if (isOld || bound === undefined || bound === half.uid)
-    return { status: undefined, isKnown: half.verdict === undefined };
+  // says twice who was told that it is known. A target is told so when it is released; a source can dial, and hear that the
+  // other is gone.
+  const isOver = half.verdict !== undefined;
+  const isLate = isFinalMigration(migration) && isOver;
+  if (isLate || bound === undefined || bound === half.uid)
+    return { status: undefined, isKnown: !isOver || (isLate && role === 'source') };
   // The other side has begun anew; ours belongs to what it had before, and ends with that.
   const message = 'the source under this key belongs to another migration that receives';
   const refusal = role === 'source' ? { refusal: new Refusal('KeyTaken', message) } : {};
