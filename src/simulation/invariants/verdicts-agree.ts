@@ -58,8 +58,7 @@ export function verdictsAgree(): Invariant {
 }
 
 /** Whether a guest has ended that ran ahead of its memory, and of which nobody has said that all of it came. */
-function isLostAhead(guest: Pick<VirtualMachineInstance, 'status'> | undefined): boolean {
-  const { status } = guest ?? {};
+function isLostAhead({ status }: Pick<VirtualMachineInstance, 'status'>): boolean {
   const isOver = status?.phase === 'Failed' || status?.phase === 'Succeeded';
   const { mode, completed, failed } = status?.migrationState ?? {};
   return isOver && mode === 'PostCopy' && (completed !== true || failed === true);
